@@ -1,0 +1,97 @@
+//! The dead-letter alerter: keeps every dead letter, and makes sure somebody hears of it.
+//!
+//! ```text
+//! handle        a batch from the dead-letter queue in, the ids of the unfinished ones out
+//!   letter      a message -> the letter that is kept
+//!   metrics     one embedded-metric-format line a letter, by reason; the alarm counts those
+//! ```
+//!
+//! A Lambda on a queue that returns success deletes what it was given. So each letter is stored in
+//! full first; then it is logged as one JSON line and counted; only then is it acknowledged. If this
+//! function dies in between, the message comes again and is stored again under the same key, and at
+//! worst counted twice: an alarm too many, never a letter too few.
+
+mod letter;
+mod metrics;
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use futures::future::join_all;
+use shared::store::{Store, StoreError};
+use shared::{Clock, Deadline};
+use tracing::error;
+
+pub use metrics::Metrics;
+
+/// What the alerter works with. Made once; every invocation borrows it.
+#[derive(Debug, Clone)]
+pub struct Alerter {
+    /// The tables.
+    pub store: Store,
+    /// Where letters are counted.
+    pub metrics: Metrics,
+    /// What time it is.
+    pub clock: Clock,
+}
+
+/// The event cannot be answered message by message, so the whole batch has to come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// Without its id a message could not be reported, and not reporting it would lose it.
+    #[error("record {0} of the batch has no messageId")]
+    MessageWithoutId(usize),
+}
+
+impl Alerter {
+    /// Keeps a batch of dead letters. The answer names those that have to be delivered again.
+    ///
+    /// # Errors
+    /// [`BatchError`]: nothing was kept.
+    pub async fn handle(
+        &self,
+        event: SqsEvent,
+        deadline: Deadline,
+    ) -> Result<SqsBatchResponse, BatchError> {
+        let nameless =
+            |message: &SqsMessage| message.message_id.as_deref().is_none_or(str::is_empty);
+        if let Some(index) = event.records.iter().position(nameless) {
+            return Err(BatchError::MessageWithoutId(index));
+        }
+        let kept = join_all(event.records.iter().map(|m| self.keep(m, deadline))).await;
+        let mut response = SqsBatchResponse::default();
+        for (message, result) in event.records.iter().zip(kept) {
+            let id = message.message_id.clone().unwrap_or_default();
+            if let Err(failure) = result {
+                error!(
+                    message_id = id,
+                    reason = failure.reason(),
+                    "not kept: {failure}"
+                );
+                let mut item = BatchItemFailure::default();
+                item.item_identifier = id;
+                response.batch_item_failures.push(item);
+            }
+        }
+        Ok(response)
+    }
+
+    /// Stores one letter, then tells of it.
+    async fn keep(&self, message: &SqsMessage, deadline: Deadline) -> Result<(), StoreError> {
+        let mut letter = letter::read(message, self.clock.now());
+        if !self.store.put_letter(&letter, deadline).await? {
+            // Somebody sent another body under an id that is taken. The message's own id is free.
+            letter.id.clone_from(&letter.message_id);
+            self.store.put_letter(&letter, deadline).await?;
+        }
+        error!(
+            dead_letter = letter.id,
+            message_id = letter.message_id,
+            reason = letter.reason,
+            receives = letter.receive_count,
+            sent_at = %letter.sent_at,
+            "dead letter: {}",
+            letter.detail
+        );
+        self.metrics.count(&letter.reason, self.clock.now());
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! The Lambda function: wires [`dlq_alerter`] to its environment.
+
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use dlq_alerter::{Alerter, Metrics};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::store::{Store, sdk_config};
+use shared::{Clock, Deadline, Timestamp, env, telemetry};
+
+/// Time to answer in, after work has stopped.
+const MARGIN: Duration = Duration::from_secs(2);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    telemetry::init_json();
+    let config = sdk_config().await;
+    let alerter = Alerter {
+        store: Store::new(aws_sdk_dynamodb::Client::new(&config), env::tables()),
+        metrics: Metrics::to(std::io::stdout()),
+        clock: Clock::system(),
+    };
+    run(service_fn(async |event: LambdaEvent<SqsEvent>| {
+        let end = Timestamp::from_unix_millis(event.context.deadline.try_into()?);
+        let deadline = Deadline::at(end, alerter.clock.now()).earlier_by(MARGIN);
+        alerter
+            .handle(event.payload, deadline)
+            .await
+            .map_err(Error::from)
+    }))
+    .await
+}

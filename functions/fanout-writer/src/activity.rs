@@ -1,0 +1,87 @@
+//! Publish, update and delete.
+
+use shared::Deadline;
+use shared::activity::{ActivityKey, Change};
+use shared::command::{Delete, Publish, Update};
+use shared::store::{Claim, Tally};
+
+use crate::fan_out::FanOut;
+use crate::{Failure, Outcome, Writer};
+
+impl Writer {
+    /// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
+    /// followers: a follow that comes meanwhile finds it in the outbox.
+    pub(crate) async fn publish(
+        &self,
+        publish: Publish,
+        redelivered: bool,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
+        if !self.retention.holds(publish.published_at, self.clock.now()) {
+            return Ok(Outcome::Expired);
+        }
+        if self.store.claim(&publish, deadline).await? == Claim::Taken {
+            return Err(Failure::Conflict(publish.activity_id));
+        }
+        let (key, sort_key) = (publish.key(), publish.sort_key());
+        let merged = self
+            .store
+            .merge(&key, Change::from(publish), deadline)
+            .await?;
+        let deleted = merged.now.deleted;
+        self.store
+            .list_in_outbox(&key.actor_id, &sort_key, deleted, deadline)
+            .await?;
+        // Deleted before this, its first delivery: no entry can be anywhere yet.
+        if deleted && merged.before.published.is_none() {
+            return Ok(Outcome::Applied(Tally::default()));
+        }
+        let fan_out = FanOut::new(self, key, sort_key, redelivered, deadline);
+        let tally = if deleted {
+            fan_out.erase().await?
+        } else {
+            fan_out.spread().await?
+        };
+        Ok(Outcome::Applied(tally))
+    }
+
+    /// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an
+    /// activity that is not published yet is kept for it.
+    pub(crate) async fn update(
+        &self,
+        update: Update,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
+        let (key, change) = update.into();
+        self.store.merge(&key, change, deadline).await?;
+        Ok(Outcome::Applied(Tally::default()))
+    }
+
+    /// Records the tombstone, which hides the activity from every reader at once; then clears its
+    /// entries away.
+    pub(crate) async fn delete(
+        &self,
+        delete: Delete,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
+        let (key, change): (ActivityKey, Change) = delete.into();
+        let merged = self.store.merge(&key, change, deadline).await?;
+        let Some(published) = merged.now.published else {
+            return Ok(Outcome::Applied(Tally::default()));
+        };
+        let sort_key = published.sort_key(&key);
+        self.store
+            .list_in_outbox(&key.actor_id, &sort_key, true, deadline)
+            .await?;
+        if !self
+            .retention
+            .holds(sort_key.published_at, self.clock.now())
+        {
+            return Ok(Outcome::Applied(Tally::default()));
+        }
+        let tally = FanOut::new(self, key, sort_key, true, deadline)
+            .erase()
+            .await?;
+        Ok(Outcome::Applied(tally))
+    }
+}

@@ -1,0 +1,177 @@
+//! One message: parse it, apply it, decide what becomes of it.
+
+use aws_lambda_events::event::sqs::SqsMessage;
+use shared::command::{Command, CommandError};
+use shared::dead_letter::MAX_RECEIVES;
+use shared::store::{StoreError, Tally};
+use shared::{ActivityId, Deadline};
+use tracing::{info, warn};
+
+use crate::Writer;
+
+/// What became of a command that was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// In effect; this much was written to timelines.
+    Applied(Tally),
+    /// Older than retention: counted, and written nowhere.
+    Expired,
+}
+
+/// Why a command was not applied.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It is not a command.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The activity's id belongs to another publish.
+    #[error("activity_id {0} was published before by another actor or at another published_at")]
+    Conflict(ActivityId),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Failure {
+    /// True if no delivery of the same message can end better.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Command(_) | Self::Conflict(_) => true,
+            // Whatever is wrong with the store is mended sooner or later; the message waits for it.
+            Self::Store(_) => false,
+        }
+    }
+
+    /// A short fixed word for metrics and dead letters.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Command(error) => error.reason(),
+            Self::Conflict(_) => "conflict",
+            Self::Store(error) => error.reason(),
+        }
+    }
+}
+
+/// What the queue is told of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Done with: it may be deleted.
+    Acknowledged,
+    /// Not done: it has to come again.
+    Retry,
+}
+
+impl Verdict {
+    pub(crate) fn is_retry(self) -> bool {
+        self == Self::Retry
+    }
+}
+
+impl Writer {
+    /// Applies one message and logs, in one line, what became of it.
+    pub(crate) async fn process(
+        &self,
+        id: &str,
+        message: &SqsMessage,
+        deadline: Deadline,
+    ) -> Verdict {
+        let receives = receive_count(message);
+        let body = message.body.as_deref().unwrap_or_default();
+        let failure = match self.apply_body(id, body, receives > 1, deadline).await {
+            Ok(()) => return Verdict::Acknowledged,
+            Err(failure) => failure,
+        };
+        let (reason, detail) = (failure.reason(), failure.to_string());
+        if !failure.is_permanent() && receives < MAX_RECEIVES {
+            warn!(message_id = id, reason, receives, "retry later: {detail}");
+            return Verdict::Retry;
+        }
+        match self
+            .dead_letters
+            .send(id, message, receives, &failure)
+            .await
+        {
+            Ok(()) => {
+                warn!(message_id = id, reason, receives, "gave up: {detail}");
+                Verdict::Acknowledged
+            }
+            // The queue itself will move it, after as many receives as it takes.
+            Err(error) => {
+                warn!(
+                    message_id = id,
+                    reason, receives, "could not give up: {error}: {detail}"
+                );
+                Verdict::Retry
+            }
+        }
+    }
+
+    async fn apply_body(
+        &self,
+        id: &str,
+        body: &str,
+        redelivered: bool,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let command = Command::parse(body, self.clock.now())?;
+        let (kind, subject) = (command.type_name(), subject(&command));
+        match self.apply(command, redelivered, deadline).await? {
+            Outcome::Applied(Tally { entries, sends }) => {
+                info!(
+                    message_id = id,
+                    command = kind,
+                    subject,
+                    entries,
+                    sends,
+                    "applied"
+                );
+            }
+            Outcome::Expired => {
+                info!(
+                    message_id = id,
+                    command = kind,
+                    subject,
+                    "older than retention"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies one command. Applying it again, or late, or in another order, ends the same.
+    ///
+    /// # Errors
+    /// [`Failure`]; parts of the command may be in effect even so, and applying it again completes
+    /// them.
+    pub async fn apply(
+        &self,
+        command: Command,
+        redelivered: bool,
+        deadline: Deadline,
+    ) -> Result<Outcome, Failure> {
+        match command {
+            Command::Publish(publish) => self.publish(publish, redelivered, deadline).await,
+            Command::Update(update) => self.update(update, deadline).await,
+            Command::Delete(delete) => self.delete(delete, deadline).await,
+            Command::Follow(change) => self.follow(change, deadline).await,
+        }
+    }
+}
+
+/// What a log line is searched by.
+fn subject(command: &Command) -> String {
+    match command {
+        Command::Publish(publish) => publish.activity_id.to_string(),
+        Command::Update(update) => update.activity_id.to_string(),
+        Command::Delete(delete) => delete.activity_id.to_string(),
+        Command::Follow(change) => format!("{}>{}", change.follower_id, change.followee_id),
+    }
+}
+
+/// How often the message was received, this time included.
+fn receive_count(message: &SqsMessage) -> u32 {
+    let count = message.attributes.get("ApproximateReceiveCount");
+    count.and_then(|digits| digits.parse().ok()).unwrap_or(1)
+}

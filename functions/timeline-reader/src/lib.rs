@@ -1,0 +1,78 @@
+//! The timeline reader: one page of one viewer's timeline (CONTRACT section 3).
+//!
+//! ```text
+//! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
+//!   request     which viewer, and which page of the timeline: everything is parsed here
+//!   identity    whether the caller may read it
+//!   page        skeleton -> facts -> rules, until the page is full
+//!   answer      a page as JSON, with its cursors
+//!   problem     what is answered instead
+//! ```
+//!
+//! Its cost does not grow with the number of follows: an ordinary page is one Query for the entries
+//! and at most two BatchGetItem for the edges and activities that they name.
+
+mod answer;
+mod identity;
+mod page;
+mod problem;
+mod request;
+
+use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use shared::cursor::CursorSeal;
+use shared::store::Store;
+use shared::{Clock, Deadline, Retention};
+
+pub use identity::{Authorization, AuthorizationError};
+use problem::Problem;
+use request::Request;
+
+/// What the reader works with. Made once; every invocation borrows it.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    /// The tables.
+    pub store: Store,
+    /// Seals cursors and opens them.
+    pub seal: CursorSeal,
+    /// Who may read what.
+    pub authorization: Authorization,
+    /// How long activities are shown.
+    pub retention: Retention,
+    /// What time it is.
+    pub clock: Clock,
+}
+
+impl Reader {
+    /// Answers one request. Whatever goes wrong is an answer too.
+    pub async fn handle(
+        &self,
+        event: &ApiGatewayV2httpRequest,
+        deadline: Deadline,
+    ) -> ApiGatewayV2httpResponse {
+        match self.read(event, deadline).await {
+            Ok(response) => response,
+            Err(problem) => problem.into_response(),
+        }
+    }
+
+    async fn read(
+        &self,
+        event: &ApiGatewayV2httpRequest,
+        deadline: Deadline,
+    ) -> Result<ApiGatewayV2httpResponse, Problem> {
+        let segment = request::route(event)?;
+        let caller = self.authorization.caller(event)?;
+        let viewer = request::viewer(segment)?;
+        caller.may_read(&viewer)?;
+        let request = Request::parse(event, &viewer, &self.seal)?;
+        let now = self.clock.now();
+        let page = self.page(&viewer, &request, now, deadline).await?;
+        Ok(answer::response(
+            &self.seal,
+            &viewer,
+            &request,
+            &page,
+            self.retention.start(now),
+        ))
+    }
+}

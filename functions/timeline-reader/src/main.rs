@@ -1,0 +1,35 @@
+//! The Lambda function: wires [`timeline_reader`] to its environment.
+
+use std::time::Duration;
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::cursor::CursorSeal;
+use shared::store::{Store, sdk_config};
+use shared::{Clock, Deadline, env, telemetry};
+use timeline_reader::{Authorization, Reader};
+
+/// A page takes milliseconds. Whoever has waited this long is better told to come back.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    telemetry::init_json();
+    let config = sdk_config().await;
+    let reader = Reader {
+        store: Store::new(aws_sdk_dynamodb::Client::new(&config), env::tables()),
+        seal: CursorSeal::new(env::required(env::CURSOR_SECRET)?.as_bytes())?,
+        authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
+        retention: env::retention()?,
+        clock: Clock::system(),
+    };
+    run(service_fn(
+        async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
+            let response = reader
+                .handle(&event.payload, Deadline::after(PATIENCE))
+                .await;
+            Ok::<_, Error>(response)
+        },
+    ))
+    .await
+}

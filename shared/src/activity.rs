@@ -1,0 +1,254 @@
+//! Activities: how a publish, its edits and its delete merge, whatever order they arrive in.
+//!
+//! An [`ActivityRecord`] holds what is known of one activity *as one actor speaks of it*. It is
+//! filled by [`merge`](ActivityRecord::merge), which is idempotent, and commutative but for one
+//! deliberate case: of two publishes that differ in content the first to be processed stays.
+//! Because the record is kept per activity **and actor**, a delete or an edit in the name of
+//! somebody else lands in a record that is never published, and so has no effect, without anybody
+//! having to know at that moment who the true actor is.
+
+use crate::command::{Delete, Publish, Update};
+use crate::id::{ActivityId, ActorId};
+use crate::payload::{Kind, Payload};
+use crate::sort_key::SortKey;
+use crate::timestamp::Timestamp;
+
+/// The key of a record: an activity, and the actor who speaks of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActivityKey {
+    /// Which activity.
+    pub activity_id: ActivityId,
+    /// In whose words.
+    pub actor_id: ActorId,
+}
+
+/// What was published, before any edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// When.
+    pub at: Timestamp,
+    /// What sort of activity it was.
+    pub kind: Kind,
+    /// What it said.
+    pub payload: Payload,
+}
+
+/// A value and when it was set. The latest wins; on a tie the greater value, so that every order
+/// of arrival ends in the same place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edit<T> {
+    /// When it was set.
+    pub at: Timestamp,
+    /// The value.
+    pub value: T,
+}
+
+/// All that is known of an activity.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ActivityRecord {
+    /// Set once the publish was processed.
+    pub published: Option<Published>,
+    /// Set for ever once a delete was processed: the tombstone.
+    pub deleted: bool,
+    /// The latest payload sent by an update.
+    pub payload: Option<Edit<Payload>>,
+    /// The latest kind sent by an update; updates without a kind leave it alone.
+    pub kind: Option<Edit<Kind>>,
+}
+
+/// One thing said of an activity.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// It was published.
+    Publish(Published),
+    /// It was edited.
+    Update {
+        /// The new payload.
+        payload: Edit<Payload>,
+        /// The new kind, if given.
+        kind: Option<Edit<Kind>>,
+    },
+    /// It was deleted.
+    Delete,
+}
+
+impl ActivityRecord {
+    /// Takes in a change. Merging the same change again changes nothing.
+    pub fn merge(&mut self, change: Change) {
+        match change {
+            Change::Publish(published) => {
+                self.published.get_or_insert(published);
+            }
+            Change::Update { payload, kind } => {
+                keep_latest(&mut self.payload, Some(payload));
+                keep_latest(&mut self.kind, kind);
+            }
+            Change::Delete => self.deleted = true,
+        }
+    }
+
+    /// What readers are given: nothing before the publish and nothing after the delete.
+    #[must_use]
+    pub fn visible(&self) -> Option<Published> {
+        let published = self.published.as_ref().filter(|_| !self.deleted)?;
+        Some(Published {
+            at: published.at,
+            kind: self
+                .kind
+                .as_ref()
+                .map_or(&published.kind, |edit| &edit.value)
+                .clone(),
+            payload: self
+                .payload
+                .as_ref()
+                .map_or(&published.payload, |edit| &edit.value)
+                .clone(),
+        })
+    }
+}
+
+fn keep_latest<T: Ord>(current: &mut Option<Edit<T>>, edit: Option<Edit<T>>) {
+    // `None` is less than any edit: the publish counts as the earliest.
+    if edit > *current {
+        *current = edit;
+    }
+}
+
+impl Published {
+    /// The place in every timeline of the activity that `key` names.
+    #[must_use]
+    pub fn sort_key(&self, key: &ActivityKey) -> SortKey {
+        SortKey {
+            published_at: self.at,
+            activity_id: key.activity_id.clone(),
+        }
+    }
+}
+
+impl Publish {
+    /// The record this command speaks of.
+    #[must_use]
+    pub fn key(&self) -> ActivityKey {
+        ActivityKey {
+            activity_id: self.activity_id.clone(),
+            actor_id: self.actor_id.clone(),
+        }
+    }
+
+    /// The activity's place in every timeline.
+    #[must_use]
+    pub fn sort_key(&self) -> SortKey {
+        SortKey {
+            published_at: self.published_at,
+            activity_id: self.activity_id.clone(),
+        }
+    }
+}
+
+impl From<Publish> for Change {
+    fn from(publish: Publish) -> Self {
+        let Publish {
+            published_at: at,
+            kind,
+            payload,
+            ..
+        } = publish;
+        Self::Publish(Published { at, kind, payload })
+    }
+}
+
+impl From<Update> for (ActivityKey, Change) {
+    fn from(update: Update) -> Self {
+        let Update {
+            activity_id,
+            actor_id,
+            at,
+            payload,
+            kind,
+        } = update;
+        let payload = Edit { at, value: payload };
+        let kind = kind.map(|value| Edit { at, value });
+        (
+            ActivityKey {
+                activity_id,
+                actor_id,
+            },
+            Change::Update { payload, kind },
+        )
+    }
+}
+
+impl From<Delete> for (ActivityKey, Change) {
+    fn from(delete: Delete) -> Self {
+        let Delete {
+            activity_id,
+            actor_id,
+        } = delete;
+        (
+            ActivityKey {
+                activity_id,
+                actor_id,
+            },
+            Change::Delete,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edit<T>(value: T, at: i64) -> Edit<T> {
+        Edit {
+            at: Timestamp::from_unix_millis(at),
+            value,
+        }
+    }
+
+    fn payloads() -> impl Strategy<Value = Payload> {
+        (0_u8..3).prop_map(|n| Payload::parse(&n.to_string()).expect("a number"))
+    }
+
+    fn kinds() -> impl Strategy<Value = Kind> {
+        "[a-c]".prop_map(|text| Kind::new(text).expect("a letter"))
+    }
+
+    fn changes() -> impl Strategy<Value = Change> {
+        let published = Published {
+            at: Timestamp::from_unix_millis(9),
+            kind: Kind::default(),
+            payload: Payload::default(),
+        };
+        prop_oneof![
+            Just(Change::Publish(published)),
+            (payloads(), proptest::option::of(kinds()), 0_i64..4).prop_map(|(p, k, at)| {
+                Change::Update {
+                    payload: edit(p, at),
+                    kind: k.map(|k| edit(k, at)),
+                }
+            }),
+            Just(Change::Delete),
+        ]
+    }
+
+    fn merged(changes: &[Change]) -> ActivityRecord {
+        let mut record = ActivityRecord::default();
+        changes
+            .iter()
+            .for_each(|change| record.merge(change.clone()));
+        record
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_repetition_do_not_matter(
+            (first, second) in proptest::collection::vec(changes(), 0..8)
+                .prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
+        ) {
+            let mut repeated = second.clone();
+            repeated.extend(second);
+            prop_assert_eq!(merged(&first), merged(&repeated));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Identifiers. Each kind of id is a type of its own, so that an actor cannot be passed for an
+//! activity, and none can exist that CONTRACT section 2 would reject.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest id, in characters (all of them ASCII, so also in bytes).
+pub const MAX_ID_LENGTH: usize = 128;
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Nothing, or more than [`MAX_ID_LENGTH`] characters.
+    #[error("expected 1 to 128 characters, got {0}")]
+    Length(usize),
+    /// A character outside the alphabet.
+    #[error("expected only A-Z a-z 0-9 . _ : @ -, got {found:?} as character {position}")]
+    Character {
+        /// The first character that is not allowed.
+        found: char,
+        /// Its place, counted from 1.
+        position: usize,
+    },
+}
+
+/// True for the characters an id may be made of. `#` is not among them: the key codec joins with it.
+fn is_id_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-')
+}
+
+fn check(text: &str) -> Result<(), IdError> {
+    if let Some((index, found)) = text.chars().enumerate().find(|(_, c)| !is_id_character(*c)) {
+        return Err(IdError::Character {
+            found,
+            position: index + 1,
+        });
+    }
+    match text.len() {
+        1..=MAX_ID_LENGTH => Ok(()),
+        length => Err(IdError::Length(length)),
+    }
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Takes a text that obeys the rules of ids.
+            ///
+            /// # Errors
+            /// [`IdError`] says what was expected and what was found.
+            pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
+                let text = text.into();
+                check(&text)?;
+                Ok(Self(text))
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Somebody who reads a timeline. The follower of an edge is a viewer.
+    ViewerId;
+    /// Somebody who publishes. The followee of an edge is an actor.
+    ActorId;
+    /// What was published. Unique across actors.
+    ActivityId;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_the_alphabet_and_both_lengths() {
+        for text in ["a", "A-Z.a_z:0@9", &"x".repeat(128)] {
+            assert_eq!(ViewerId::new(text).map(String::from), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn refuses_the_rest_and_says_where() {
+        let long = "x".repeat(129);
+        let cases = [
+            ("", IdError::Length(0)),
+            (long.as_str(), IdError::Length(129)),
+            (
+                "a#b",
+                IdError::Character {
+                    found: '#',
+                    position: 2,
+                },
+            ),
+            (
+                "a\n",
+                IdError::Character {
+                    found: '\n',
+                    position: 2,
+                },
+            ),
+            (
+                "\u{1f389}",
+                IdError::Character {
+                    found: '\u{1f389}',
+                    position: 1,
+                },
+            ),
+            (
+                "e\u{301}",
+                IdError::Character {
+                    found: '\u{301}',
+                    position: 2,
+                },
+            ),
+            (
+                "\u{e9}",
+                IdError::Character {
+                    found: '\u{e9}',
+                    position: 1,
+                },
+            ),
+            (
+                "a b",
+                IdError::Character {
+                    found: ' ',
+                    position: 2,
+                },
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(ActivityId::new(text), Err(expected), "{text:?}");
+        }
+    }
+}

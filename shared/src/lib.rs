@@ -1,0 +1,44 @@
+//! What the functions of Nagare have in common: the words of the domain, the keys they are stored
+//! under, and the store itself.
+//!
+//! ```text
+//! id, timestamp, payload     values that cannot be invalid
+//! command                    what producers send, parsed at the edge
+//! activity, follow           pure rules: how changes that arrive in any order merge
+//! sort_key, keys             the one key codec
+//! retention, clock           what is still shown, and what time it is
+//! cursor                     a sealed place in a timeline
+//! dead_letter                what travels with a command that gave up
+//! store                      the tables, over aws-sdk-dynamodb
+//! retry, deadline            the one retry policy
+//! env, telemetry             the one reader of the environment, the one way to log
+//! ```
+//!
+//! This crate knows DynamoDB. It does not know SQS, HTTP or the Lambda runtime: those belong to
+//! the functions, which never import each other.
+
+pub mod activity;
+pub mod clock;
+pub mod command;
+pub mod cursor;
+pub mod dead_letter;
+pub mod deadline;
+pub mod env;
+pub mod follow;
+pub mod id;
+pub mod keys;
+pub mod payload;
+pub mod retention;
+pub mod retry;
+pub mod sort_key;
+pub mod store;
+pub mod telemetry;
+pub mod timestamp;
+
+pub use clock::Clock;
+pub use deadline::Deadline;
+pub use id::{ActivityId, ActorId, ViewerId};
+pub use payload::{Kind, Payload};
+pub use retention::Retention;
+pub use sort_key::SortKey;
+pub use timestamp::Timestamp;

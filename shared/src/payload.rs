@@ -1,0 +1,199 @@
+//! What an activity carries: its kind, and a payload that is given back as it was sent.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The longest payload, in bytes of JSON as sent.
+pub const MAX_PAYLOAD_BYTES: usize = 4096;
+/// The longest kind, in characters.
+pub const MAX_KIND_LENGTH: usize = 32;
+
+/// What sort of activity it is: 1 to 32 characters of `A-Z a-z 0-9 . _ + -`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Kind(String);
+
+/// The text is not a kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected 1 to 32 characters of A-Z a-z 0-9 . _ + -")]
+pub struct KindError;
+
+impl Kind {
+    /// Takes a text that obeys the rules of kinds.
+    ///
+    /// # Errors
+    /// [`KindError`] if it does not.
+    pub fn new(text: impl Into<String>) -> Result<Self, KindError> {
+        let text = text.into();
+        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
+        if !(1..=MAX_KIND_LENGTH).contains(&text.len()) || !text.chars().all(known) {
+            return Err(KindError);
+        }
+        Ok(Self(text))
+    }
+
+    /// The kind as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self("post".to_owned())
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = KindError;
+    fn try_from(text: String) -> Result<Self, KindError> {
+        Self::new(text)
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = KindError;
+    fn from_str(text: &str) -> Result<Self, KindError> {
+        Self::new(text)
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.0
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Any JSON value of at most 4 KiB, kept as the very text that was sent: numbers keep their digits,
+/// objects the order of their members.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub struct Payload(Box<RawValue>);
+
+/// Why a text is not a payload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// Longer than [`MAX_PAYLOAD_BYTES`].
+    #[error("expected at most 4096 bytes of JSON, got {0}")]
+    TooLong(usize),
+    /// Not one JSON value.
+    #[error("expected a JSON value")]
+    NotJson,
+}
+
+impl Payload {
+    /// Takes a JSON value as it stood in the command.
+    ///
+    /// # Errors
+    /// [`PayloadError::TooLong`] over 4 KiB.
+    pub fn from_raw(value: &RawValue) -> Result<Self, PayloadError> {
+        match value.get().len() {
+            0..=MAX_PAYLOAD_BYTES => Ok(Self(value.to_owned())),
+            length => Err(PayloadError::TooLong(length)),
+        }
+    }
+
+    /// Parses a text that holds one JSON value.
+    ///
+    /// # Errors
+    /// [`PayloadError`] says what was expected.
+    pub fn parse(text: &str) -> Result<Self, PayloadError> {
+        let value: &RawValue = serde_json::from_str(text).map_err(|_| PayloadError::NotJson)?;
+        Self::from_raw(value)
+    }
+
+    /// The JSON text, byte for byte as it was sent.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+impl Eq for Payload {}
+
+impl PartialOrd for Payload {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By the bytes of the text: an order that every writer agrees on, to break ties with.
+impl Ord for Payload {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_json().cmp(other.as_json())
+    }
+}
+
+/// Says the size only: payloads stay out of logs.
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({} bytes)", self.as_json().len())
+    }
+}
+
+impl std::str::FromStr for Payload {
+    type Err = PayloadError;
+    fn from_str(text: &str) -> Result<Self, PayloadError> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_digits() {
+        for text in [
+            "1.0",
+            "1e400",
+            "-0",
+            "123456789012345678901234567890",
+            r#"{"b":1,"a":2}"#,
+        ] {
+            assert_eq!(
+                Payload::parse(text).map(|p| p.as_json().to_owned()),
+                Ok(text.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn ends_at_four_kibibytes() {
+        let of = |length: usize| Payload::parse(&format!("\"{}\"", "x".repeat(length - 2)));
+        assert!(of(4096).is_ok());
+        assert_eq!(of(4097), Err(PayloadError::TooLong(4097)));
+        assert_eq!(Payload::parse("{"), Err(PayloadError::NotJson));
+    }
+
+    #[test]
+    fn kinds() {
+        for text in ["live", "a.b_c+d-9", &"k".repeat(32)] {
+            assert!(Kind::new(text).is_ok(), "{text}");
+        }
+        for text in ["", "a b", "a:b", "\u{e9}", &"k".repeat(33)] {
+            assert_eq!(Kind::new(text), Err(KindError), "{text}");
+        }
+    }
+}

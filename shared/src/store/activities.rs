@@ -1,0 +1,251 @@
+//! Claims on activity ids, and activity records.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
+
+use super::client::attempt;
+use super::item::{Item, Row, ledger_key, number, text, truth};
+use super::{Deadline, Store, StoreError};
+use crate::activity::{ActivityKey, ActivityRecord, Change, Edit, Published};
+use crate::command::Publish;
+use crate::keys;
+use crate::payload::Payload;
+
+/// Whose an activity id is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// This publish's: it was free, or the same publish claimed it before.
+    Granted,
+    /// Another actor's, or of another instant. For ever.
+    Taken,
+}
+
+/// A record before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// What was known before.
+    pub before: ActivityRecord,
+    /// What is known now.
+    pub now: ActivityRecord,
+}
+
+/// A record and the number of times it was written; zero where it was not.
+#[derive(Debug, Default)]
+struct Revised {
+    record: ActivityRecord,
+    revision: i64,
+}
+
+impl Store {
+    /// Claims the activity's id for its actor and instant. An id belongs to the first publish that
+    /// claims it; all that follow are measured by it.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the claim may have been made even so.
+    pub async fn claim(&self, publish: &Publish, deadline: Deadline) -> Result<Claim, StoreError> {
+        let key = keys::claim(&publish.activity_id);
+        let actor = text(publish.actor_id.as_str());
+        let instant = text(publish.published_at.to_string());
+        attempt(deadline, || async {
+            let put = self
+                .client
+                .put_item()
+                .table_name(&self.tables.ledger)
+                .set_item(Some(ledger_key(key.clone())))
+                .item("actor_id", actor.clone())
+                .item("published_at", instant.clone())
+                .condition_expression(
+                    "attribute_not_exists(pk) OR (actor_id = :actor AND published_at = :instant)",
+                )
+                .expression_attribute_values(":actor", actor.clone())
+                .expression_attribute_values(":instant", instant.clone());
+            match put.send().await {
+                Ok(_) => Ok(Claim::Granted),
+                Err(e) if is_condition_failure(&e) => Ok(Claim::Taken),
+                Err(e) => Err(e),
+            }
+        })
+        .await
+    }
+
+    /// Merges a change into a record, against any number of others who do the same: writes only
+    /// over the revision it read, and begins again with what it finds there otherwise. The first
+    /// try supposes that there is no record yet, which is so for nearly every publish.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the change may have been merged even so.
+    pub async fn merge(
+        &self,
+        key: &ActivityKey,
+        change: Change,
+        deadline: Deadline,
+    ) -> Result<Merged, StoreError> {
+        let mut known = Revised::default();
+        loop {
+            let mut now = known.record.clone();
+            now.merge(change.clone());
+            let unchanged = known.revision > 0 && now == known.record;
+            if unchanged {
+                return Ok(Merged {
+                    before: known.record,
+                    now,
+                });
+            }
+            match self.replace(key, &known, &now, deadline).await? {
+                None => {
+                    return Ok(Merged {
+                        before: known.record,
+                        now,
+                    });
+                }
+                Some(overtaken_by) => known = overtaken_by,
+            }
+        }
+    }
+
+    /// Reads a record as it is now. One that was never written is empty.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn activity(
+        &self,
+        key: &ActivityKey,
+        deadline: Deadline,
+    ) -> Result<ActivityRecord, StoreError> {
+        let stored = ledger_key(keys::activity(key));
+        let answer = attempt(deadline, || {
+            let get = self.client.get_item().table_name(&self.tables.ledger);
+            get.set_key(Some(stored.clone()))
+                .consistent_read(true)
+                .send()
+        });
+        match answer.await?.item {
+            None => Ok(ActivityRecord::default()),
+            Some(item) => read_record(&Row {
+                table: &self.tables.ledger,
+                item,
+            }),
+        }
+    }
+
+    /// Writes a record over the revision that is known. Returns what stands there instead, if that
+    /// is another.
+    async fn replace(
+        &self,
+        key: &ActivityKey,
+        known: &Revised,
+        record: &ActivityRecord,
+        deadline: Deadline,
+    ) -> Result<Option<Revised>, StoreError> {
+        let mut item = write_record(record);
+        item.extend(ledger_key(keys::activity(key)));
+        item.insert("revision".to_owned(), number(known.revision + 1));
+        let overtaken_by = attempt(deadline, || async {
+            let put = self
+                .client
+                .put_item()
+                .table_name(&self.tables.ledger)
+                .set_item(Some(item.clone()))
+                .return_values_on_condition_check_failure(OnFailure::AllOld);
+            let put = if known.revision == 0 {
+                put.condition_expression("attribute_not_exists(pk)")
+            } else {
+                put.condition_expression("revision = :known")
+                    .expression_attribute_values(":known", number(known.revision))
+            };
+            match put.send().await {
+                Ok(_) => Ok(None),
+                Err(e) => old_item(e).map(Some),
+            }
+        })
+        .await?;
+        overtaken_by.map(|item| self.read_revised(item)).transpose()
+    }
+
+    fn read_revised(&self, item: Item) -> Result<Revised, StoreError> {
+        let row = Row {
+            table: &self.tables.ledger,
+            item,
+        };
+        // The revision is gone if somebody wrote the item by hand; starting from zero would then
+        // meet the same refusal for ever.
+        Ok(Revised {
+            record: read_record(&row)?,
+            revision: row.number("revision")?,
+        })
+    }
+}
+
+fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {
+    matches!(
+        error.as_service_error(),
+        Some(PutItemError::ConditionalCheckFailedException(_))
+    )
+}
+
+/// What stood in the way of a conditional put, if that is why it failed.
+fn old_item<R>(error: SdkError<PutItemError, R>) -> Result<Item, SdkError<PutItemError, R>> {
+    match error.as_service_error() {
+        Some(PutItemError::ConditionalCheckFailedException(failure)) => {
+            Ok(failure.item().cloned().unwrap_or_default())
+        }
+        _ => Err(error),
+    }
+}
+
+fn write_record(record: &ActivityRecord) -> Item {
+    let mut item = HashMap::with_capacity(12);
+    let mut set = |name: &str, value| item.insert(name.to_owned(), value);
+    if let Some(Published { at, kind, payload }) = &record.published {
+        set("published_at", text(at.to_string()));
+        set("kind", text(kind.as_str()));
+        set("payload", text(payload.as_json()));
+    }
+    if record.deleted {
+        set("deleted", truth(true));
+    }
+    if let Some(Edit { at, value }) = &record.payload {
+        set("edited_payload_at", text(at.to_string()));
+        set("edited_payload", text(value.as_json()));
+    }
+    if let Some(Edit { at, value }) = &record.kind {
+        set("edited_kind_at", text(at.to_string()));
+        set("edited_kind", text(value.as_str()));
+    }
+    item
+}
+
+/// Reads an activity record back.
+pub(super) fn read_record(row: &Row<'_>) -> Result<ActivityRecord, StoreError> {
+    let published = match row.optional("published_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Published {
+            at,
+            kind: row.parsed("kind", "a kind")?,
+            payload: row.parsed("payload", "a JSON value of at most 4 KiB")?,
+        }),
+    };
+    let payload = match row.optional("edited_payload_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit {
+            at,
+            value: row.parsed::<Payload>("edited_payload", "a JSON value of at most 4 KiB")?,
+        }),
+    };
+    let kind = match row.optional("edited_kind_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit {
+            at,
+            value: row.parsed("edited_kind", "a kind")?,
+        }),
+    };
+    Ok(ActivityRecord {
+        published,
+        deleted: row.flag("deleted")?,
+        payload,
+        kind,
+    })
+}

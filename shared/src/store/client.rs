@@ -1,0 +1,73 @@
+//! How DynamoDB is called: one client configuration, one way to attempt a call.
+
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+
+use super::{Deadline, StoreError};
+use crate::retry::Backoff;
+
+/// A connection that takes longer is not coming.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// One attempt: DynamoDB answers within milliseconds, or something is wrong with this connection.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
+/// timeouts on every attempt, and no retries of its own, because [`crate::retry`] is the one retry
+/// policy.
+pub async fn sdk_config() -> SdkConfig {
+    let https = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .build();
+    aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .http_client(https)
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts)
+        .load()
+        .await
+}
+
+/// What a piece of writing cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Entries that the table has acknowledged.
+    pub entries: u64,
+    /// Entries that were sent, repetitions included.
+    pub sends: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.sends += other.sends;
+    }
+}
+
+/// Calls until it succeeds, fails for good, or the deadline passes. Returns the last failure, which
+/// says more than that time ran out.
+pub(super) async fn attempt<T, E, F>(
+    deadline: Deadline,
+    mut call: impl FnMut() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, E>>,
+    StoreError: From<E>,
+{
+    let mut backoff = Backoff::default();
+    loop {
+        let error = match deadline.bound(call()).await? {
+            Ok(answer) => return Ok(answer),
+            Err(error) => StoreError::from(error),
+        };
+        if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+            return Err(error);
+        }
+    }
+}

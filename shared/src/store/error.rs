@@ -1,0 +1,140 @@
+//! What can go wrong with the store, and whether a retry helps.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+
+use crate::deadline::DeadlineExceeded;
+
+/// A call to the store failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// More was asked for than the table's capacity.
+    #[error("the table is throttled")]
+    Throttled,
+    /// Another transaction has hold of the same keys.
+    #[error("another transaction is at the same keys")]
+    Contended,
+    /// No answer, or one that says the service is unwell. The call may or may not have happened.
+    #[error("the store did not answer: {0}")]
+    Unavailable(String),
+    /// The table does not exist.
+    #[error("the table does not exist: {0}")]
+    TableMissing(String),
+    /// The caller may not do this.
+    #[error("access denied: {0}")]
+    Denied(String),
+    /// The store says the request is wrong.
+    #[error("the store refused the request: {code}: {message}")]
+    Rejected {
+        /// DynamoDB's error code.
+        code: String,
+        /// Its words.
+        message: String,
+    },
+    /// A stored attribute is not what it should be.
+    #[error("{place}: expected {expected}")]
+    Corrupt {
+        /// The table, key and attribute.
+        place: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// The invocation's time is up.
+    #[error(transparent)]
+    DeadlineExceeded(#[from] DeadlineExceeded),
+}
+
+impl StoreError {
+    /// True if the same call may succeed a moment later. The rest needs somebody to mend something
+    /// (or another invocation), so trying at once would only make a hot loop.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Throttled | Self::Contended | Self::Unavailable(_)
+        )
+    }
+
+    /// A short fixed word for metrics and dead letters.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::Contended => "contended",
+            Self::Unavailable(_) => "store-unavailable",
+            Self::TableMissing(_) => "table-missing",
+            Self::Denied(_) => "access-denied",
+            Self::Rejected { .. } => "store-rejected",
+            Self::Corrupt { .. } => "corrupt-record",
+            Self::DeadlineExceeded(_) => "out-of-time",
+        }
+    }
+
+    fn of_code(code: &str, message: &str, status: u16) -> Self {
+        match code {
+            "ProvisionedThroughputExceededException"
+            | "ThrottlingException"
+            | "Throttling"
+            | "ThrottlingError"
+            | "RequestLimitExceeded" => Self::Throttled,
+            "TransactionConflictException"
+            | "TransactionConflict"
+            | "TransactionInProgressException"
+            | "ReplicatedWriteConflictException" => Self::Contended,
+            "ResourceNotFoundException" => Self::TableMissing(message.to_owned()),
+            "AccessDeniedException"
+            | "UnrecognizedClientException"
+            | "MissingAuthenticationTokenException"
+            | "InvalidSignatureException"
+            | "IncompleteSignatureException"
+            | "ExpiredTokenException" => Self::Denied(message.to_owned()),
+            _ if status >= 500 => Self::Unavailable(format!("status {status}, {code}")),
+            _ => Self::Rejected {
+                code: code.to_owned(),
+                message: message.to_owned(),
+            },
+        }
+    }
+
+    /// The error that a cancelled transaction stands for, judged by the reasons of its parts; a
+    /// failed condition is not an error and has to be looked for before.
+    pub(super) fn of_cancellation<'a>(codes: impl Iterator<Item = &'a str>) -> Self {
+        let telling = codes
+            .filter(|code| !code.is_empty() && *code != "None")
+            .max();
+        match telling {
+            Some("ProvisionedThroughputExceeded") => Self::Throttled,
+            Some(code) => Self::of_code(code, "the transaction was cancelled", 400),
+            None => Self::Unavailable("a transaction was cancelled without a reason".to_owned()),
+        }
+    }
+}
+
+impl<E> From<SdkError<E, HttpResponse>> for StoreError
+where
+    E: ProvideErrorMetadata,
+{
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
+        match &error {
+            SdkError::ServiceError(service) => {
+                let status = service.raw().status().as_u16();
+                let (code, message) = (service.err().code(), service.err().message());
+                Self::of_code(
+                    code.unwrap_or("no code"),
+                    message.unwrap_or_default(),
+                    status,
+                )
+            }
+            SdkError::ConstructionFailure(_) => Self::Rejected {
+                code: "request not built".to_owned(),
+                message: "a parameter is missing or invalid".to_owned(),
+            },
+            SdkError::TimeoutError(_) => Self::Unavailable("timed out".to_owned()),
+            SdkError::DispatchFailure(failure) => {
+                let source = failure.as_connector_error();
+                Self::Unavailable(source.map_or("not reached".to_owned(), ToString::to_string))
+            }
+            _ => Self::Unavailable("the answer could not be read".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Edges follower → followee.
+
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
+
+use super::client::attempt;
+use super::item::{Item, Row, ledger_key, text, truth};
+use super::{Deadline, Store, StoreError};
+use crate::command::FollowChange;
+use crate::follow::FollowState;
+use crate::id::{ActorId, ViewerId};
+use crate::keys::{self, LedgerKey};
+
+/// Edges asked for at once: a hundred batches of entries, and the most a fan-out holds in memory.
+const PAGE: i32 = 2_500;
+
+/// One edge, seen from the followee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Who follows, or followed.
+    pub follower: ViewerId,
+    /// False once they ceased to.
+    pub following: bool,
+    /// The edge's sort key in the ledger: the place to go on from.
+    pub place: String,
+}
+
+/// Some edges, in the order of their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgePage {
+    /// The edges, those of former followers included.
+    pub edges: Vec<Edge>,
+    /// Where to go on, if there is more.
+    pub next: Option<String>,
+}
+
+impl Store {
+    /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
+    /// then: this state, or the later one.
+    ///
+    /// # Errors
+    /// [`StoreError`]; it may have been recorded even so.
+    pub async fn record_follow(
+        &self,
+        change: &FollowChange,
+        deadline: Deadline,
+    ) -> Result<FollowState, StoreError> {
+        let FollowChange {
+            follower_id,
+            followee_id,
+            state,
+        } = change;
+        let key = keys::edge(follower_id, followee_id);
+        // On a tie the unfollow wins: it may replace either state, a follow only itself.
+        let condition = if state.following {
+            "attribute_not_exists(changed_at) OR changed_at < :at \
+             OR (changed_at = :at AND following = :following)"
+        } else {
+            "attribute_not_exists(changed_at) OR changed_at <= :at"
+        };
+        let overtaken_by = attempt(deadline, || async {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.tables.ledger)
+                .set_key(Some(ledger_key(key.clone())))
+                .update_expression(
+                    "SET follower_id = :follower, followee_id = :followee, \
+                     following = :following, changed_at = :at",
+                )
+                .condition_expression(condition)
+                .expression_attribute_values(":follower", text(follower_id.as_str()))
+                .expression_attribute_values(":followee", text(followee_id.as_str()))
+                .expression_attribute_values(":following", truth(state.following))
+                .expression_attribute_values(":at", text(state.changed_at.to_string()))
+                .return_values_on_condition_check_failure(OnFailure::AllOld);
+            match update.send().await {
+                Ok(_) => Ok(None),
+                Err(e) => match e.as_service_error() {
+                    Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
+                        Ok(Some(failure.item().cloned().unwrap_or_default()))
+                    }
+                    _ => Err(e),
+                },
+            }
+        })
+        .await?;
+        overtaken_by.map_or(Ok(*state), |item| {
+            read_state(&Row {
+                table: &self.tables.ledger,
+                item,
+            })
+        })
+    }
+
+    /// What is on record of one edge, if anything.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn follow_state(
+        &self,
+        follower: &ViewerId,
+        followee: &ActorId,
+        deadline: Deadline,
+    ) -> Result<Option<FollowState>, StoreError> {
+        let key = ledger_key(keys::edge(follower, followee));
+        let answer = attempt(deadline, || {
+            let get = self.client.get_item().table_name(&self.tables.ledger);
+            get.set_key(Some(key.clone())).consistent_read(true).send()
+        });
+        let item = answer.await?.item;
+        item.map(|item| {
+            read_state(&Row {
+                table: &self.tables.ledger,
+                item,
+            })
+        })
+        .transpose()
+    }
+
+    /// Reads the edges of one followee, beyond a place if one is given.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn edges(
+        &self,
+        followee: &ActorId,
+        after: Option<&str>,
+        deadline: Deadline,
+    ) -> Result<EdgePage, StoreError> {
+        let pk = keys::followers(followee);
+        let answer = attempt(deadline, || {
+            self.client
+                .query()
+                .table_name(&self.tables.ledger)
+                .consistent_read(true)
+                .key_condition_expression("pk = :pk")
+                .projection_expression("pk, sk, following")
+                .expression_attribute_values(":pk", text(&pk))
+                .set_exclusive_start_key(after.map(|sk| {
+                    ledger_key(LedgerKey {
+                        pk: pk.clone(),
+                        sk: sk.to_owned(),
+                    })
+                }))
+                .limit(PAGE)
+                .send()
+        })
+        .await?;
+        let more = answer.last_evaluated_key.is_some();
+        let edges = answer
+            .items
+            .unwrap_or_default()
+            .into_iter()
+            .map(|item| self.read_edge(item));
+        let edges = edges.collect::<Result<Vec<_>, _>>()?;
+        let next = edges.last().filter(|_| more).map(|edge| edge.place.clone());
+        Ok(EdgePage { edges, next })
+    }
+
+    /// Reads who of the edges from one place to another (both included) does not follow now.
+    /// DynamoDB filters: the answer is short, whatever the number of edges.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn former_followers(
+        &self,
+        followee: &ActorId,
+        first: &str,
+        last: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<Edge>, StoreError> {
+        let pk = keys::followers(followee);
+        let (mut found, mut start) = (Vec::new(), None);
+        loop {
+            let answer = attempt(deadline, || {
+                self.client
+                    .query()
+                    .table_name(&self.tables.ledger)
+                    .consistent_read(true)
+                    .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+                    .filter_expression("following = :no")
+                    .projection_expression("pk, sk, following")
+                    .expression_attribute_values(":pk", text(&pk))
+                    .expression_attribute_values(":first", text(first))
+                    .expression_attribute_values(":last", text(last))
+                    .expression_attribute_values(":no", truth(false))
+                    .set_exclusive_start_key(start.clone())
+                    .send()
+            })
+            .await?;
+            for item in answer.items.unwrap_or_default() {
+                found.push(self.read_edge(item)?);
+            }
+            start = answer.last_evaluated_key;
+            if start.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn read_edge(&self, item: Item) -> Result<Edge, StoreError> {
+        let row = Row {
+            table: &self.tables.ledger,
+            item,
+        };
+        let place = row.text("sk")?.to_owned();
+        let follower = keys::follower_of(&place).ok_or_else(|| row.corrupt("sk", "an edge"))?;
+        Ok(Edge {
+            follower,
+            following: row.flag("following")?,
+            place,
+        })
+    }
+}
+
+/// Reads an edge's state back.
+pub(super) fn read_state(row: &Row<'_>) -> Result<FollowState, StoreError> {
+    let changed_at = row.parsed("changed_at", "an instant")?;
+    Ok(FollowState {
+        following: row.flag("following")?,
+        changed_at,
+    })
+}

@@ -1,0 +1,107 @@
+//! The tables, over `aws-sdk-dynamodb`.
+//!
+//! A [`Store`] holds a concrete client; tests fake at the SDK's edge, under the client. Every call
+//! takes a [`Deadline`] and retries, until then, what a retry can help ([`StoreError::is_retryable`]):
+//! this is the only layer that retries. All writes may be applied twice without harm, because after
+//! a timeout nobody knows whether the first was.
+//!
+//! # Why every race ends right
+//!
+//! Writers never lock. Each follows one rule: **state your fact, then act on the others' facts, then
+//! look again.** All reads that decide something are strongly consistent.
+//!
+//! * *Publish against follow.* A publish writes the outbox row, then reads the followers. A follow
+//!   writes the edge, then reads the outbox. Whichever writes second sees the other's fact, so the
+//!   entry is written at least once, and being a pure function of activity and viewer it does not
+//!   matter if it is written twice.
+//! * *Unfollow against fan-out.* Readers ask for the edge of every entry they show, so an entry in
+//!   flight is hidden from the moment the edge says so. The fan-out looks at the edges again after
+//!   each page it wrote and takes out what it wrote for viewers who have left: either it sees the
+//!   unfollow, or the unfollow came later, and then its own purge, which reads the outbox row that
+//!   the fan-out wrote before anything else, takes the entry out.
+//! * *Unfollow against follow again.* A purge deletes in transactions that check that the edge is
+//!   still the one that asked for it ([`Store::purge`]). A later follow changes the edge first, so not
+//!   one entry that it brings in can be taken out by an unfollow that it overtook.
+//! * *Delete against fan-out and backfill.* The tombstone is written first and readers ask for the
+//!   activity record of every entry they show. It is final, so entries of a deleted activity may be
+//!   erased by anybody at any time without a condition. The delete marks the outbox row, then erases
+//!   the entries of the followers it finds; a fan-out looks at the record, and a backfill at the
+//!   outbox, again after writing, and erase what they wrote if it is marked by then.
+//! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
+//!   says *now*, not with what the command said; a redelivery does the same again, even if the
+//!   command itself was overtaken long ago.
+
+mod activities;
+mod client;
+mod dead_letters;
+mod error;
+mod follows;
+mod item;
+mod outbox;
+mod reading;
+mod timelines;
+
+pub use activities::{Claim, Merged};
+pub use client::{Tally, sdk_config};
+pub use dead_letters::{DeadLetter, DeadLetterPage};
+pub use error::StoreError;
+pub use follows::{Edge, EdgePage};
+pub use outbox::{OutboxPage, OutboxRow};
+pub use reading::{EntryRow, Facts, Span};
+pub use timelines::{EntryWrite, Purge};
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use tokio::sync::Semaphore;
+
+use crate::deadline::Deadline;
+
+/// Write calls under way at once in one process: enough to fill the time the table takes to
+/// answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a bound on
+/// memory.
+const IN_FLIGHT: usize = 64;
+
+/// The names of the tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tables {
+    /// Entries, by viewer: derived and rebuildable.
+    pub timelines: String,
+    /// Follows, activities and outboxes: the source of truth.
+    pub ledger: String,
+    /// Commands that gave up.
+    pub dead_letters: String,
+}
+
+/// The tables and the client that reaches them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    client: Client,
+    tables: Arc<Tables>,
+    in_flight: Arc<Semaphore>,
+}
+
+impl Store {
+    /// A store over a client made from [`sdk_config`] (or a test's).
+    #[must_use]
+    pub fn new(client: Client, tables: Tables) -> Self {
+        let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
+        Self {
+            client,
+            tables: Arc::new(tables),
+            in_flight,
+        }
+    }
+
+    /// The names of the tables.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// The client, for what only operators do.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}

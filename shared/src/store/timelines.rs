@@ -1,0 +1,275 @@
+//! Writing entries.
+//!
+//! `BatchWriteItem` takes no conditions, so an entry is a pure function of its activity and its
+//! viewer: writing it twice, or late, changes nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    ConditionCheck, Delete, DeleteRequest, PutRequest, TransactWriteItem, WriteRequest,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::client::{Tally, attempt};
+use super::item::{Item, ledger_key, number, text, truth};
+use super::{Deadline, Store, StoreError};
+use crate::follow::FollowState;
+use crate::id::{ActorId, ViewerId};
+use crate::keys;
+use crate::retry::Backoff;
+use crate::sort_key::SortKey;
+
+/// Items one BatchWriteItem call takes.
+const BATCH: usize = 25;
+/// Entries one purging transaction takes out: 100 items, less the check.
+const PURGE: usize = 99;
+
+/// One change to one timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryWrite<'a> {
+    /// Put the entry there.
+    Put {
+        /// Whose timeline.
+        viewer: &'a ViewerId,
+        /// The printed [`SortKey`].
+        sort_key: &'a str,
+        /// Who published the activity.
+        actor: &'a ActorId,
+        /// When the table may drop it, in unix seconds.
+        expires_at: i64,
+    },
+    /// Take the entry out, whatever it says.
+    Erase {
+        /// Whose timeline.
+        viewer: &'a ViewerId,
+        /// The printed [`SortKey`].
+        sort_key: &'a str,
+    },
+}
+
+/// How a purge ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// All the entries are out.
+    Done,
+    /// The edge changed meanwhile; whoever changed it sees to the entries.
+    Overtaken,
+}
+
+impl<'a> EntryWrite<'a> {
+    fn key(&self) -> (&'a str, &'a str) {
+        match self {
+            Self::Put {
+                viewer, sort_key, ..
+            }
+            | Self::Erase { viewer, sort_key } => (viewer.as_str(), sort_key),
+        }
+    }
+
+    fn request(&self) -> Result<WriteRequest, StoreError> {
+        let mut item: Item = HashMap::with_capacity(4);
+        let (viewer, sort_key) = self.key();
+        item.insert("viewer_id".to_owned(), text(viewer));
+        item.insert("sort_key".to_owned(), text(sort_key));
+        let request = WriteRequest::builder();
+        let request = match self {
+            Self::Put {
+                actor, expires_at, ..
+            } => {
+                item.insert("actor_id".to_owned(), text(actor.as_str()));
+                item.insert("expires_at".to_owned(), number(expires_at));
+                request.put_request(
+                    PutRequest::builder()
+                        .set_item(Some(item))
+                        .build()
+                        .map_err(unbuilt)?,
+                )
+            }
+            Self::Erase { .. } => request.delete_request(
+                DeleteRequest::builder()
+                    .set_key(Some(item))
+                    .build()
+                    .map_err(unbuilt)?,
+            ),
+        };
+        Ok(request.build())
+    }
+}
+
+impl Store {
+    /// Writes entries, 25 a call, many calls at once, until the table has acknowledged every one.
+    /// A key that is named twice is written once: DynamoDB refuses a batch that repeats a key.
+    ///
+    /// # Errors
+    /// [`StoreError`]: some of the entries may not be written. Writing all of them again is right.
+    pub async fn write_entries(
+        &self,
+        writes: impl IntoIterator<Item = EntryWrite<'_>>,
+        deadline: Deadline,
+    ) -> Result<Tally, StoreError> {
+        let mut seen = HashSet::new();
+        let mut distinct: Vec<_> = writes.into_iter().collect();
+        distinct.retain(|write| seen.insert(write.key()));
+        stream::iter(distinct.chunks(BATCH))
+            .map(|batch| self.write_batch(batch, deadline))
+            .buffer_unordered(super::IN_FLIGHT)
+            .try_fold(Tally::default(), async |mut sum, tally| {
+                sum += tally;
+                Ok(sum)
+            })
+            .await
+    }
+
+    /// Writes one batch. What DynamoDB gives back as unprocessed (with a status of 200) is sent
+    /// again alone; the SDK does not do that.
+    async fn write_batch(
+        &self,
+        batch: &[EntryWrite<'_>],
+        deadline: Deadline,
+    ) -> Result<Tally, StoreError> {
+        let mut left = batch
+            .iter()
+            .map(EntryWrite::request)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut tally = Tally {
+            entries: batch.len() as u64,
+            sends: 0,
+        };
+        let mut backoff = Backoff::default();
+        loop {
+            tally.sends += left.len() as u64;
+            let before = left.len();
+            let failure = match self.send_batch(&left, deadline).await {
+                Ok(unprocessed) if unprocessed.is_empty() => return Ok(tally),
+                Ok(unprocessed) => {
+                    left = unprocessed;
+                    StoreError::Throttled
+                }
+                Err(error) if error.is_retryable() => error,
+                Err(error) => return Err(error),
+            };
+            if left.len() < before {
+                backoff.reset();
+            }
+            backoff.wait(deadline).await.map_err(|_| failure)?;
+        }
+    }
+
+    async fn send_batch(
+        &self,
+        requests: &[WriteRequest],
+        deadline: Deadline,
+    ) -> Result<Vec<WriteRequest>, StoreError> {
+        let table = &self.tables.timelines;
+        // The semaphore is never closed, so a permit is only missing where time ran out.
+        let _permit = deadline.bound(self.in_flight.acquire()).await?;
+        let call = self
+            .client
+            .batch_write_item()
+            .request_items(table, requests.to_vec())
+            .send();
+        let answer = deadline.bound(call).await??;
+        Ok(answer
+            .unprocessed_items
+            .and_then(|mut left| left.remove(table))
+            .unwrap_or_default())
+    }
+
+    /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as
+    /// `unfollowed` is what the edge says: each transaction checks that, so entries that a later
+    /// follow brings in are never touched.
+    ///
+    /// # Errors
+    /// [`StoreError`]: some may still be there, hidden from readers. Purging again is right.
+    pub async fn purge(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        unfollowed: FollowState,
+        sort_keys: &[SortKey],
+        deadline: Deadline,
+    ) -> Result<Purge, StoreError> {
+        let check = ConditionCheck::builder()
+            .table_name(&self.tables.ledger)
+            .set_key(Some(ledger_key(keys::edge(viewer, actor))))
+            .condition_expression("following = :no AND changed_at = :at")
+            .expression_attribute_values(":no", truth(false))
+            .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()))
+            .build()
+            .map_err(unbuilt)?;
+        for keys in sort_keys.chunks(PURGE) {
+            let mut parts = vec![
+                TransactWriteItem::builder()
+                    .condition_check(check.clone())
+                    .build(),
+            ];
+            for key in keys {
+                parts.push(self.deletion(viewer, key)?);
+            }
+            if self.transact(&parts, deadline).await? == Purge::Overtaken {
+                return Ok(Purge::Overtaken);
+            }
+        }
+        Ok(Purge::Done)
+    }
+
+    fn deletion(&self, viewer: &ViewerId, key: &SortKey) -> Result<TransactWriteItem, StoreError> {
+        let delete = Delete::builder()
+            .table_name(&self.tables.timelines)
+            .key("viewer_id", text(viewer.as_str()))
+            .key("sort_key", text(key.to_string()))
+            .build()
+            .map_err(unbuilt)?;
+        Ok(TransactWriteItem::builder().delete(delete).build())
+    }
+
+    /// Commits a transaction whose first part is the check that the rest depends on.
+    async fn transact(
+        &self,
+        parts: &[TransactWriteItem],
+        deadline: Deadline,
+    ) -> Result<Purge, StoreError> {
+        attempt(deadline, || async {
+            let call = self
+                .client
+                .transact_write_items()
+                .set_transact_items(Some(parts.to_vec()));
+            match call.send().await {
+                Ok(_) => Ok(Purge::Done),
+                Err(error) => check_failed(error).map(|()| Purge::Overtaken),
+            }
+        })
+        .await
+    }
+}
+
+/// True to its name, or what else went wrong.
+fn check_failed<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<(), StoreError>
+where
+    StoreError: From<SdkError<TransactWriteItemsError, R>>,
+{
+    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
+        error.as_service_error()
+    else {
+        return Err(error.into());
+    };
+    let codes = || {
+        cancelled
+            .cancellation_reasons()
+            .iter()
+            .map(|r| r.code().unwrap_or_default())
+    };
+    if codes().any(|code| code == "ConditionalCheckFailed") {
+        return Ok(());
+    }
+    Err(StoreError::of_cancellation(codes()))
+}
+
+fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
+    StoreError::Rejected {
+        code: "request not built".to_owned(),
+        message: error.to_string(),
+    }
+}
