@@ -55,7 +55,7 @@ impl Metrics {
         let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
         let arrival = Arrival {
             at: UNIX_EPOCH + since,
-            reason,
+            reason: reason.to_owned(),
             dead_letters: 1,
         };
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
