@@ -25,6 +25,8 @@ pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
 pub const API_URL: &str = "NAGARE_API_URL";
 /// The bearer token the command line sends to the HTTP API, if any.
 pub const TOKEN: &str = "NAGARE_TOKEN";
+/// The key of the local stack's tokens, for the command line to make them with.
+pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
 /// What to log, in the syntax of `tracing_subscriber::EnvFilter`; `info` where it is not set.
 pub const LOG: &str = "NAGARE_LOG";
 

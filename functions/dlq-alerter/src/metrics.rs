@@ -13,7 +13,7 @@ use shared::Timestamp;
 use tracing::error;
 
 /// The namespace of all of the project's metrics.
-pub const NAMESPACE: &str = "Nagare";
+const NAMESPACE: &str = "Nagare";
 
 /// One dead letter, counted by reason and in all.
 #[derive(Entry)]

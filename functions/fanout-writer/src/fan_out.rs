@@ -133,19 +133,14 @@ impl<'a> FanOut<'a> {
             self.erase_page(edges).await?;
             return Ok(SecondLook::Deleted);
         }
-        let written = |viewer: &ViewerId| {
-            self.redelivered || edges.iter().any(|e| e.following && e.follower == *viewer)
-        };
-        stream::iter(
-            former
-                .iter()
-                .map(|edge| &edge.follower)
-                .filter(|viewer| written(viewer)),
-        )
-        .map(|viewer| self.purge(viewer))
-        .buffer_unordered(PURGES)
-        .try_collect::<()>()
-        .await?;
+        let left = former.iter().map(|edge| &edge.follower).filter(|viewer| {
+            self.redelivered || edges.iter().any(|e| e.following && e.follower == **viewer)
+        });
+        let purges: Vec<_> = left.map(|viewer| self.purge(viewer)).collect();
+        stream::iter(purges)
+            .buffer_unordered(PURGES)
+            .try_collect::<()>()
+            .await?;
         Ok(SecondLook::AsBefore)
     }
 

@@ -18,6 +18,8 @@ mod page;
 mod problem;
 mod request;
 
+use std::time::Duration;
+
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use shared::cursor::CursorSeal;
 use shared::store::Store;
@@ -26,6 +28,10 @@ use shared::{Clock, Deadline, Retention};
 pub use identity::{Authorization, AuthorizationError};
 use problem::Problem;
 use request::Request;
+
+/// How long a caller is kept waiting. A page takes milliseconds; whoever has waited this long is
+/// better told to come back.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the reader works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -62,7 +68,7 @@ impl Reader {
     ) -> Result<ApiGatewayV2httpResponse, Problem> {
         let segment = request::route(event)?;
         let caller = self.authorization.caller(event)?;
-        let viewer = request::viewer(segment)?;
+        let viewer = request::viewer(event, segment)?;
         caller.may_read(&viewer)?;
         let request = Request::parse(event, &viewer, &self.seal)?;
         let now = self.clock.now();

@@ -1,16 +1,11 @@
 //! The Lambda function: wires [`timeline_reader`] to its environment.
 
-use std::time::Duration;
-
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::cursor::CursorSeal;
 use shared::store::{Store, sdk_config};
 use shared::{Clock, Deadline, env, telemetry};
-use timeline_reader::{Authorization, Reader};
-
-/// A page takes milliseconds. Whoever has waited this long is better told to come back.
-const PATIENCE: Duration = Duration::from_secs(5);
+use timeline_reader::{Authorization, PATIENCE, Reader};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

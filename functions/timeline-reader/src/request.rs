@@ -46,12 +46,19 @@ pub(crate) fn route(event: &ApiGatewayV2httpRequest) -> Result<&str, Problem> {
     }
 }
 
-/// Reads the viewer's id out of its segment.
-pub(crate) fn viewer(segment: &str) -> Result<ViewerId, Problem> {
+/// Reads the viewer's id: the path parameter where API Gateway has matched the route, else the
+/// segment itself. (API Gateway decodes the former; whether it decodes the raw path it does not say,
+/// and decoding an id twice changes nothing, for no id contains a `%`.)
+pub(crate) fn viewer(event: &ApiGatewayV2httpRequest, segment: &str) -> Result<ViewerId, Problem> {
     let invalid = |problem: String| Problem::invalid("viewer_id", problem);
-    let text = percent_decode_str(segment).decode_utf8();
-    let text = text.map_err(|_| invalid("expected UTF-8".to_owned()))?;
-    ViewerId::new(text).map_err(|e| invalid(e.to_string()))
+    let id = match event.path_parameters.get("viewer_id") {
+        Some(id) => Cow::from(id),
+        None => {
+            let decoded = percent_decode_str(segment).decode_utf8();
+            decoded.map_err(|_| invalid("expected UTF-8".to_owned()))?
+        }
+    };
+    ViewerId::new(id).map_err(|e| invalid(e.to_string()))
 }
 
 impl Request {

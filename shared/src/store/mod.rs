@@ -62,6 +62,10 @@ use crate::deadline::Deadline;
 /// memory.
 const IN_FLIGHT: usize = 64;
 
+/// The ledger's index of edges by follower: keys only, so that a follow costs it one write and a
+/// change of the edge none. Operators read it; no request does.
+pub const BY_FOLLOWER: &str = "by_follower";
+
 /// The names of the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tables {

@@ -112,8 +112,10 @@ impl Store {
         let mut seen = HashSet::new();
         let mut distinct: Vec<_> = writes.into_iter().collect();
         distinct.retain(|write| seen.insert(write.key()));
-        stream::iter(distinct.chunks(BATCH))
-            .map(|batch| self.write_batch(batch, deadline))
+        let batches = distinct
+            .chunks(BATCH)
+            .map(|batch| self.write_batch(batch, deadline));
+        stream::iter(batches.collect::<Vec<_>>())
             .buffer_unordered(super::IN_FLIGHT)
             .try_fold(Tally::default(), async |mut sum, tally| {
                 sum += tally;

@@ -1,0 +1,198 @@
+//! `nagare dead-letters`: what gave up, and what to do about it.
+//!
+//! A redrive sends the command again and only then removes the letter, and only the letter that it
+//! read: interrupted anywhere, it can be run again. The command carries the letter's id along, so if
+//! it gives up once more it comes back as the same letter.
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use shared::Timestamp;
+use shared::dead_letter::ORIGIN;
+use shared::env;
+use shared::store::{DeadLetter, Store};
+
+use super::remote::{Remote, soon};
+use super::sender::{Outgoing, Sender};
+use super::{Failure, progress};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DeadLetters {
+    /// List them, the oldest first.
+    List {
+        /// Print one JSON object for each.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one in full.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Send them to the command queue again.
+    Redrive(Which),
+    /// Remove one for good.
+    Drop {
+        /// Its id.
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// Their ids.
+    #[arg(required_unless_present = "all")]
+    ids: Vec<String>,
+    /// All that there are now.
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    id: &'a str,
+    reason: &'a str,
+    detail: &'a str,
+    receive_count: i64,
+    sent_at: Timestamp,
+    stored_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a str>,
+}
+
+impl DeadLetters {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let remote = Remote::from_environment().await?;
+        let store = remote.store(&[env::DEAD_LETTERS_TABLE])?;
+        match self {
+            Self::List { json } => list(&store, json).await,
+            Self::Show { id } => {
+                let letter = find(&store, &id).await?;
+                let printed = Printed {
+                    body: Some(&letter.body),
+                    ..Printed::from(&letter)
+                };
+                println!(
+                    "{}",
+                    serde_json::to_string_pretty(&printed).unwrap_or_default()
+                );
+                Ok(())
+            }
+            Self::Redrive(which) => which.redrive(&store, &remote.sender()?).await,
+            Self::Drop { id } => {
+                let letter = find(&store, &id).await?;
+                store.drop_letter(&letter, soon()).await?;
+                println!("dropped {id}");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// How many there are.
+pub(super) async fn count(store: &Store) -> Result<u64, Failure> {
+    Ok(all(store).await?.len() as u64)
+}
+
+async fn list(store: &Store, json: bool) -> Result<(), Failure> {
+    let mut letters = all(store).await?;
+    letters.sort_by(|a, b| (a.stored_at, &a.id).cmp(&(b.stored_at, &b.id)));
+    for letter in &letters {
+        if json {
+            println!(
+                "{}",
+                serde_json::to_string(&Printed::from(letter)).unwrap_or_default()
+            );
+        } else {
+            let DeadLetter {
+                id,
+                reason,
+                detail,
+                stored_at,
+                receive_count,
+                ..
+            } = letter;
+            println!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {detail}");
+        }
+    }
+    if letters.is_empty() && !json {
+        eprintln!("there are no dead letters");
+    }
+    Ok(())
+}
+
+async fn all(store: &Store) -> Result<Vec<DeadLetter>, Failure> {
+    let (mut letters, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.letters(after, soon()).await?;
+        letters.extend(page.letters);
+        match page.next {
+            None => return Ok(letters),
+            next => after = next,
+        }
+    }
+}
+
+async fn find(store: &Store, id: &str) -> Result<DeadLetter, Failure> {
+    let letter = store.letter(id, soon()).await?;
+    letter.ok_or_else(|| Failure::No(format!("there is no dead letter {id}")))
+}
+
+impl Which {
+    async fn redrive(self, store: &Store, sender: &Sender) -> Result<(), Failure> {
+        let ids = if self.all {
+            all(store)
+                .await?
+                .into_iter()
+                .map(|letter| letter.id)
+                .collect()
+        } else {
+            self.ids
+        };
+        let bar = progress::bar(ids.len() as u64, "dead letters sent again");
+        let mut missing = Vec::new();
+        for id in &ids {
+            match store.letter(id, soon()).await? {
+                Some(letter) => redrive(store, sender, &letter).await?,
+                None => missing.push(id.as_str()),
+            }
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        println!("{} dead letters sent again", ids.len() - missing.len());
+        // One that is gone from the list of all of them was redriven by somebody else.
+        if missing.is_empty() || self.all {
+            return Ok(());
+        }
+        Err(Failure::No(format!(
+            "there is no dead letter {}",
+            missing.join(", ")
+        )))
+    }
+}
+
+async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Result<(), Failure> {
+    let message = Outgoing {
+        body: letter.body.clone(),
+        group: letter.group.clone(),
+        attributes: vec![(ORIGIN, letter.id.clone())],
+    };
+    sender.send_batch(&[message]).await?;
+    Ok(store.drop_letter(letter, soon()).await?)
+}
+
+impl<'a> From<&'a DeadLetter> for Printed<'a> {
+    fn from(letter: &'a DeadLetter) -> Self {
+        Self {
+            id: &letter.id,
+            reason: &letter.reason,
+            detail: &letter.detail,
+            receive_count: letter.receive_count,
+            sent_at: letter.sent_at,
+            stored_at: letter.stored_at,
+            group: letter.group.as_deref(),
+            body: None,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! How a command ends when it does not end well.
+
+use shared::env::EnvError;
+use shared::store::StoreError;
+
+/// What to tell the user. The variant decides the exit code.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The answer is no.
+    #[error("{0}")]
+    No(String),
+    /// Wrong usage or bad input; the sentence tells how to mend it.
+    #[error("{0}")]
+    Usage(String),
+    /// The stack could not be reached.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+impl Failure {
+    /// The process's exit code.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::No(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Unreachable(_) => 3,
+        }
+    }
+}
+
+impl From<EnvError> for Failure {
+    fn from(error: EnvError) -> Self {
+        Self::Usage(format!(
+            "{error}; run the `export` lines that `nagare up` prints"
+        ))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Unreachable(format!("the tables cannot be reached: {error}"))
+    }
+}
+
+impl From<crate::stack::StackError> for Failure {
+    fn from(error: crate::stack::StackError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Usage(error.to_string())
+    }
+}

@@ -1,0 +1,187 @@
+//! The command line: what each command is called and takes, and how it ends.
+//!
+//! Commands other than `up` talk to the stack that the environment names: the `export` lines that
+//! `up` prints, or a real AWS account. Each command is a module with one `run`.
+
+mod csv_file;
+mod dead_letters;
+mod drain;
+mod failure;
+mod follows;
+mod progress;
+mod publish;
+mod remote;
+mod replay;
+mod sample;
+mod sender;
+mod timeline;
+mod up;
+
+use clap::{Args, Parser, Subcommand};
+use shared::command::{Command, Delete, FollowChange, Update};
+use shared::follow::FollowState;
+use shared::{ActivityId, ActorId, Clock, Kind, Payload, ViewerId};
+
+pub use failure::Failure;
+use remote::Remote;
+
+/// The follow timeline on your own machine, and the tools for one on AWS.
+///
+/// Without a command: `nagare up --sample`. Exit codes: 0 done, 1 the answer is no, 2 wrong usage or
+/// bad input, 3 the stack could not be reached.
+#[derive(Debug, Parser)]
+#[command(name = "nagare", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Subcommands>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subcommands {
+    /// Run the local stack: tables, queues, the three functions and the HTTP API, in one process.
+    Up(up::Up),
+    /// Work with many follows.
+    #[command(subcommand)]
+    Follows(FollowsCommand),
+    /// Publish an activity, or send a file of commands.
+    Publish(publish::Publish),
+    /// Publish the rows of a CSV file as if they were happening now.
+    Replay(replay::Replay),
+    /// FOLLOWER follows FOLLOWEE.
+    Follow(Edge),
+    /// FOLLOWER no longer follows FOLLOWEE.
+    Unfollow(Edge),
+    /// Change what an activity says.
+    Update(UpdateActivity),
+    /// Take an activity back, for good.
+    Delete(DeleteActivity),
+    /// Read a timeline.
+    Timeline(timeline::Timeline),
+    /// Look at commands that gave up, send them again, or drop them.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLetters),
+}
+
+#[derive(Debug, Subcommand)]
+enum FollowsCommand {
+    /// Import a CSV file (or CSV.gz, or `-` for standard input) with the header `follower,followee`.
+    Import(follows::Import),
+}
+
+#[derive(Debug, Args)]
+struct Edge {
+    /// Whose timeline it is.
+    follower: ViewerId,
+    /// Whose activities come or go.
+    followee: ActorId,
+}
+
+#[derive(Debug, Args)]
+struct UpdateActivity {
+    /// Who published it.
+    #[arg(long)]
+    actor: ActorId,
+    /// Its id.
+    #[arg(long)]
+    activity: ActivityId,
+    /// The new payload, a JSON value of at most 4 KiB.
+    #[arg(long)]
+    payload: Payload,
+    /// The new kind, if it changes.
+    #[arg(long)]
+    kind: Option<Kind>,
+}
+
+#[derive(Debug, Args)]
+struct DeleteActivity {
+    /// Who published it.
+    #[arg(long)]
+    actor: ActorId,
+    /// Its id.
+    #[arg(long)]
+    activity: ActivityId,
+}
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// [`Failure`] says what to tell the user, and the exit code.
+    pub async fn run(self) -> Result<(), Failure> {
+        match self
+            .command
+            .unwrap_or_else(|| Subcommands::Up(up::Up::sample()))
+        {
+            Subcommands::Up(up) => up.run().await,
+            Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
+            Subcommands::Publish(publish) => publish.run().await,
+            Subcommands::Replay(replay) => replay.run().await,
+            Subcommands::Follow(edge) => send(edge.change(true)).await,
+            Subcommands::Unfollow(edge) => send(edge.change(false)).await,
+            Subcommands::Update(update) => send(update.command()).await,
+            Subcommands::Delete(delete) => send(delete.command()).await,
+            Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
+        }
+    }
+}
+
+/// Sends one command.
+async fn send(command: Command) -> Result<(), Failure> {
+    Remote::from_environment()
+        .await?
+        .sender()?
+        .send(vec![command])
+        .await?;
+    Ok(())
+}
+
+impl Edge {
+    fn change(self, following: bool) -> Command {
+        let state = FollowState {
+            following,
+            changed_at: Clock::system().now(),
+        };
+        let Self {
+            follower: follower_id,
+            followee: followee_id,
+        } = self;
+        Command::Follow(FollowChange {
+            follower_id,
+            followee_id,
+            state,
+        })
+    }
+}
+
+impl UpdateActivity {
+    fn command(self) -> Command {
+        let Self {
+            actor: actor_id,
+            activity: activity_id,
+            payload,
+            kind,
+        } = self;
+        let at = Clock::system().now();
+        Command::Update(Update {
+            activity_id,
+            actor_id,
+            at,
+            payload,
+            kind,
+        })
+    }
+}
+
+impl DeleteActivity {
+    fn command(self) -> Command {
+        let Self {
+            actor: actor_id,
+            activity: activity_id,
+        } = self;
+        Command::Delete(Delete {
+            activity_id,
+            actor_id,
+        })
+    }
+}

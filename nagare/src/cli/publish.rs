@@ -1,0 +1,99 @@
+//! `nagare publish`: one activity, or a file of commands.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use shared::command::{self, Command};
+use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp};
+
+use super::remote::Remote;
+use super::sender::commands;
+use super::{Failure, progress};
+
+#[derive(Debug, Args)]
+pub(super) struct Publish {
+    /// Who publishes.
+    #[arg(long, required_unless_present = "file")]
+    actor: Option<ActorId>,
+    /// The activity's id, unique across actors.
+    #[arg(long, required_unless_present = "file")]
+    activity: Option<ActivityId>,
+    /// What sort of activity it is.
+    #[arg(long, default_value = "post")]
+    kind: Kind,
+    /// When it was published, as an RFC 3339 instant; now, if it is not given.
+    #[arg(long)]
+    at: Option<Timestamp>,
+    /// What readers are given: a JSON value of at most 4 KiB.
+    #[arg(long, default_value = "null")]
+    payload: Payload,
+    /// Send a file of commands instead, one JSON object a line.
+    #[arg(long, conflicts_with_all = ["actor", "activity", "at"])]
+    file: Option<PathBuf>,
+}
+
+impl Publish {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let now = Clock::system().now();
+        let sent = match (&self.file, self.actor, self.activity) {
+            (Some(file), _, _) => return send_file(file, now).await,
+            (None, Some(actor_id), Some(activity_id)) => Command::Publish(command::Publish {
+                activity_id,
+                actor_id,
+                published_at: self.at.unwrap_or(now),
+                kind: self.kind,
+                payload: self.payload,
+            }),
+            // The parser has seen to this.
+            _ => {
+                return Err(Failure::Usage(
+                    "--actor and --activity are needed".to_owned(),
+                ));
+            }
+        };
+        // The function would refuse what the contract refuses; say so before it is sent.
+        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.to_string()))?;
+        super::send(sent).await
+    }
+}
+
+/// Reads the file through before anything is sent, so that a bad line is found in time.
+async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
+    let mut total = 0;
+    for line in lines(path, now)? {
+        line?;
+        total += 1;
+    }
+    let sender = Remote::from_environment().await?.sender()?;
+    let bar = progress::bar(total, "commands sent");
+    let sent = sender
+        .send_all(commands(lines(path, now)?), |accepted| bar.inc(accepted))
+        .await?;
+    bar.finish_and_clear();
+    println!("{sent} commands sent");
+    Ok(())
+}
+
+fn lines(
+    path: &Path,
+    now: Timestamp,
+) -> Result<impl Iterator<Item = Result<Command, Failure>>, Failure> {
+    let name = path.display().to_string();
+    let unreadable = {
+        let name = name.clone();
+        move |e: std::io::Error| Failure::Usage(format!("{name} cannot be read: {e}"))
+    };
+    let file = BufReader::new(File::open(path).map_err(&unreadable)?);
+    let lines = file
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !matches!(line, Ok(text) if text.trim().is_empty()));
+    Ok(lines.map(move |(index, line)| {
+        let text = line.map_err(&unreadable)?;
+        let number = index + 1;
+        Command::parse(&text, now)
+            .map_err(|e| Failure::Usage(format!("{name}: line {number}: {e}; nothing was sent")))
+    }))
+}

@@ -1,0 +1,201 @@
+//! `nagare replay`: the rows of a file as if they were happening now.
+//!
+//! All instants are moved by one offset, so that the last row falls at now. Activity ids are made of
+//! the file's own instants, so they do not depend on when the file is replayed; replaying it a second
+//! time into the same tables therefore publishes the same ids at other instants, which the contract
+//! refuses.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use futures::{StreamExt, stream};
+use serde::Serialize;
+use shared::command::{Command, Publish};
+use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp, env};
+use tokio::time::Instant;
+
+use super::csv_file::{BadLine, Line, RowError, Source};
+use super::remote::{Remote, soon};
+use super::{Failure, progress};
+
+const HEADER: [&str; 3] = ["t", "author", "kind"];
+
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds).
+    file: PathBuf,
+    /// Replay only so many rows.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Replay at so many times real time, instead of as fast as the queue takes it.
+    #[arg(long)]
+    speed: Option<f64>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One row of the file.
+struct Post {
+    seconds: i64,
+    author: ActorId,
+    kind: Kind,
+}
+
+/// How the file's time becomes ours.
+#[derive(Clone, Copy)]
+struct Shift {
+    offset: i64,
+    first: i64,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    activities: u64,
+    entries: u64,
+    dead_letters: u64,
+    seconds: f64,
+}
+
+impl Replay {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        if self
+            .speed
+            .is_some_and(|speed| !(speed.is_finite() && speed > 0.0))
+        {
+            return Err(Failure::Usage(
+                "--speed: expected a number above 0".to_owned(),
+            ));
+        }
+        let (total, shift) = self.survey()?;
+        let remote = Remote::from_environment().await?;
+        let (sender, drain) = (remote.sender()?, remote.drain()?);
+        let tables = [env::TIMELINES_TABLE, env::DEAD_LETTERS_TABLE];
+        let store = remote.store(&tables)?;
+
+        let start = Instant::now();
+        let bar = progress::bar(total, "activities sent");
+        let posts = stream::iter(self.posts()?).then(async |post| {
+            let post = post?;
+            self.wait_for(&post, shift, start).await;
+            post.command(shift)
+        });
+        let activities = sender.send_all(posts, |accepted| bar.inc(accepted)).await?;
+        bar.finish_and_clear();
+
+        let bar = progress::bar(activities, "activities spread");
+        drain
+            .wait(|left| bar.set_position(activities.saturating_sub(left)))
+            .await?;
+        bar.finish_and_clear();
+        let seconds = start.elapsed().as_secs_f64();
+
+        let bar = progress::counter("entries counted");
+        let entries = store
+            .count_entries(|counted| bar.inc(counted), soon)
+            .await?;
+        bar.finish_and_clear();
+        let dead_letters = super::dead_letters::count(&store).await?;
+        self.print(&Summary {
+            activities,
+            entries,
+            dead_letters,
+            seconds,
+        });
+        Ok(())
+    }
+
+    /// Reads the file through: how many rows there are, and when the first and the last fall.
+    fn survey(&self) -> Result<(u64, Shift), Failure> {
+        let (mut total, mut first, mut last) = (0, None, None);
+        for post in self.posts()? {
+            let seconds = post?.seconds;
+            first = first.or(Some(seconds));
+            last = Some(seconds);
+            total += 1;
+        }
+        let (Some(first), Some(last)) = (first, last) else {
+            return Err(Failure::Usage(format!(
+                "{}: there are no rows",
+                self.file.display()
+            )));
+        };
+        let offset = Clock::system().now().unix_millis() - last * 1000;
+        Ok((total, Shift { offset, first }))
+    }
+
+    fn posts(&self) -> Result<impl Iterator<Item = Result<Post, Failure>> + use<>, Failure> {
+        let source = Source::from(self.file.as_path());
+        let rows = source.rows(&HEADER)?.take(self.limit.unwrap_or(usize::MAX));
+        Ok(rows.map(move |row| match Post::read(row) {
+            Ok(post) => Ok(post),
+            Err(RowError::File(failure)) => Err(failure),
+            Err(RowError::Line(line)) => Err(Failure::Usage(format!("{source}: {line}"))),
+        }))
+    }
+
+    async fn wait_for(&self, post: &Post, shift: Shift, start: Instant) {
+        if let Some(speed) = self.speed {
+            let since = (post.seconds - shift.first).max(0);
+            let wait = Duration::try_from_secs_f64(since as f64 / speed).unwrap_or(Duration::MAX);
+            let due = start.checked_add(wait).unwrap_or(start);
+            tokio::time::sleep_until(due).await;
+        }
+    }
+
+    fn print(&self, summary: &Summary) {
+        let Summary {
+            activities,
+            entries,
+            dead_letters,
+            seconds,
+        } = summary;
+        if self.json {
+            println!("{}", serde_json::to_string(summary).unwrap_or_default());
+        } else {
+            println!(
+                "{activities} activities published in {seconds:.1} s; the timelines hold {entries} \
+                 entries; {dead_letters} dead letters"
+            );
+        }
+    }
+}
+
+impl Post {
+    fn read(row: Result<Line, RowError>) -> Result<Self, RowError> {
+        let Line { number, fields } = row?;
+        let bad = |column: usize, problem: &dyn std::fmt::Display| {
+            let problem = format!("column {}: {problem}", HEADER[column]);
+            RowError::Line(BadLine { number, problem })
+        };
+        let seconds = fields[0]
+            .parse::<i64>()
+            .ok()
+            .filter(|t| (0..=253_402_300_799).contains(t));
+        Ok(Self {
+            seconds: seconds.ok_or_else(|| bad(0, &"expected whole unix seconds"))?,
+            author: ActorId::new(&fields[1]).map_err(|e| bad(1, &e))?,
+            kind: Kind::new(&fields[2]).map_err(|e| bad(2, &e))?,
+        })
+    }
+
+    fn command(self, shift: Shift) -> Result<Command, Failure> {
+        let Self {
+            seconds,
+            author,
+            kind,
+        } = self;
+        let activity_id = ActivityId::new(format!("{author}-{seconds}"));
+        let activity_id = activity_id.map_err(|e| Failure::Usage(format!("{author}: {e}")))?;
+        let published_at = Timestamp::from_unix_millis(seconds * 1000 + shift.offset);
+        let payload = Payload::default();
+        Ok(Command::Publish(Publish {
+            activity_id,
+            actor_id: author,
+            published_at,
+            kind,
+            payload,
+        }))
+    }
+}

@@ -1,0 +1,84 @@
+//! The built-in sample: a small streaming community, made up, so that a new stack has something to
+//! show.
+//!
+//! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
+//! same commands and changes nothing; a later run adds its own.
+
+use shared::command::{Command, FollowChange, Publish};
+use shared::follow::FollowState;
+use shared::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+
+/// The viewer whose timeline is shown first.
+pub(crate) const VIEWER: &str = "viewer-01";
+const VIEWERS: usize = 36;
+const HOUR: i64 = 3_600_000;
+const MINUTE: i64 = 60_000;
+
+/// Who publishes, and what about.
+const ACTORS: [(&str, &str); 12] = [
+    ("aoi", "Speedrun of an old favourite"),
+    ("botan", "Drawing with viewers"),
+    ("chika", "Late-night talk"),
+    ("daichi", "Ranked matches"),
+    ("ema", "Piano requests"),
+    ("fuyu", "Puzzle marathon"),
+    ("gen", "Cooking for one"),
+    ("hana", "Gardening questions"),
+    ("itsuki", "Building a keyboard"),
+    ("jun", "Fishing at dawn"),
+    ("kaede", "Reading aloud"),
+    ("leo", "Tournament practice"),
+];
+
+/// The commands of the sample, as of `now`.
+pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
+    let hour = now.plus_millis(-now.unix_millis().rem_euclid(HOUR));
+    let follows = (1..=VIEWERS).flat_map(move |viewer| {
+        let followed = ACTORS
+            .iter()
+            .enumerate()
+            .filter(move |(n, _)| follows(viewer, *n));
+        followed.filter_map(move |(_, (actor, _))| follow(viewer, actor, hour))
+    });
+    let lives = ACTORS
+        .iter()
+        .enumerate()
+        .flat_map(move |(n, (actor, title))| {
+            (0..3).filter_map(move |turn| activity(n, actor, title, turn, hour))
+        });
+    follows.chain(lives).collect()
+}
+
+/// Who follows whom: the first viewer follows everybody, the others some.
+fn follows(viewer: usize, actor: usize) -> bool {
+    viewer == 1 || (viewer * 7 + actor * 5) % 11 < 4
+}
+
+fn follow(viewer: usize, actor: &str, hour: Timestamp) -> Option<Command> {
+    let state = FollowState {
+        following: true,
+        changed_at: hour.plus_millis(-48 * HOUR),
+    };
+    let follower_id = ViewerId::new(format!("viewer-{viewer:02}")).ok()?;
+    let followee_id = ActorId::new(actor).ok()?;
+    Some(Command::Follow(FollowChange {
+        follower_id,
+        followee_id,
+        state,
+    }))
+}
+
+fn activity(n: usize, actor: &str, title: &str, turn: usize, hour: Timestamp) -> Option<Command> {
+    let ago = (turn * 7 + 1) as i64 * HOUR + (n * 5) as i64 * MINUTE;
+    let published_at = hour.plus_millis(-ago);
+    let kind = if turn == 1 { "post" } else { "live" };
+    let payload = format!(r#"{{"title":"{title}","part":{}}}"#, 3 - turn);
+    Some(Command::Publish(Publish {
+        activity_id: ActivityId::new(format!("{actor}-{}", published_at.unix_millis() / 1000))
+            .ok()?,
+        actor_id: ActorId::new(actor).ok()?,
+        published_at,
+        kind: Kind::new(kind).ok()?,
+        payload: Payload::parse(&payload).ok()?,
+    }))
+}

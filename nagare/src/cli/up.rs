@@ -1,0 +1,139 @@
+//! `nagare up`: the local stack, until Ctrl-C.
+
+use std::path::PathBuf;
+
+use aws_sdk_sqs::Client;
+use clap::Args;
+use shared::{Clock, env};
+use tracing_subscriber::EnvFilter;
+
+use super::Failure;
+use super::drain::Drain;
+use super::sample;
+use super::sender::Sender;
+use crate::stack::{Stack, StackConfig, connector};
+
+#[derive(Debug, Args)]
+pub(super) struct Up {
+    /// Load a small built-in sample.
+    #[arg(long)]
+    sample: bool,
+    /// The port of the HTTP API on 127.0.0.1; the tables and the queue take the next two. 0: any free
+    /// ports.
+    #[arg(long, default_value_t = 3000)]
+    port: u16,
+    /// Keep tables and queues in this directory; without it they are in memory.
+    #[arg(long)]
+    data_dir: Option<PathBuf>,
+    /// Demand a bearer token of every reader, as the real API does.
+    #[arg(long)]
+    auth: bool,
+    /// Print the `export` lines and nothing else.
+    #[arg(long)]
+    print_env: bool,
+}
+
+impl Up {
+    /// What `nagare` alone does.
+    pub(super) fn sample() -> Self {
+        Self {
+            sample: true,
+            port: 3000,
+            data_dir: None,
+            auth: false,
+            print_env: false,
+        }
+    }
+
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        log_for_people();
+        let config = StackConfig {
+            port: self.port,
+            data_dir: self.data_dir.clone(),
+            auth: self.auth,
+        };
+        let stack = Stack::start(config).await?;
+        if self.sample {
+            load_sample(&stack).await?;
+        }
+        for (name, value) in stack.environment() {
+            println!("export {name}='{value}'");
+        }
+        if !self.print_env {
+            self.explain(&stack);
+        }
+        stopped().await?;
+        if !self.print_env {
+            eprintln!("stopping");
+        }
+        stack.shut_down().await;
+        Ok(())
+    }
+
+    /// Prints what to try next, as comments, so that the whole output can be pasted into a shell.
+    fn explain(&self, stack: &Stack) {
+        let api = stack.variable(env::API_URL).unwrap_or_default();
+        println!("#");
+        println!("# The stack is ready. Paste the lines above into another shell, then try:");
+        if self.auth {
+            println!("#   nagare timeline {}", sample::VIEWER);
+            println!(
+                "# Readers need a token: HS256 with NAGARE_JWT_KEY as its key, `sub` the viewer, `exp`."
+            );
+        } else {
+            println!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER);
+            println!(
+                "# The API is open: anybody on this machine reads any timeline (--auth demands tokens)."
+            );
+        }
+        println!("#   nagare follow bob anna");
+        println!(
+            "#   nagare publish --actor anna --activity live-1 --kind live --payload '{{\"title\":\"Hello\"}}'"
+        );
+        println!("#   nagare timeline bob");
+        println!(
+            "# Here `nagare` is target/release/nagare. Ctrl-C ends the stack{}.",
+            match self.data_dir {
+                Some(_) => "; the data directory keeps its tables and queues",
+                None => " and everything in it",
+            }
+        );
+    }
+}
+
+/// Sends the sample over the queue, like any producer, and waits until it is in effect.
+async fn load_sample(stack: &Stack) -> Result<(), Failure> {
+    let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
+    let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
+    let commands = variable(env::QUEUE_URL);
+    let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
+    let sender = Sender::new(client.clone(), commands.clone());
+    sender.send(sample::commands(Clock::system().now())).await?;
+    Drain::new(client, commands, dead_letters)
+        .wait(|_| ())
+        .await
+}
+
+/// A client for the queue of a stack that this process runs, over its HTTP endpoint.
+fn sqs_at(endpoint: &str) -> Client {
+    connector::sqs_over_http(endpoint)
+}
+
+/// Resolves when somebody asks the process to end.
+async fn stopped() -> Result<(), Failure> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+/// Warnings and worse on standard error; `NAGARE_LOG=info` shows every command.
+fn log_for_people() {
+    let filter = env::optional(env::LOG).unwrap_or_else(|| "warn".to_owned());
+    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let lines = tracing_subscriber::fmt()
+        .compact()
+        .with_writer(std::io::stderr);
+    let _ = lines.with_env_filter(filter).try_init();
+}

@@ -1,0 +1,164 @@
+//! Who calls: the JWT authorizer of the local API.
+//!
+//! Whatever is wrong with a token, the caller learns only that it is not valid, and the log
+//! learns nothing: a token is a credential, and a reason is a hint to whoever forges the next one.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde_json::{Map, Value, json};
+
+use super::hs256;
+use super::problem::Problem;
+
+/// Who may call the API.
+#[derive(Debug)]
+pub enum Authorization {
+    /// Anybody; events then carry no claims.
+    Open,
+    /// Whoever has a token that this authorizer accepts.
+    Jwt(JwtAuthorizer),
+}
+
+impl Authorization {
+    /// The caller's claims, where callers have to have some.
+    pub(super) fn claims(
+        &self,
+        headers: &HeaderMap,
+        now: i64,
+    ) -> Result<Option<HashMap<String, String>>, Problem> {
+        match self {
+            Self::Open => Ok(None),
+            Self::Jwt(authorizer) => {
+                let token = bearer_token(headers)?;
+                let claims = authorizer
+                    .verify(token, now)
+                    .ok_or_else(Problem::invalid_token)?;
+                Ok(Some(
+                    claims
+                        .into_iter()
+                        .map(|(name, value)| (name, text(value)))
+                        .collect(),
+                ))
+            }
+        }
+    }
+}
+
+/// Checks HS256 tokens with one symmetric key, and makes them.
+pub struct JwtAuthorizer {
+    key: String,
+    verifying: DecodingKey,
+}
+
+/// A token could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the token could not be signed")]
+pub struct MintError(#[source] jsonwebtoken::errors::Error);
+
+impl JwtAuthorizer {
+    /// With a key that both sides know. The bytes of the text are the key, so what is printed is
+    /// what goes into any JWT library.
+    #[must_use]
+    pub fn with_key(key: impl Into<String>) -> Self {
+        hs256::install();
+        let key = key.into();
+        let verifying = DecodingKey::from_secret(key.as_bytes());
+        Self { key, verifying }
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// A token for `sub` that is accepted before `expires_at`, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be signed.
+    pub fn mint(&self, sub: &str, expires_at: i64) -> Result<String, MintError> {
+        let claims = json!({ "sub": sub, "exp": expires_at });
+        let key = EncodingKey::from_secret(self.key.as_bytes());
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key).map_err(MintError)
+    }
+
+    /// The token's claims, if it is genuine and valid at `now`.
+    fn verify(&self, token: &str, now: i64) -> Option<Map<String, Value>> {
+        let token = jsonwebtoken::decode(token, &self.verifying, &signature_only()).ok()?;
+        let asks_for_the_unknown = token.header.crit.is_some();
+        (!asks_for_the_unknown && is_current(&token.claims, now) && names_someone(&token.claims))
+            .then_some(token.claims)
+    }
+}
+
+impl fmt::Debug for JwtAuthorizer {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JwtAuthorizer").finish_non_exhaustive()
+    }
+}
+
+/// Has the library check algorithm and signature, and leave the claims to [`is_current`]: its own
+/// checks read the system's clock and let a token live through its last second.
+fn signature_only() -> Validation {
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_nbf = false;
+    validation.validate_aud = false;
+    validation
+}
+
+/// Whether now lies in the token's life. Like API Gateway's, these checks have no leeway.
+fn is_current(claims: &Map<String, Value>, now: i64) -> bool {
+    // A `NumericDate` may have a fraction; whole seconds are exact far beyond the year 9999.
+    let now = now as f64;
+    let has_begun = |name| match claims.get(name) {
+        None => true,
+        Some(instant) => instant.as_f64().is_some_and(|instant| instant <= now),
+    };
+    let expires_at = claims.get("exp").and_then(Value::as_f64);
+    expires_at.is_some_and(|instant| now < instant) && has_begun("nbf") && has_begun("iat")
+}
+
+fn names_someone(claims: &Map<String, Value>) -> bool {
+    claims
+        .get("sub")
+        .and_then(Value::as_str)
+        .is_some_and(|sub| !sub.is_empty())
+}
+
+/// The token that the request carries. Of two headers neither counts: whoever is in front of us
+/// might have checked the other one.
+fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut credentials = headers.get_all(AUTHORIZATION).iter();
+    let (first, second) = (credentials.next(), credentials.next());
+    let credentials = match (first, second) {
+        (None, _) => return Err(Problem::no_token()),
+        (Some(_), Some(_)) => return Err(Problem::invalid_token()),
+        (Some(only), None) => only
+            .to_str()
+            .map_err(|_not_ascii| Problem::invalid_token())?,
+    };
+    match credentials.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
+        _ => Err(Problem::no_token()),
+    }
+}
+
+/// A claim's value as API Gateway hands it on: always a string, a list as `[a b]`.
+fn text(claim: Value) -> String {
+    match claim {
+        Value::String(text) => text,
+        Value::Array(values) => {
+            let values: Vec<_> = values.into_iter().map(text).collect();
+            format!("[{}]", values.join(" "))
+        }
+        other => other.to_string(),
+    }
+}

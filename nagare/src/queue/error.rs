@@ -1,0 +1,78 @@
+//! What can go wrong, told apart by whose fault it is.
+
+/// Why a queue refused or failed.
+///
+/// Every variant but [`Storage`](Self::Storage), [`Corrupt`](Self::Corrupt) and
+/// [`Configuration`](Self::Configuration) is a caller's mistake: sending the same again fails again.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages are the documentation")]
+pub enum QueueError {
+    #[error("The specified queue does not exist.")]
+    QueueDoesNotExist,
+    #[error("The request must contain the parameter {0}.")]
+    MissingParameter(&'static str),
+    #[error("{0}")]
+    InvalidParameterValue(String),
+    #[error("Unknown Attribute {0}.")]
+    InvalidAttributeName(String),
+    #[error(
+        "Invalid characters found. Valid unicode characters are \
+         #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF."
+    )]
+    InvalidMessageContents,
+    #[error("There should be at least one entry in the request.")]
+    EmptyBatchRequest,
+    #[error("Maximum number of entries per request are 10. You have sent {0}.")]
+    TooManyEntriesInBatchRequest(usize),
+    #[error("Id {0} repeated.")]
+    BatchEntryIdsNotDistinct(String),
+    #[error(
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. \
+         It can be at most 80 letters long."
+    )]
+    InvalidBatchEntryId,
+    #[error("Batch requests cannot be longer than 1048576 bytes. You have sent {0} bytes.")]
+    BatchRequestTooLong(usize),
+    #[error("The input receipt handle is invalid.")]
+    ReceiptHandleIsInvalid,
+    #[error("The specified message isn't in flight.")]
+    MessageNotInflight,
+    #[error("{0}")]
+    UnsupportedOperation(String),
+    /// The queues cannot be started as they are described.
+    #[error("invalid queue configuration: {0}")]
+    Configuration(String),
+    /// The storage failed; the call had no effect, and trying again may help.
+    #[error("the queue's storage failed")]
+    Storage(#[from] rusqlite::Error),
+    /// A stored message cannot be read back.
+    #[error("a stored message cannot be read back: {0}")]
+    Corrupt(String),
+}
+
+impl QueueError {
+    /// The name AWS gives this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::QueueDoesNotExist => "QueueDoesNotExist",
+            Self::MissingParameter(_) => "MissingParameter",
+            Self::InvalidParameterValue(_) => "InvalidParameterValue",
+            Self::InvalidAttributeName(_) => "InvalidAttributeName",
+            Self::InvalidMessageContents => "InvalidMessageContents",
+            Self::EmptyBatchRequest => "EmptyBatchRequest",
+            Self::TooManyEntriesInBatchRequest(_) => "TooManyEntriesInBatchRequest",
+            Self::BatchEntryIdsNotDistinct(_) => "BatchEntryIdsNotDistinct",
+            Self::InvalidBatchEntryId => "InvalidBatchEntryId",
+            Self::BatchRequestTooLong(_) => "BatchRequestTooLong",
+            Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
+            Self::MessageNotInflight => "MessageNotInflight",
+            Self::UnsupportedOperation(_) => "UnsupportedOperation",
+            Self::Configuration(_) | Self::Storage(_) | Self::Corrupt(_) => "InternalFailure",
+        }
+    }
+
+    /// Whether the caller has to change something before trying again.
+    pub fn is_callers_mistake(&self) -> bool {
+        self.code() != "InternalFailure"
+    }
+}

@@ -1,0 +1,48 @@
+//! Receiving, with long polling.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::error::QueueError;
+use super::limits;
+use super::message::ReceivedMessage;
+use super::queue::Queue;
+
+impl Queue {
+    /// Receives one to `max` messages (at most ten), or none if none became visible for `wait`.
+    ///
+    /// Each is hidden for `visibility`, or for the queue's own timeout. Dropping the future loses
+    /// nothing: what has been received is handed out without another await.
+    pub async fn receive(
+        &self,
+        max: usize,
+        visibility: Option<Duration>,
+        wait: Duration,
+    ) -> Result<Vec<ReceivedMessage>, QueueError> {
+        limits::check_max_messages(max)?;
+        limits::check_wait(wait)?;
+        visibility.map_or(Ok(()), limits::check_visibility)?;
+        let deadline = Instant::now() + wait;
+        loop {
+            // Listening starts before looking, or a message sent in between would be missed.
+            let mut changed = pin!(self.state().changed.notified());
+            changed.as_mut().enable();
+            let messages = self.receive_now(max, visibility)?;
+            if !messages.is_empty() || Instant::now() >= deadline {
+                return Ok(messages);
+            }
+            let wake = self.next_look(deadline)?;
+            tokio::select! {
+                () = changed => {}
+                () = sleep_until(wake) => {}
+            }
+        }
+    }
+
+    fn next_look(&self, deadline: Instant) -> Result<Instant, QueueError> {
+        let first = self.time_to_first_visible()?;
+        Ok(first.map_or(deadline, |in_time| deadline.min(Instant::now() + in_time)))
+    }
+}

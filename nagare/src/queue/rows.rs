@@ -1,0 +1,249 @@
+//! The SQL: one function a statement.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+
+use super::attribute::Attributes;
+use super::error::QueueError;
+use super::message::{MessageId, NewMessage, ReceivedMessage};
+use super::receipt::ReceiptHandle;
+use super::store::QueueKey;
+
+/// A message that is visible, as the index knows it.
+pub(super) struct Ready {
+    pub(super) seq: i64,
+    pub(super) receives: u32,
+}
+
+/// What the index knows about messages that are not visible.
+pub(super) struct Hidden {
+    pub(super) in_flight: u64,
+    pub(super) delayed: u64,
+}
+
+/// The queue's key and the time of its creation, as stored.
+pub(super) fn register(
+    db: &Connection,
+    name: &str,
+    now: i64,
+) -> Result<(QueueKey, i64), QueueError> {
+    db.execute(
+        "INSERT INTO queues (name, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        params![name, now],
+    )?;
+    let stored = db.query_row(
+        "SELECT id, created_at FROM queues WHERE name = ?1",
+        [name],
+        |row| Ok((QueueKey(row.get(0)?), row.get(1)?)),
+    )?;
+    Ok(stored)
+}
+
+pub(super) fn total(db: &Connection, queue: QueueKey) -> Result<u64, QueueError> {
+    let mut statement = db.prepare_cached("SELECT messages FROM queues WHERE id = ?1")?;
+    Ok(statement.query_row([queue.0], |row| row.get(0))?)
+}
+
+pub(super) fn add_to_total(
+    db: &Connection,
+    queue: QueueKey,
+    change: i64,
+) -> Result<(), QueueError> {
+    if change != 0 {
+        db.prepare_cached("UPDATE queues SET messages = messages + ?2 WHERE id = ?1")?
+            .execute(params![queue.0, change])?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert(
+    db: &Connection,
+    queue: QueueKey,
+    message: &NewMessage,
+    now: i64,
+    visible_at: i64,
+) -> Result<MessageId, QueueError> {
+    let id = MessageId::random();
+    db.prepare_cached(
+        "INSERT INTO messages (queue, visible_at, sent_at, first_received_at, receipt, message_id,
+             group_id, attributes, body)
+         VALUES (:queue, :visible_at, :now, :now, zeroblob(16), :id, :group_id, :attributes, :body)",
+    )?
+    .execute(named_params! {
+        ":queue": queue.0,
+        ":visible_at": visible_at,
+        ":now": now,
+        ":id": id.as_bytes(),
+        ":group_id": message.group_id,
+        ":attributes": encode(&message.attributes)?,
+        ":body": message.body,
+    })?;
+    Ok(id)
+}
+
+/// The messages to hand out next.
+pub(super) fn ready(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+    max: usize,
+) -> Result<Vec<Ready>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, receives FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives, seq LIMIT ?3",
+    )?;
+    let found = statement.query_map(params![queue.0, now, max], |row| {
+        Ok(Ready {
+            seq: row.get(0)?,
+            receives: row.get(1)?,
+        })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Counts one receive of the message that `receipt` names, and hides it.
+pub(super) fn deliver(
+    db: &Connection,
+    receipt: ReceiptHandle,
+    now: i64,
+    visible_at: i64,
+) -> Result<ReceivedMessage, QueueError> {
+    let mut statement = db.prepare_cached(
+        "UPDATE messages SET visible_at = :visible_at, receives = receives + 1, receipt = :receipt,
+             first_received_at = CASE receives WHEN 0 THEN :now ELSE first_received_at END
+         WHERE seq = :seq
+         RETURNING message_id, attributes, body, group_id, sent_at, receives, first_received_at,
+             dead_letter_source",
+    )?;
+    let parameters = named_params! {
+        ":seq": receipt.seq, ":receipt": receipt.nonce, ":now": now, ":visible_at": visible_at,
+    };
+    statement.query_row(parameters, |row| Ok(received(row, receipt)))?
+}
+
+fn received(row: &Row<'_>, receipt_handle: ReceiptHandle) -> Result<ReceivedMessage, QueueError> {
+    Ok(ReceivedMessage {
+        message_id: MessageId::from_bytes(row.get(0)?),
+        receipt_handle,
+        attributes: decode(row.get(1)?)?,
+        body: row.get(2)?,
+        group_id: row.get(3)?,
+        sent_at: row.get(4)?,
+        receive_count: row.get(5)?,
+        first_received_at: row.get(6)?,
+        dead_letter_source: row.get(7)?,
+    })
+}
+
+/// Moves a message; no receipt of its old queue holds any longer.
+pub(super) fn move_to(
+    db: &Connection,
+    seq: i64,
+    target: QueueKey,
+    source_name: &str,
+    now: i64,
+) -> Result<(), QueueError> {
+    db.prepare_cached(
+        "UPDATE messages SET queue = ?2, dead_letter_source = ?3, visible_at = ?4, receives = 0,
+             receipt = zeroblob(16)
+         WHERE seq = ?1",
+    )?
+    .execute(params![seq, target.0, source_name, now])?;
+    Ok(())
+}
+
+/// Whether there was something to delete: the receipt may be of an earlier receive.
+pub(super) fn delete(db: &Connection, receipt: &ReceiptHandle) -> Result<bool, QueueError> {
+    let mut statement = db.prepare_cached(
+        "DELETE FROM messages WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
+    )?;
+    Ok(statement.execute(params![receipt.seq, receipt.queue.0, receipt.nonce])? == 1)
+}
+
+/// When the message comes back, if this receipt is of its latest receive.
+pub(super) fn hidden_until(
+    db: &Connection,
+    receipt: &ReceiptHandle,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT visible_at FROM messages WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
+    )?;
+    let parameters = params![receipt.seq, receipt.queue.0, receipt.nonce];
+    Ok(statement
+        .query_row(parameters, |row| row.get(0))
+        .optional()?)
+}
+
+pub(super) fn hide_until(db: &Connection, seq: i64, visible_at: i64) -> Result<(), QueueError> {
+    db.prepare_cached("UPDATE messages SET visible_at = ?2 WHERE seq = ?1")?
+        .execute(params![seq, visible_at])?;
+    Ok(())
+}
+
+/// Makes what has been received and not deleted visible now.
+pub(super) fn show_in_flight(db: &Connection, queue: QueueKey, now: i64) -> Result<(), QueueError> {
+    db.prepare_cached(
+        "UPDATE messages SET visible_at = ?2 WHERE queue = ?1 AND visible_at > ?2 AND receives > 0",
+    )?
+    .execute(params![queue.0, now])?;
+    Ok(())
+}
+
+/// How many messages were sent at that time or before, and are now gone.
+pub(super) fn expire(db: &Connection, queue: QueueKey, sent_until: i64) -> Result<i64, QueueError> {
+    let mut statement = db.prepare_cached(
+        "DELETE FROM messages INDEXED BY by_age WHERE queue = ?1 AND sent_at <= ?2",
+    )?;
+    Ok(rows_changed(
+        statement.execute(params![queue.0, sent_until])?,
+    ))
+}
+
+pub(super) fn purge(db: &Connection, queue: QueueKey) -> Result<i64, QueueError> {
+    let mut statement = db.prepare_cached("DELETE FROM messages WHERE queue = ?1")?;
+    Ok(rows_changed(statement.execute([queue.0])?))
+}
+
+pub(super) fn hidden(db: &Connection, queue: QueueKey, now: i64) -> Result<Hidden, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT COUNT(*) FILTER (WHERE receives > 0), COUNT(*) FILTER (WHERE receives = 0)
+         FROM messages INDEXED BY by_visibility WHERE queue = ?1 AND visible_at > ?2",
+    )?;
+    Ok(statement.query_row(params![queue.0, now], |row| {
+        Ok(Hidden {
+            in_flight: row.get(0)?,
+            delayed: row.get(1)?,
+        })
+    })?)
+}
+
+/// When the first message is, or was, to be handed out.
+pub(super) fn first_visible_at(
+    db: &Connection,
+    queue: QueueKey,
+) -> Result<Option<i64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT MIN(visible_at) FROM messages INDEXED BY by_visibility WHERE queue = ?1",
+    )?;
+    Ok(statement.query_row([queue.0], |row| row.get(0))?)
+}
+
+fn rows_changed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn encode(attributes: &Attributes) -> Result<Option<String>, QueueError> {
+    if attributes.is_empty() {
+        return Ok(None);
+    }
+    let json = serde_json::to_string(&attributes.clone().into_raw());
+    json.map(Some)
+        .map_err(|e| QueueError::Corrupt(e.to_string()))
+}
+
+fn decode(stored: Option<String>) -> Result<Attributes, QueueError> {
+    let Some(json) = stored else {
+        return Ok(Attributes::default());
+    };
+    let raw = serde_json::from_str(&json).map_err(|e| QueueError::Corrupt(e.to_string()))?;
+    Attributes::from_raw(raw).map_err(|e| QueueError::Corrupt(e.to_string()))
+}

@@ -1,0 +1,100 @@
+//! Errors as SDKs expect them.
+
+use serde::Serialize;
+
+use super::WireResponse;
+use crate::queue::error::QueueError;
+
+/// An error under its two names: the one of the JSON protocol, and the one it had in the older query
+/// protocol, which SDKs still show as the code.
+pub(super) struct Fault {
+    pub(super) is_senders: bool,
+    pub(super) message: String,
+    name: &'static str,
+    query_code: String,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(rename = "__type")]
+    kind: String,
+    message: &'a str,
+}
+
+impl Fault {
+    pub(super) fn unknown_operation(target: &str) -> Self {
+        Self::protocol(
+            "UnknownOperationException",
+            format!("Unknown operation {target:?}."),
+        )
+    }
+
+    pub(super) fn not_understood(error: &serde_json::Error) -> Self {
+        Self::protocol("SerializationException", error.to_string())
+    }
+
+    fn protocol(name: &'static str, message: String) -> Self {
+        Self {
+            is_senders: true,
+            message,
+            name,
+            query_code: name.to_owned(),
+        }
+    }
+
+    pub(super) fn code(&self) -> &str {
+        &self.query_code
+    }
+
+    pub(super) fn into_response(self) -> WireResponse {
+        let (status, side) = if self.is_senders {
+            (400, "Sender")
+        } else {
+            (500, "Receiver")
+        };
+        let kind = format!("com.amazonaws.sqs#{}", self.name);
+        let body = serde_json::to_string(&Body {
+            kind,
+            message: &self.message,
+        });
+        WireResponse {
+            status,
+            body: body.unwrap_or_default(),
+            error_type: Some(format!("{};{side}", self.query_code)),
+        }
+    }
+}
+
+impl From<QueueError> for Fault {
+    fn from(error: QueueError) -> Self {
+        let is_senders = error.is_callers_mistake();
+        // What broke inside is for the log of this process, not for its clients.
+        let message = if is_senders {
+            error.to_string()
+        } else {
+            "The queue's storage failed.".to_owned()
+        };
+        Self {
+            is_senders,
+            message,
+            name: error.code(),
+            query_code: query_code(&error),
+        }
+    }
+}
+
+/// Most modelled errors had a prefix in the query protocol, and one had another name.
+fn query_code(error: &QueueError) -> String {
+    use QueueError as E;
+    match error {
+        E::QueueDoesNotExist => "AWS.SimpleQueueService.NonExistentQueue".to_owned(),
+        E::EmptyBatchRequest
+        | E::TooManyEntriesInBatchRequest(_)
+        | E::BatchEntryIdsNotDistinct(_)
+        | E::InvalidBatchEntryId
+        | E::BatchRequestTooLong(_)
+        | E::MessageNotInflight
+        | E::UnsupportedOperation(_) => format!("AWS.SimpleQueueService.{}", error.code()),
+        _ => error.code().to_owned(),
+    }
+}

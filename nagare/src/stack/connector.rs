@@ -1,0 +1,109 @@
+//! The SDK's way into this process: what the SDK would send over the network is answered by the
+//! embedded tables and queues. Everything above the connector (signing, serialising, error types,
+//! timeouts) is the same code that runs on AWS.
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::retry::RetryConfig;
+
+use super::engine::Engine;
+use crate::queue::Wire;
+
+/// Credentials for a stack that asks for none.
+pub const ACCESS_KEY: &str = "local";
+/// The region of the local stack.
+pub const REGION: &str = "us-east-1";
+
+/// Answers the SDK from the embedded engine and queues.
+#[derive(Clone)]
+pub struct InProcess {
+    engine: Engine,
+    queues: Wire,
+}
+
+impl InProcess {
+    /// A connector to these.
+    #[must_use]
+    pub fn new(engine: Engine, queues: Wire) -> Self {
+        Self { engine, queues }
+    }
+
+    async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let body = request.body().bytes().unwrap_or_default();
+        let (status, body) = match target.strip_prefix("DynamoDB_20120810.") {
+            Some(operation) => self.engine.call(operation, body).await,
+            None => {
+                let answer = self.queues.call(target, body).await;
+                (answer.status, answer.body)
+            }
+        };
+        let status =
+            StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
+        Ok(HttpResponse::new(status, SdkBody::from(body)))
+    }
+}
+
+impl HttpConnector for InProcess {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let this = self.clone();
+        HttpConnectorFuture::new(async move { this.answer(request).await })
+    }
+}
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InProcess")
+    }
+}
+
+/// An HTTP client for the SDK over a connector.
+pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
+    http_client_fn(move |_, _| connector.clone())
+}
+
+/// A DynamoDB client over a connector, set up as [`shared::store::sdk_config`] sets up the real one.
+#[must_use]
+pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .credentials_provider(Credentials::new(
+            ACCESS_KEY, ACCESS_KEY, None, None, "local",
+        ))
+        .endpoint_url("http://dynamodb.local")
+        .retry_config(RetryConfig::disabled())
+        .http_client(http_client(connector));
+    aws_sdk_dynamodb::Client::from_conf(config.build())
+}
+
+/// An SQS client over a connector.
+#[must_use]
+pub fn sqs(connector: SharedHttpConnector) -> aws_sdk_sqs::Client {
+    let config = sqs_config("http://sqs.local").http_client(http_client(connector));
+    aws_sdk_sqs::Client::from_conf(config.build())
+}
+
+/// An SQS client over plain HTTP, for a stack that this process runs.
+#[must_use]
+pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    aws_sdk_sqs::Client::from_conf(sqs_config(endpoint).http_client(http).build())
+}
+
+fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
+    aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .credentials_provider(Credentials::new(
+            ACCESS_KEY, ACCESS_KEY, None, None, "local",
+        ))
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+}

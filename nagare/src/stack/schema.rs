@@ -1,0 +1,74 @@
+//! The tables as the template declares them, for the embedded engine.
+
+use dynoxide::{Database, DynoxideError};
+use serde_json::{Value, json};
+use shared::store::Tables;
+
+/// The names of the local stack's tables.
+#[must_use]
+pub fn tables() -> Tables {
+    Tables {
+        timelines: "nagare-timelines".to_owned(),
+        ledger: "nagare-ledger".to_owned(),
+        dead_letters: "nagare-dead-letters".to_owned(),
+    }
+}
+
+/// Creates the tables that are not there yet.
+pub(super) fn create_missing(database: &Database) -> Result<(), DynoxideError> {
+    let tables = tables();
+    let followees = json!([{
+        "IndexName": shared::store::BY_FOLLOWER,
+        "KeySchema": keys("follower_id", "followee_id"),
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }]);
+    let definitions = [
+        (&tables.timelines, ["viewer_id", "sort_key"], &[][..], None),
+        (
+            &tables.ledger,
+            ["pk", "sk"],
+            &["follower_id", "followee_id"][..],
+            Some(followees),
+        ),
+        (&tables.dead_letters, ["id", "part"], &[][..], None),
+    ];
+    for (name, [hash, range], others, indexes) in definitions {
+        let attributes = [hash, range].into_iter().chain(others.iter().copied());
+        let mut definition = json!({
+            "TableName": name,
+            "KeySchema": keys(hash, range),
+            "AttributeDefinitions": attributes
+                .map(|name| json!({"AttributeName": name, "AttributeType": "S"}))
+                .collect::<Vec<_>>(),
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        if let Some(indexes) = indexes {
+            definition["GlobalSecondaryIndexes"] = indexes;
+        }
+        match database.create_table(request(definition)?) {
+            Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let expiry = json!({
+        "TableName": tables.timelines,
+        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
+    });
+    match database.update_time_to_live(request(expiry)?) {
+        // Already enabled.
+        Ok(_) | Err(DynoxideError::ValidationException(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn keys(hash: &str, range: &str) -> Value {
+    json!([
+        {"AttributeName": hash, "KeyType": "HASH"},
+        {"AttributeName": range, "KeyType": "RANGE"},
+    ])
+}
+
+fn request<T: serde::de::DeserializeOwned>(definition: Value) -> Result<T, DynoxideError> {
+    serde_json::from_value(definition)
+        .map_err(|e| DynoxideError::SerializationException(e.to_string()))
+}
