@@ -145,6 +145,8 @@ impl Api {
             .pop_if_empty()
             .extend(["v1", "timelines", viewer]);
         let token = env::optional(env::TOKEN).or_else(|| own_token(viewer));
+        // The same cryptography as the AWS clients. An error says that it is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
         Ok(Self {

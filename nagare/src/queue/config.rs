@@ -35,7 +35,8 @@ pub struct Redrive {
 }
 
 impl QueueConfig {
-    /// A queue with SQS's defaults: 30 seconds of visibility, 4 days of retention, 1 MiB, no redrive.
+    /// A queue with SQS's defaults: 30 seconds of visibility, 4 days of retention, 1 MiB, no
+    /// redrive.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -2,8 +2,7 @@
 
 /// Why a queue refused or failed.
 ///
-/// Every variant but [`Storage`](Self::Storage), [`Corrupt`](Self::Corrupt) and
-/// [`Configuration`](Self::Configuration) is a caller's mistake: sending the same again fails again.
+/// Every variant but the last four is a caller's mistake: sending the same again fails again.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages are the documentation")]
 pub enum QueueError {
@@ -45,6 +44,9 @@ pub enum QueueError {
     /// The storage failed; the call had no effect, and trying again may help.
     #[error("the queue's storage failed")]
     Storage(#[from] rusqlite::Error),
+    /// There is no room until messages are deleted; trying again later may help.
+    #[error("the queues in memory are full")]
+    Full,
     /// A stored message cannot be read back.
     #[error("a stored message cannot be read back: {0}")]
     Corrupt(String),
@@ -67,7 +69,9 @@ impl QueueError {
             Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
             Self::MessageNotInflight => "MessageNotInflight",
             Self::UnsupportedOperation(_) => "UnsupportedOperation",
-            Self::Configuration(_) | Self::Storage(_) | Self::Corrupt(_) => "InternalFailure",
+            Self::Configuration(_) | Self::Storage(_) | Self::Full | Self::Corrupt(_) => {
+                "InternalFailure"
+            }
         }
     }
 

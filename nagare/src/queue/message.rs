@@ -64,7 +64,8 @@ impl NewMessage {
         Ok(Self { delay, ..self })
     }
 
-    /// Names the tenant whose message this is (fair queues). It is given back and does nothing else.
+    /// Names the tenant whose message this is (fair queues). It is given back and does nothing
+    /// else.
     pub fn in_group(self, id: impl Into<String>) -> Result<Self, QueueError> {
         let id = id.into();
         limits::check_group_id(&id)?;

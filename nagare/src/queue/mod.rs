@@ -15,7 +15,8 @@
 //!   attributes and sending time; its receives are counted anew, so that a dead-letter queue may
 //!   have a dead-letter queue of its own.
 //! - **Expiry** counts from the first enqueue, also after a move to a dead-letter queue. Every call
-//!   first drops what has expired on its queue, so an expired message is neither received nor counted.
+//!   first drops what has expired on its queue, so an expired message is neither received nor
+//!   counted.
 //! - **Counts are exact**, under SQS's "approximate" names: the replay command and the tests wait
 //!   for zero.
 //!
@@ -27,24 +28,28 @@
 //! stored: they come from the [`QueueConfig`]s of each start. Messages of a queue that is missing
 //! from them stay in the file untouched.
 //!
+//! A queue in memory is the same database in a buffer of at most 1 GiB, enough for some three
+//! million commands. When it is full, sending fails with [`QueueError::Full`] until messages are
+//! deleted.
+//!
 //! # Time
 //! The module never asks the system for the date: a [`Clock`] given by the caller says the time.
-//! Long polling sleeps on tokio's timer until the next message becomes visible, or until a send or a
-//! change of visibility wakes it; it never polls.
+//! Long polling sleeps on tokio's timer until the next message becomes visible, or until a send or
+//! a change of visibility wakes it; it never polls.
 //!
 //! # What it deliberately does not do
-//! FIFO queues, deduplication, the older query (XML) protocol, signatures and permissions, encryption,
-//! message system attributes on sending (`AWSTraceHeader`), queue-level delay and wait, message move
-//! tasks, creating or deleting queues, and the limit of 120,000 messages in flight.
+//! FIFO queues, deduplication, the older query (XML) protocol, signatures and permissions,
+//! encryption, message system attributes on sending (`AWSTraceHeader`), queue-level delay and wait,
+//! message move tasks, creating or deleting queues, and the limit of 120,000 messages in flight.
 
 mod attribute;
 mod config;
 mod digest;
 mod error;
+mod handle;
 mod limits;
 mod message;
 mod poll;
-mod queue;
 mod queues;
 mod receipt;
 mod rows;
@@ -56,8 +61,8 @@ mod wire;
 pub use attribute::{AttributeValue, Attributes, MessageAttribute};
 pub use config::{ACCOUNT_ID, QueueConfig, REGION, Redrive};
 pub use error::QueueError;
+pub use handle::{Counts, Queue};
 pub use message::{MessageId, NewMessage, ReceivedMessage};
-pub use queue::{Counts, Queue};
 pub use queues::{Clock, Queues};
 pub use receipt::ReceiptHandle;
 pub use wire::{Wire, WireResponse};

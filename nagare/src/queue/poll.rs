@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::error::QueueError;
+use super::handle::Queue;
 use super::limits;
 use super::message::ReceivedMessage;
-use super::queue::Queue;
 
 impl Queue {
     /// Receives one to `max` messages (at most ten), or none if none became visible for `wait`.

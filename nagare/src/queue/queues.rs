@@ -5,13 +5,11 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::config::{self, QueueConfig};
 use super::error::QueueError;
-use super::queue::Queue;
-use super::schema;
+use super::handle::Queue;
 use super::store::{QueueKey, Store};
 
 /// Says what time it is, in unix milliseconds.
@@ -41,21 +39,16 @@ pub(super) struct State {
 impl Queues {
     /// Queues that live as long as the process.
     pub fn in_memory(configs: Vec<QueueConfig>, clock: Clock) -> Result<Self, QueueError> {
-        Self::start(schema::open_in_memory()?, configs, clock)
+        Self::start(Store::in_memory()?, configs, clock)
     }
 
     /// Queues in a file, with the messages that are already in it.
     pub fn open(path: &Path, configs: Vec<QueueConfig>, clock: Clock) -> Result<Self, QueueError> {
-        Self::start(schema::open_file(path)?, configs, clock)
+        Self::start(Store::open(path)?, configs, clock)
     }
 
-    fn start(
-        connection: Connection,
-        configs: Vec<QueueConfig>,
-        clock: Clock,
-    ) -> Result<Self, QueueError> {
+    fn start(store: Store, configs: Vec<QueueConfig>, clock: Clock) -> Result<Self, QueueError> {
         config::check_all(&configs)?;
-        let store = Store::new(connection);
         let now = clock();
         let register = |config| State::register(&store, config, now);
         let queues = configs

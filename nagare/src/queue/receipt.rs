@@ -10,8 +10,8 @@ use super::store::QueueKey;
 
 /// Proof of one receive of one message.
 ///
-/// It names the message's row and a number drawn for that receive, so that the next receive makes it
-/// worthless and a row number that is used again never revives it.
+/// It names the message's row and a number drawn for that receive, so that the next receive makes
+/// it worthless and a row number that is used again never revives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiptHandle {
     pub(super) queue: QueueKey,

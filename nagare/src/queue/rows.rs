@@ -20,6 +20,14 @@ pub(super) struct Hidden {
     pub(super) delayed: u64,
 }
 
+/// How many pages of the database are in use.
+pub(super) fn used_pages(db: &Connection) -> Result<u64, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count",
+    )?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
 /// The queue's key and the time of its creation, as stored.
 pub(super) fn register(
     db: &Connection,
@@ -66,7 +74,8 @@ pub(super) fn insert(
     db.prepare_cached(
         "INSERT INTO messages (queue, visible_at, sent_at, first_received_at, receipt, message_id,
              group_id, attributes, body)
-         VALUES (:queue, :visible_at, :now, :now, zeroblob(16), :id, :group_id, :attributes, :body)",
+         VALUES (:queue, :visible_at, :now, :now, zeroblob(16), :id,
+             :group_id, :attributes, :body)",
     )?
     .execute(named_params! {
         ":queue": queue.0,
@@ -165,7 +174,8 @@ pub(super) fn hidden_until(
     receipt: &ReceiptHandle,
 ) -> Result<Option<i64>, QueueError> {
     let mut statement = db.prepare_cached(
-        "SELECT visible_at FROM messages WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
+        "SELECT visible_at FROM messages
+         WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
     )?;
     let parameters = params![receipt.seq, receipt.queue.0, receipt.nonce];
     Ok(statement

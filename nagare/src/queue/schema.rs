@@ -1,6 +1,7 @@
 //! The tables, and how SQLite is set up to hold them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -10,10 +11,10 @@ use super::error::QueueError;
 const VERSION: i64 = 1;
 
 /// `queues.messages` counts all rows of a queue, so that asking for the depth of a backlog scans
-/// only what is hidden. The first index finds what to hand out next, and when; it carries `receives`
-/// to tell messages in flight from delayed ones without touching a row. The second finds what has
-/// expired. While `receives` is 0, `receipt` and `first_received_at` only keep the place of what the
-/// first receive writes: a row that grew there would split its page.
+/// only what is hidden. The first index finds what to hand out next, and when; it carries
+/// `receives` to tell messages in flight from delayed ones without touching a row. The second finds
+/// what has expired. While `receives` is 0, `receipt` and `first_received_at` only keep the place
+/// of what the first receive writes: a row that grew there would split its page.
 const TABLES: &str = "
     CREATE TABLE queues (
         id INTEGER PRIMARY KEY,
@@ -39,12 +40,17 @@ const TABLES: &str = "
     CREATE INDEX by_age ON messages (queue, sent_at);
 ";
 
-/// In KiB. Small on purpose: a commit that has moved pages looks at every page in SQLite's cache, so
-/// that a cache as large as a long backlog would make each call as slow as the backlog is long.
+/// In KiB. Small on purpose: a commit that has moved pages looks at every page in SQLite's cache,
+/// so that a cache as large as a long backlog would make each call as slow as the backlog is long.
 const CACHE: i64 = -4_096;
 
-/// A database in SQLite's in-memory file system, and not `:memory:`, which *is* one large page cache.
-/// It holds at most 1 GiB; then sending fails.
+/// How many pages of a database in memory messages may fill: 15/16 of the 1 GiB that SQLite gives
+/// it. The rest is for receives and moves, which need a little room themselves: without it a full
+/// queue could not be emptied.
+pub(super) const MEMORY_PAGES: u64 = 245_760;
+
+/// A database in SQLite's in-memory file system, and not `:memory:`, which *is* one large page
+/// cache.
 pub(super) fn open_in_memory() -> Result<Connection, QueueError> {
     let connection = Connection::open("file:queues?vfs=memdb")?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -55,6 +61,8 @@ pub(super) fn open_in_memory() -> Result<Connection, QueueError> {
 
 pub(super) fn open_file(path: &Path) -> Result<Connection, QueueError> {
     let connection = Connection::open(path)?;
+    // For a predecessor that is just dying; a living one never lets go.
+    connection.busy_timeout(Duration::from_millis(500))?;
     // Exclusive before WAL: a second process is refused, and no shared-memory file is needed.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::config::QueueConfig;
 use super::error::QueueError;
+use super::handle::Queue;
 use super::limits;
-use super::queue::Queue;
 use super::queues::millis;
 
 impl Queue {

@@ -1,15 +1,18 @@
 //! What a call does, as one transaction.
 
+use std::path::Path;
+
 use rusqlite::{Connection, TransactionBehavior};
 use uuid::Uuid;
 
 use super::error::QueueError;
+use super::handle::Counts;
 use super::limits::invalid_value;
 use super::message::{MessageId, NewMessage, ReceivedMessage};
-use super::queue::Counts;
 use super::queues::millis;
 use super::receipt::ReceiptHandle;
 use super::rows::{self, Ready};
+use super::schema;
 
 /// A queue's number in the file. It outlives restarts, whatever the order of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +49,24 @@ pub(super) struct Delivered {
 
 pub(super) struct Store {
     connection: Connection,
+    /// How many pages messages may fill; a file has no limit of its own.
+    max_pages: Option<u64>,
 }
 
 impl Store {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection }
+    pub(super) fn in_memory() -> Result<Self, QueueError> {
+        let max_pages = Some(schema::MEMORY_PAGES);
+        Ok(Self {
+            connection: schema::open_in_memory()?,
+            max_pages,
+        })
+    }
+
+    pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
+        Ok(Self {
+            connection: schema::open_file(path)?,
+            max_pages: None,
+        })
     }
 
     pub(super) fn register(&self, name: &str, now: i64) -> Result<(QueueKey, i64), QueueError> {
@@ -62,7 +78,9 @@ impl Store {
         scope: Scope,
         messages: &[NewMessage],
     ) -> Result<Vec<MessageId>, QueueError> {
+        let max_pages = self.max_pages;
         self.transact(scope, |db| {
+            check_room(db, max_pages)?;
             let send = |message: &NewMessage| {
                 let visible_at = scope.now.saturating_add(millis(message.delay));
                 rows::insert(db, scope.queue, message, scope.now, visible_at)
@@ -193,6 +211,13 @@ fn next_after_moves(
         }
         bury(db, scope, dead_letters, &dead)?;
         moved = true;
+    }
+}
+
+fn check_room(db: &Connection, max_pages: Option<u64>) -> Result<(), QueueError> {
+    match max_pages {
+        Some(max) if rows::used_pages(db)? >= max => Err(QueueError::Full),
+        _ => Ok(()),
     }
 }
 

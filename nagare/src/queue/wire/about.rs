@@ -9,8 +9,8 @@ use super::fault::Fault;
 use super::{Nothing, Wire, required, seconds};
 use crate::queue::config;
 use crate::queue::error::QueueError;
+use crate::queue::handle::Queue;
 use crate::queue::limits::invalid_value;
-use crate::queue::queue::Queue;
 
 /// Attributes that SQS knows and a local queue does not have: asking for them is no mistake.
 const ABSENT: [&str; 9] = [

@@ -6,8 +6,8 @@ use super::batch::{BatchReply, Done};
 use super::fault::Fault;
 use super::{Nothing, Wire, required, seconds};
 use crate::queue::error::QueueError;
+use crate::queue::handle::Queue;
 use crate::queue::limits;
-use crate::queue::queue::Queue;
 use crate::queue::receipt::ReceiptHandle;
 
 #[derive(Deserialize)]

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::WireResponse;
 use crate::queue::error::QueueError;
 
-/// An error under its two names: the one of the JSON protocol, and the one it had in the older query
-/// protocol, which SDKs still show as the code.
+/// An error under its two names: the one of the JSON protocol, and the one it had in the older
+/// query protocol, which SDKs still show as the code.
 pub(super) struct Fault {
     pub(super) is_senders: bool,
     pub(super) message: String,
@@ -67,16 +67,10 @@ impl Fault {
 
 impl From<QueueError> for Fault {
     fn from(error: QueueError) -> Self {
-        let is_senders = error.is_callers_mistake();
-        // What broke inside is for the log of this process, not for its clients.
-        let message = if is_senders {
-            error.to_string()
-        } else {
-            "The queue's storage failed.".to_owned()
-        };
         Self {
-            is_senders,
-            message,
+            is_senders: error.is_callers_mistake(),
+            // The sentence alone: what broke inside storage is not for clients.
+            message: error.to_string(),
             name: error.code(),
             query_code: query_code(&error),
         }

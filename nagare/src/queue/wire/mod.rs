@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 
 use super::config::ACCOUNT_ID;
 use super::error::QueueError;
+use super::handle::Queue;
 use super::limits::invalid_value;
-use super::queue::Queue;
 use super::queues::Queues;
 use fault::Fault;
 

@@ -1,0 +1,15 @@
+//! The local queue, through its public interface.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+mod durability;
+mod long_polling;
+mod model;
+mod semantics;
+mod support;
+mod wire;
