@@ -1,8 +1,10 @@
 //! The SDK's way into this process: what the SDK would send over the network is answered by the
-//! embedded tables and queues. Everything above the connector (signing, serialising, error types,
-//! timeouts) is the same code that runs on AWS.
+//! embedded tables and queues. Everything above the connector (serialising, error types, timeouts)
+//! is the same code that runs on AWS.
 
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::config::{
+    BehaviorVersion, Credentials, Region, StalledStreamProtectionConfig,
+};
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
@@ -68,17 +70,17 @@ pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// A DynamoDB client over a connector, set up as [`shared::store::sdk_config`] sets up the real one.
+/// A DynamoDB client over a connector, set up as [`shared::store::sdk_config`] sets up the real one, but
+/// that it does not sign: nobody in this process would check.
 #[must_use]
 pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(REGION))
-        .credentials_provider(Credentials::new(
-            ACCESS_KEY, ACCESS_KEY, None, None, "local",
-        ))
+        .allow_no_auth()
         .endpoint_url("http://dynamodb.local")
         .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .http_client(http_client(connector));
     aws_sdk_dynamodb::Client::from_conf(config.build())
 }
@@ -106,4 +108,5 @@ fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
         ))
         .endpoint_url(endpoint)
         .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
 }

@@ -26,10 +26,14 @@ pub struct EngineError(#[from] DynoxideError);
 impl Engine {
     /// Tables in memory, empty.
     ///
+    /// They are in SQLite's in-memory file system and not in a `:memory:` database, which is one large
+    /// page cache: SQLite looks through all of its cache after every commit that has moved a page, so
+    /// each write would become slower as the tables grow.
+    ///
     /// # Errors
     /// [`EngineError`]
     pub fn in_memory() -> Result<Self, EngineError> {
-        Self::start(Database::memory()?)
+        Self::start(Database::new("file:tables?vfs=memdb")?)
     }
 
     /// Tables in a file, as they were left.

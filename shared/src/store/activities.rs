@@ -179,7 +179,7 @@ impl Store {
     }
 }
 
-fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {
+pub(super) fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {
     matches!(
         error.as_service_error(),
         Some(PutItemError::ConditionalCheckFailedException(_))
@@ -187,7 +187,9 @@ fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {
 }
 
 /// What stood in the way of a conditional put, if that is why it failed.
-fn old_item<R>(error: SdkError<PutItemError, R>) -> Result<Item, SdkError<PutItemError, R>> {
+pub(super) fn old_item<R>(
+    error: SdkError<PutItemError, R>,
+) -> Result<Item, SdkError<PutItemError, R>> {
     match error.as_service_error() {
         Some(PutItemError::ConditionalCheckFailedException(failure)) => {
             Ok(failure.item().cloned().unwrap_or_default())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_dynamodb::config::StalledStreamProtectionConfig;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
@@ -30,6 +31,8 @@ pub async fn sdk_config() -> SdkConfig {
         .http_client(https)
         .retry_config(RetryConfig::disabled())
         .timeout_config(timeouts)
+        // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .load()
         .await
 }

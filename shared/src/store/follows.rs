@@ -1,8 +1,8 @@
 //! Edges follower → followee.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
+use super::activities::old_item;
 use super::client::attempt;
 use super::item::{Item, Row, ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
@@ -50,7 +50,6 @@ impl Store {
             followee_id,
             state,
         } = change;
-        let key = keys::edge(follower_id, followee_id);
         // On a tie the unfollow wins: it may replace either state, a follow only itself.
         let condition = if state.following {
             "attribute_not_exists(changed_at) OR changed_at < :at \
@@ -58,30 +57,28 @@ impl Store {
         } else {
             "attribute_not_exists(changed_at) OR changed_at <= :at"
         };
+        let mut item = ledger_key(keys::edge(follower_id, followee_id));
+        item.insert("follower_id".to_owned(), text(follower_id.as_str()));
+        item.insert("followee_id".to_owned(), text(followee_id.as_str()));
+        item.insert("following".to_owned(), truth(state.following));
+        item.insert("changed_at".to_owned(), text(state.changed_at.to_string()));
         let overtaken_by = attempt(deadline, || async {
-            let update = self
+            let put = self
                 .client
-                .update_item()
+                .put_item()
                 .table_name(&self.tables.ledger)
-                .set_key(Some(ledger_key(key.clone())))
-                .update_expression(
-                    "SET follower_id = :follower, followee_id = :followee, \
-                     following = :following, changed_at = :at",
-                )
+                .set_item(Some(item.clone()))
                 .condition_expression(condition)
-                .expression_attribute_values(":follower", text(follower_id.as_str()))
-                .expression_attribute_values(":followee", text(followee_id.as_str()))
-                .expression_attribute_values(":following", truth(state.following))
                 .expression_attribute_values(":at", text(state.changed_at.to_string()))
                 .return_values_on_condition_check_failure(OnFailure::AllOld);
-            match update.send().await {
+            let put = if state.following {
+                put.expression_attribute_values(":following", truth(true))
+            } else {
+                put
+            };
+            match put.send().await {
                 Ok(_) => Ok(None),
-                Err(e) => match e.as_service_error() {
-                    Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
-                        Ok(Some(failure.item().cloned().unwrap_or_default()))
-                    }
-                    _ => Err(e),
-                },
+                Err(e) => old_item(e).map(Some),
             }
         })
         .await?;

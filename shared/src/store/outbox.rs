@@ -3,6 +3,7 @@
 //! A row is a pointer that never changes but for one mark, set when the activity is deleted. The
 //! row stays: an unfollow has to take out the entries of deleted activities too.
 
+use super::activities::is_condition_failure;
 use super::client::attempt;
 use super::item::{Row, ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
@@ -49,28 +50,29 @@ impl Store {
             pk: keys::outbox(actor),
             sk: sort_key.to_string(),
         };
-        let set = if deleted {
-            "SET activity_id = :id, deleted = :yes"
-        } else {
-            "SET activity_id = :id"
-        };
-        attempt(deadline, || {
-            let update = self
-                .client
-                .update_item()
-                .table_name(&self.tables.ledger)
-                .set_key(Some(ledger_key(key.clone())))
-                .update_expression(set)
-                .expression_attribute_values(":id", text(sort_key.activity_id.as_str()));
-            let update = if deleted {
-                update.expression_attribute_values(":yes", truth(true))
+        let mut item = ledger_key(key);
+        item.insert(
+            "activity_id".to_owned(),
+            text(sort_key.activity_id.as_str()),
+        );
+        if deleted {
+            item.insert("deleted".to_owned(), truth(true));
+        }
+        attempt(deadline, || async {
+            let put = self.client.put_item().table_name(&self.tables.ledger);
+            let put = put.set_item(Some(item.clone()));
+            // A row without the mark says no more than whatever may be there already.
+            let put = if deleted {
+                put
             } else {
-                update
+                put.condition_expression("attribute_not_exists(pk)")
             };
-            update.send()
+            match put.send().await {
+                Err(e) if !is_condition_failure(&e) => Err(e),
+                _ => Ok(()),
+            }
         })
         .await
-        .map(drop)
     }
 
     /// Reads an outbox from an instant on, or on from a row.

@@ -1,0 +1,358 @@
+"""The stack as the tests see it: a process, the `export` lines it prints, and what they lead to.
+
+The tests know nothing but CONTRACT.md. They drive the binary that NAGARE_BIN names (by default the
+workspace's release build) and wait for conditions with a deadline, never for a fixed time.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import boto3
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
+
+EXPORT = re.compile(r"^export ([A-Z0-9_]+)=(?:'([^']*)'|\"([^\"]*)\"|(\S*))\s*$")
+PROMISED = {
+    "NAGARE_API_URL",
+    "NAGARE_QUEUE_URL",
+    "NAGARE_TIMELINES_TABLE",
+    "AWS_ENDPOINT_URL_DYNAMODB",
+    "AWS_ENDPOINT_URL_SQS",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+}
+DEADLINE = 30
+COUNTS = [
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+]
+
+_numbers = itertools.count(1)
+
+
+def unique(prefix="x"):
+    """A name that no other test uses, so that tests can share a stack."""
+    return f"{prefix}-{next(_numbers)}"
+
+
+def until(condition, what, seconds=DEADLINE):
+    """Asks again and again, and returns the first answer that is true."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
+
+
+# Instants ------------------------------------------------------------------------------------------
+
+def instant(**delta):
+    """An instant so far from now, as the contract prints it: `instant(minutes=-5)`."""
+    return written(datetime.now(timezone.utc) + timedelta(**delta))
+
+
+def written(at):
+    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+
+
+def read_instant(text):
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+
+
+# Commands ------------------------------------------------------------------------------------------
+
+def publish(actor, activity, at=None, **more):
+    return {
+        "type": "activity.published",
+        "activity_id": activity,
+        "actor_id": actor,
+        "published_at": at or instant(),
+        **more,
+    }
+
+
+def update(actor, activity, payload, at=None, **more):
+    return {
+        "type": "activity.updated",
+        "activity_id": activity,
+        "actor_id": actor,
+        "at": at or instant(),
+        "payload": payload,
+        **more,
+    }
+
+
+def delete(actor, activity):
+    return {"type": "activity.deleted", "activity_id": activity, "actor_id": actor}
+
+
+def follow(follower, followee, at=None):
+    return _edge("follow.created", follower, followee, at)
+
+
+def unfollow(follower, followee, at=None):
+    return _edge("follow.deleted", follower, followee, at)
+
+
+def _edge(kind, follower, followee, at):
+    return {
+        "type": kind,
+        "follower_id": follower,
+        "followee_id": followee,
+        "at": at or instant(),
+    }
+
+
+def body(command):
+    """What goes over the wire; a text is a body already."""
+    return command if isinstance(command, str) else json.dumps(command, ensure_ascii=False)
+
+
+# The stack -----------------------------------------------------------------------------------------
+
+@dataclass
+class Answer:
+    """One answer of the HTTP API."""
+
+    status: int
+    headers: dict
+    text: str
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    def activities(self):
+        return [item["activity_id"] for item in self.json["items"]]
+
+
+def clean_environment(home):
+    """Nothing of the caller's that could stand in for what `nagare up` prints."""
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+def run(args, env, stdin=None, timeout=90):
+    """One command of `nagare`, to its end."""
+    return subprocess.run(
+        [NAGARE, *map(str, args)],
+        env=env,
+        input=stdin,
+        capture_output=True,
+        text=not isinstance(stdin, bytes),
+        timeout=timeout,
+    )
+
+
+class Stack:
+    """A running `nagare up`."""
+
+    def __init__(self, *args):
+        self.home = tempfile.mkdtemp(prefix="nagare-e2e-")
+        self.process = subprocess.Popen(
+            [NAGARE, "up", "--port", "0", *map(str, args)],
+            env=clean_environment(self.home),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read_lines, daemon=True).start()
+        self.exports = self._read_exports()
+        self.env = clean_environment(self.home) | self.exports
+        region = self.exports.get("AWS_REGION") or self.exports["AWS_DEFAULT_REGION"]
+        self._session = boto3.Session(
+            aws_access_key_id=self.exports["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.exports["AWS_SECRET_ACCESS_KEY"],
+            region_name=region,
+        )
+        self.sqs = self._client("sqs", "AWS_ENDPOINT_URL_SQS")
+        self.dynamodb = self._client("dynamodb", "AWS_ENDPOINT_URL_DYNAMODB")
+        self.queue_url = self.exports["NAGARE_QUEUE_URL"]
+        self.table = self.exports["NAGARE_TIMELINES_TABLE"]
+
+    def _read_lines(self):
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_exports(self):
+        """The first block of `export` lines: printed in one go, once the stack is ready."""
+        found, end = {}, time.monotonic() + DEADLINE
+        while True:
+            patience = 0.3 if PROMISED <= found.keys() else end - time.monotonic()
+            try:
+                line = self._lines.get(timeout=max(patience, 0.01))
+            except queue.Empty:
+                line = None
+            match = EXPORT.match(line or "")
+            if match:
+                found[match[1]] = next(group for group in match.groups()[1:] if group is not None)
+            elif found or line is None:
+                assert PROMISED <= found.keys(), f"`nagare up` has not printed {PROMISED - found.keys()}"
+                return found
+
+    def _client(self, service, endpoint):
+        return self._session.client(service, endpoint_url=self.exports[endpoint])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
+        """`kill -9`."""
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    # The command line
+
+    def cli(self, *args, stdin=None, code=0, timeout=90):
+        """Runs a command and checks its exit code; `None` admits any."""
+        done = run(args, self.env, stdin, timeout)
+        if code is not None:
+            assert done.returncode == code, f"{args}: {done.returncode}, expected {code}\n{done.stderr}"
+        return done
+
+    def cli_json(self, *args):
+        """The objects that a command prints, one a line."""
+        return [json.loads(line) for line in self.cli(*args).stdout.splitlines()]
+
+    # The queue
+
+    def send(self, *commands):
+        """Sends commands, ten a call, and returns their message ids."""
+        ids = []
+        for start in range(0, len(commands), 10):
+            entries = [
+                {"Id": str(n), "MessageBody": body(command)}
+                for n, command in enumerate(commands[start : start + 10])
+            ]
+            answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
+            assert not answer.get("Failed"), answer["Failed"]
+            accepted = sorted(answer["Successful"], key=lambda one: int(one["Id"]))
+            ids += [one["MessageId"] for one in accepted]
+        return ids
+
+    def apply(self, *commands):
+        """Sends commands one after the other, each in effect before the next."""
+        for command in commands:
+            self.send(command)
+            self.drain()
+
+    def waiting(self, url=None):
+        """How many messages a queue still has, visible or not."""
+        answer = self.sqs.get_queue_attributes(QueueUrl=url or self.queue_url, AttributeNames=COUNTS)
+        return sum(int(answer["Attributes"][name]) for name in COUNTS)
+
+    def drain(self, seconds=DEADLINE):
+        """Waits until every command is in effect or has become a dead letter."""
+        until(lambda: self.waiting() == 0, "the queue to drain", seconds)
+        dead = self.exports.get("NAGARE_DEAD_LETTER_QUEUE_URL")
+        if dead:
+            until(lambda: self.waiting(dead) == 0, "the dead-letter queue to drain", seconds)
+
+    def dead_letters(self):
+        return self.cli_json("dead-letters", "list", "--json")
+
+    def dead_letter(self, id):
+        """Waits for the dead letter with this id."""
+        found = lambda: [letter for letter in self.dead_letters() if letter["id"] == id]
+        [letter] = until(found, f"the dead letter {id}")
+        return letter
+
+    # The tables
+
+    def entries(self, viewer=None):
+        """All entries of the timelines table, or one viewer's, as plain values."""
+        if viewer is None:
+            pages = self.dynamodb.get_paginator("scan").paginate(TableName=self.table)
+        else:
+            pages = self.dynamodb.get_paginator("query").paginate(
+                TableName=self.table,
+                KeyConditionExpression="viewer_id = :viewer",
+                ExpressionAttributeValues={":viewer": {"S": viewer}},
+            )
+        return [plain(item) for page in pages for item in page["Items"]]
+
+    # The HTTP API
+
+    def request(self, target, method="GET", headers=None, data=None):
+        url = urllib.parse.urlsplit(self.exports["NAGARE_API_URL"])
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=DEADLINE)
+        try:
+            connection.request(method, target, body=data, headers=headers or {})
+            answer = connection.getresponse()
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, headers, answer.read().decode())
+        finally:
+            connection.close()
+
+    def get(self, viewer, query="", headers=None):
+        """A viewer's timeline; the query as a dict, or as it goes over the wire."""
+        if not isinstance(query, str):
+            query = urllib.parse.urlencode(query)
+        target = f"/v1/timelines/{viewer}" + (f"?{query}" if query else "")
+        return self.request(target, headers=headers)
+
+    def page(self, viewer, **query):
+        """A page that has to be there."""
+        answer = self.get(viewer, query)
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def timeline(self, viewer, **query):
+        """The activity ids of one page."""
+        return [item["activity_id"] for item in self.page(viewer, **query)["items"]]
+
+    def walk(self, viewer, **query):
+        """All pages from here on, along `next_cursor`."""
+        pages = [self.page(viewer, **query)]
+        beside = {"limit": query["limit"]} if "limit" in query else {}
+        while pages[-1]["next_cursor"] is not None:
+            pages.append(self.page(viewer, cursor=pages[-1]["next_cursor"], **beside))
+        return pages
+
+
+def ids(page):
+    return [item["activity_id"] for item in page["items"]]
+
+
+def plain(item):
+    """A DynamoDB item without its type tags."""
+    return {
+        name: int(value["N"]) if "N" in value else next(iter(value.values()))
+        for name, value in item.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def stack():
+    """One stack in memory for a whole file: its tests keep apart by using names of their own."""
+    with Stack() as running:
+        yield running
+
+
+@pytest.fixture
+def own_stack():
+    """A stack for one test alone, where what is counted is everything."""
+    with Stack() as running:
+        yield running

@@ -1,0 +1,693 @@
+"""Everything somebody can get wrong: each is refused in its own place, and its neighbours go through."""
+
+import gzip
+import json
+import os
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from conftest import (
+    NAGARE, Stack, clean_environment, delete, follow, ids, instant, publish, run, unfollow, unique, until, update,
+)
+
+KIB4 = 4096
+MIB = 1024 * 1024
+
+
+def with_member(command, name, value):
+    """A command with one member replaced; `...` takes it out."""
+    changed = {**command, name: value}
+    return {key: value for key, value in changed.items() if value is not ...}
+
+
+def some_publish():
+    return publish(unique("actor"), unique("activity"), instant(seconds=-1))
+
+
+def raw(members):
+    """A publish with members as they are written, for what `json.dumps` would write otherwise."""
+    text = json.dumps(some_publish())
+    return text[:-1] + f", {members}}}"
+
+
+# Message bodies: one bad in a batch of ten ------------------------------------------------------------
+
+NOT_COMMANDS = {
+    "plain text": "hello",
+    "cut off": '{"type":"follow.created","follower_id":"bob"',
+    "two objects": '{"type":"follow.deleted"} {}',
+    "trailing comma": '{"type":"follow.deleted",}',
+    "single quotes": "{'type':'follow.deleted'}",
+    "an array": "[]",
+    "a command in an array": json.dumps([follow("bob", "anna")]),
+    "a string": '"follow.created"',
+    "a number": "1",
+    "null": "null",
+    "true": "true",
+    "NaN": '{"type":NaN}',
+    "white space": "  \n\t ",
+    "a stray closing brace": '{"type":"follow.deleted"}}',
+}
+UNKNOWN_TYPES = ["activity.exploded", "", "ACTIVITY.PUBLISHED", "activity.published ", "follow"]
+
+NINES = "2026-01-01T00:00:00.999999999Z"
+BAD_INSTANTS = {
+    "no offset": "2026-11-20T12:00:00",
+    "a date": "2026-11-20",
+    "before 2015": "2014-12-31T23:59:59.999Z",
+    "before 2015 by its offset": "2015-01-01T00:30:00+01:00",
+    "1970": "1970-01-01T00:00:00Z",
+    "30 February": "2026-02-30T00:00:00Z",
+    "29 February": "2026-02-29T00:00:00Z",
+    "hour 24": "2026-01-01T24:00:00Z",
+    "minute 60": "2026-01-01T00:60:00Z",
+    "a leap second at noon": "2026-01-01T12:00:60Z",
+    "second 61": "2016-12-31T23:59:61Z",
+    "offset of 24 hours": "2026-01-01T00:00:00+24:00",
+    "offset without minutes": "2026-01-01T00:00:00+01",
+    "offset without colon": "2026-01-01T00:00:00+0100",
+    "no digits in the fraction": "2026-01-01T00:00:00.Z",
+    "a comma": "2026-01-01T00:00:00,5Z",
+    "no dashes": "20260101T000000Z",
+    "a week": "2026-W01-1T00:00:00Z",
+    "year 9999": "9999-12-31T23:59:59.999Z",
+    "year 10000": "10000-01-01T00:00:00Z",
+    "a negative year": "-2026-01-01T00:00:00Z",
+    "spaces around": " 2026-01-01T00:00:00Z ",
+    "Arabic digits": "٢٠٢٦-٠١-٠١T٠٠:٠٠:٠٠Z",
+    "empty": "",
+    "words": "now",
+    "unix seconds": 1767225600,
+    "unix seconds in a string": "1767225600",
+    "null": None,
+    "missing": ...,
+}
+BAD_IDS = {
+    "empty": "",
+    "129 characters": "i" * 129,
+    "a hash": "a#b",
+    "a newline": "a\nb",
+    "a trailing newline": "a\n",
+    "a tab": "a\tb",
+    "a zero": "a\0b",
+    "a space": "a b",
+    "a slash": "a/b",
+    "a plus": "a+b",
+    "a percent sign": "a%20b",
+    "a comma": "a,b",
+    "a quote": 'a"b',
+    "an emoji": "a😀",
+    "composed": "caf\u00e9",
+    "decomposed": "cafe\u0301",
+    "full width": "ａｂｃ",
+    "Arabic digits": "١٢",
+    "64 characters of two bytes": "é" * 64,
+    "a number": 17,
+    "a list": ["a"],
+    "null": None,
+    "missing": ...,
+}
+BAD_KINDS = {
+    "empty": "",
+    "33 characters": "k" * 33,
+    "a space": "a b",
+    "a colon": "a:b",
+    "an at sign": "a@b",
+    "an emoji": "😀",
+    "a number": 1,
+}
+ID_MEMBERS = {
+    "activity_id": some_publish,
+    "actor_id": lambda: delete(unique("actor"), unique("activity")),
+    "follower_id": lambda: follow(unique("viewer"), unique("actor")),
+    "followee_id": lambda: unfollow(unique("viewer"), unique("actor")),
+}
+INSTANT_MEMBERS = {
+    "published_at": some_publish,
+    "at": lambda: follow(unique("viewer"), unique("actor")),
+}
+
+
+def bad_bodies():
+    """(name, a function that makes the body, the reason, what the detail has to name)"""
+    for name, text in NOT_COMMANDS.items():
+        yield name, lambda text=text: text, "not-json", None
+    for text in UNKNOWN_TYPES:
+        yield f"type {text!r}", lambda text=text: with_member(some_publish(), "type", text), "unknown-type", "type"
+    for name, value in {"no type": ..., "type null": None, "type a number": 1}.items():
+        yield name, lambda value=value: with_member(some_publish(), "type", value), "malformed", "type"
+    yield "an empty object", lambda: "{}", "malformed", "type"
+    for members, values in ((ID_MEMBERS, BAD_IDS), (INSTANT_MEMBERS, BAD_INSTANTS)):
+        for member, command in members.items():
+            for name, value in values.items():
+                yield (
+                    f"{member}: {name}",
+                    lambda command=command, member=member, value=value: with_member(command(), member, value),
+                    "malformed",
+                    member,
+                )
+    for member, command in INSTANT_MEMBERS.items():
+        yield (
+            f"{member}: in ten minutes",
+            lambda command=command, member=member: with_member(command(), member, instant(minutes=10)),
+            "malformed",
+            member,
+        )
+    for name, value in BAD_KINDS.items():
+        yield f"kind: {name}", lambda value=value: with_member(some_publish(), "kind", value), "malformed", "kind"
+    payloads = {
+        "4 KiB and a byte": '"' + "p" * (KIB4 - 1) + '"',
+        "4 KiB and a byte, of white space": "[" + " " * (KIB4 - 1) + "]",
+        "4 KiB and two bytes, in fewer characters": '"' + "é" * 2048 + '"',
+    }
+    for name, text in payloads.items():
+        yield f"payload: {name}", lambda text=text: raw(f'"payload":{text}'), "malformed", "payload"
+    yield "payload: not JSON", lambda: raw('"payload":01'), "not-json", None
+    yield (
+        "update without payload",
+        lambda: with_member(update("a", "b", 1), "payload", ...),
+        "malformed",
+        "payload",
+    )
+
+
+CASES = list(bad_bodies())
+
+
+@pytest.mark.parametrize("make, reason, named", [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_bad_body_is_one_dead_letter_and_its_neighbours_go_through(stack, make, reason, named):
+    viewer, actor = unique("viewer"), unique("actor")
+    good = [unique("good") for _ in range(8)]
+    at = instant(seconds=-5)
+    batch = [follow(viewer, actor), *(publish(actor, name, at) for name in good)]
+    batch.insert(4, make())
+    sent = stack.send(*batch)
+    stack.drain()
+    letter = stack.dead_letter(sent[4])
+    assert letter["reason"] == reason
+    assert named is None or named in letter["detail"]
+    assert not {letter["id"] for letter in stack.dead_letters()} & {*sent[:4], *sent[5:]}
+    assert sorted(stack.timeline(viewer)) == sorted(good)
+    # So that the list stays short.
+    stack.cli("dead-letters", "drop", letter["id"])
+
+
+def test_nothing_but_the_bad_became_a_dead_letter(stack):
+    """After all of the above: each was dropped, and nothing was added twice."""
+    stack.drain()
+    assert stack.dead_letters() == []
+
+
+def test_a_batch_of_ten_all_bad(stack):
+    sent = stack.send(*["not json"] * 10)
+    stack.drain()
+    until(lambda: len(stack.dead_letters()) >= 10, "ten dead letters")
+    assert {letter["id"] for letter in stack.dead_letters()} == set(sent)
+    for id in sent:
+        stack.cli("dead-letters", "drop", id)
+
+
+# What looks odd and is right ---------------------------------------------------------------------------
+
+GOOD_IDS = ["a", "A", "0", ".", "_", ":", "@", "-", "..", "-a", "a" * 128, "Az09._:@-", "0:1:2@host.example"]
+
+
+@pytest.mark.parametrize("id", GOOD_IDS, ids=lambda id: id[:20])
+def test_good_ids_work_in_every_place(own_or_shared, id):
+    stack = own_or_shared
+    activity = unique("a")
+    stack.send(follow(id, id), publish(id, activity, instant(seconds=-1)))
+    stack.drain()
+    [item] = [item for item in stack.page(id, limit=100)["items"] if item["activity_id"] == activity]
+    assert item["actor_id"] == id
+    viewer, actor = unique("viewer"), unique("actor")
+    stack.send(follow(viewer, actor), publish(actor, f"{id}"[:128], instant(seconds=-1)))
+    stack.drain()
+    assert stack.timeline(viewer) == [id]
+    stack.apply(delete(actor, id))
+    assert stack.timeline(viewer) == []
+    # The same through the command line, a leading dash included.
+    assert stack.cli_json("timeline", "--json", "--limit", "1", "--", id)
+
+
+@pytest.fixture
+def own_or_shared(stack):
+    before = len(stack.dead_letters())
+    yield stack
+    stack.drain()
+    assert len(stack.dead_letters()) == before, "no dead letter was to be expected"
+
+
+GOOD_INSTANTS = {
+    # What is sent, and the text a reader gets; None where it is older than retention.
+    "another offset": (lambda at: at.astimezone(timezone(timedelta(hours=9))).isoformat(timespec="milliseconds"), 3),
+    "a negative offset": (lambda at: at.astimezone(timezone(-timedelta(hours=3, minutes=30))).isoformat(timespec="milliseconds"), 3),
+    "whole seconds": (lambda at: at.strftime("%Y-%m-%dT%H:%M:%SZ"), 0),
+    "one digit": (lambda at: at.strftime("%Y-%m-%dT%H:%M:%S.") + "7Z", 1),
+    "nine digits, cut and not rounded": (lambda at: at.strftime("%Y-%m-%dT%H:%M:%S.") + "777999999Z", 9),
+    "small letters": (lambda at: at.strftime("%Y-%m-%dt%H:%M:%S.") + "777z", 3),
+    "offset -00:00": (lambda at: at.strftime("%Y-%m-%dT%H:%M:%S.777-00:00"), 3),
+}
+
+
+@pytest.mark.parametrize("write, digits", GOOD_INSTANTS.values(), ids=GOOD_INSTANTS)
+def test_instants_are_kept_to_the_millisecond(own_or_shared, write, digits):
+    stack = own_or_shared
+    viewer, actor, activity = unique("viewer"), unique("actor"), unique("activity")
+    at = datetime.now(timezone.utc).replace(microsecond=777000) - timedelta(hours=1)
+    stack.send(follow(viewer, actor), publish(actor, activity, write(at)))
+    stack.drain()
+    fraction = {0: "000", 1: "700"}.get(digits, "777")
+    [item] = stack.page(viewer)["items"]
+    assert item["published_at"] == at.strftime("%Y-%m-%dT%H:%M:%S.") + fraction + "Z"
+    [entry] = stack.entries(viewer)
+    assert entry["sort_key"].startswith(item["published_at"])
+
+
+@pytest.mark.parametrize("at", ["2015-01-01T00:00:00.000Z", "2014-12-31T23:30:00-01:00", "2016-12-31T23:59:60Z"])
+def test_instants_at_the_border_are_commands(own_or_shared, at):
+    """The first there is, and a real leap second. Published then, an activity is older than retention."""
+    viewer, actor = unique("viewer"), unique("actor")
+    own_or_shared.send(follow(viewer, actor, at), publish(actor, unique("old"), at))
+    own_or_shared.apply(publish(actor, unique("new"), instant(seconds=-1)))
+    assert len(own_or_shared.timeline(viewer)) == 1
+
+
+def test_clocks_may_be_ahead_by_less_than_five_minutes(own_or_shared):
+    viewer, actor = unique("viewer"), unique("actor")
+    own_or_shared.send(follow(viewer, actor, instant(minutes=4)), publish(actor, unique("soon"), instant(minutes=4)))
+    own_or_shared.drain()
+    assert len(own_or_shared.timeline(viewer)) == 1
+
+
+def test_kinds_and_payloads_at_the_border(own_or_shared):
+    stack = own_or_shared
+    viewer, actor = unique("viewer"), unique("actor")
+    payloads = {
+        unique("p"): '"' + "p" * (KIB4 - 2) + '"',
+        unique("p"): "[" + " " * (KIB4 - 2) + "]",
+        unique("p"): '"' + "é" * 2047 + '"',
+        unique("p"): "[" * 2000 + "]" * 2000,
+        unique("p"): '"\\u0000\\ud83d\\ude00"',
+    }
+    stack.send(follow(viewer, actor))
+    at = instant(seconds=-1)
+    for name, text in payloads.items():
+        command = json.dumps(publish(actor, name, at, kind="Az09._+-" * 4))
+        stack.send(f'{command[:-1]},"payload":{text}}}')
+    stack.drain()
+    answer = stack.get(viewer)
+    assert answer.status == 200
+    for text in payloads.values():
+        assert text in answer.text
+
+
+def test_unknown_members_are_ignored_and_defaults_apply(own_or_shared):
+    stack = own_or_shared
+    viewer, actor, activity = unique("viewer"), unique("actor"), unique("activity")
+    stack.send(
+        {**follow(viewer, actor), "colour": "red"},
+        {**publish(actor, activity), "": None, "nested": {"type": "x", "deep": [1, {}]}},
+    )
+    stack.drain()
+    [item] = stack.page(viewer)["items"]
+    assert (item["kind"], item["payload"]) == ("post", None)
+
+
+# Large bodies ---------------------------------------------------------------------------------------
+
+BIG = {
+    "not JSON": lambda size: "x" * size,
+    "too long a payload": lambda size: _filled('"payload":"', '"', size),
+    "too long an id": lambda size: _filled('"activity_id":"', '"', size),
+    # Bodies are cut into parts to be stored; no character may be.
+    "of four-byte characters": lambda size: "😀" * (size // 4),
+}
+
+
+def _filled(start, end, size):
+    head = '{"type":"activity.published","actor_id":"anna","published_at":"%s",' % instant() + start
+    return head + "p" * (size - len(head) - len(end) - 1) + end + "}"
+
+
+@pytest.mark.parametrize("size", [1_000_000, MIB], ids=["1 MB", "1 MiB"])
+@pytest.mark.parametrize("make", BIG.values(), ids=BIG)
+def test_a_body_of_a_megabyte_is_kept_in_full_and_can_be_redriven(own_stack, make, size):
+    stack, text = own_stack, make(size)
+    assert len(text.encode()) <= size
+    stack.sqs.send_message(QueueUrl=stack.queue_url, MessageBody=text)
+    stack.drain()
+    [letter] = stack.dead_letters()
+    for _ in range(2):
+        shown = json.loads(stack.cli("dead-letters", "show", letter["id"]).stdout)
+        assert shown["body"] == text
+        stack.cli("dead-letters", "redrive", letter["id"])
+        stack.drain()
+        [again] = stack.dead_letters()
+        assert again["id"] == letter["id"]
+    stack.cli("dead-letters", "drop", letter["id"])
+    assert stack.dead_letters() == []
+    tables = stack.dynamodb.list_tables()["TableNames"]
+    left = {table: stack.dynamodb.scan(TableName=table, Select="COUNT")["Count"] for table in tables}
+    assert not any(left.values()), "dropped means gone, with all its parts"
+
+
+def test_a_command_of_a_megabyte_that_is_right_works(stack):
+    viewer, actor = unique("viewer"), unique("actor")
+    command = json.dumps({**follow(viewer, actor), "padding": ""})
+    stack.send(command[:-2] + "p" * (MIB - len(command)) + '"}')
+    stack.apply(publish(actor, unique("a")))
+    assert len(stack.timeline(viewer)) == 1
+
+
+# CSV files ------------------------------------------------------------------------------------------
+
+BAD_FOLLOWS = {
+    # The file, and the line that has to be named.
+    "wrong header": (b"from,to\nbob,anna\n", 1),
+    "header in another order": (b"followee,follower\nanna,bob\n", 1),
+    "no header": (b"bob,anna\n", 1),
+    "header in capitals": (b"Follower,Followee\nbob,anna\n", 1),
+    "three columns in the header": (b"follower,followee,at\nbob,anna,1\n", 1),
+    "three columns": (b"follower,followee\nbob,anna\nbob,ben,1\n", 3),
+    "one column": (b"follower,followee\nbob,anna\nbob\n", 3),
+    "an empty id": (b"follower,followee\nbob,anna\n,ben\n", 3),
+    "an id with a hash": (b"follower,followee\nbob,anna\nbob,b#n\n", 3),
+    "an id of 129": (b"follower,followee\nbob,anna\nbob," + b"b" * 129 + b"\n", 3),
+    "a space in an id": (b"follower,followee\nbob,anna\nbob, ben\n", 3),
+    "not UTF-8": (b"follower,followee\nbob,anna\nbob,b\xff\n", 3),
+    "not UTF-8 in the header": (b"follower,f\xffllowee\nbob,anna\n", 1),
+    "UTF-16": ("follower,followee\nbob,anna\n".encode("utf-16"), None),
+    "an empty file": (b"", None),
+    "an empty gzip": (gzip.compress(b""), None),
+    "a cut gzip": (gzip.compress(b"follower,followee\n" + b"bob,anna\nben,anna\n" * 999)[:-20], None),
+    "a gzip cut in its header": (gzip.compress(b"follower,followee\nbob,anna\n")[:5], None),
+    "a gzip with a wrong checksum": (gzip.compress(b"follower,followee\nbob,anna\n")[:-8] + b"\0" * 8, None),
+    "gzip in name only": (b"\x1f\x8bfollower,followee\nbob,anna\n", None),
+}
+
+
+@pytest.mark.parametrize("content, line", BAD_FOLLOWS.values(), ids=BAD_FOLLOWS)
+def test_a_bad_file_of_follows_imports_nothing(stack, tmp_path, content, line):
+    actor = unique("actor")
+    content = content.replace(b"anna", actor.encode()) if content[:2] != b"\x1f\x8b" else content
+    file = tmp_path / "follows.csv"
+    file.write_bytes(content)
+    done = stack.cli("follows", "import", file, code=2)
+    assert line is None or f"line {line}" in done.stderr
+    assert "panick" not in done.stderr
+    stack.apply(publish(actor, unique("a")))
+    assert stack.timeline("bob") == []
+
+
+GOOD_FOLLOWS = {
+    "plain": b"follower,followee\n{v},{a}\n",
+    "Windows line ends": b"follower,followee\r\n{v},{a}\r\n",
+    "no line end at the end": b"follower,followee\n{v},{a}",
+    "quotes": b'"follower","followee"\n"{v}","{a}"\n',
+    "empty lines": b"follower,followee\n\n{v},{a}\n\n",
+    "an edge given twice": b"follower,followee\n{v},{a}\n{v},{a}\n",
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["csv", "csv.gz"])
+@pytest.mark.parametrize("content", GOOD_FOLLOWS.values(), ids=GOOD_FOLLOWS)
+def test_a_good_file_of_follows(stack, tmp_path, content, packed):
+    viewer, actor = unique("viewer"), unique("actor")
+    content = content.replace(b"{v}", viewer.encode()).replace(b"{a}", actor.encode())
+    file = tmp_path / ("follows.csv" + ".gz" * packed)
+    file.write_bytes(gzip.compress(content) if packed else content)
+    for _ in range(2):
+        stack.cli("follows", "import", file)
+    stack.apply(publish(actor, unique("a")))
+    assert len(stack.timeline(viewer)) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["csv", "csv.gz"])
+def test_follows_from_standard_input(stack, packed):
+    viewer, actor = unique("viewer"), unique("actor")
+    content = f"follower,followee\n{viewer},{actor}\n".encode()
+    stack.cli("follows", "import", "-", stdin=gzip.compress(content) if packed else content)
+    stack.apply(publish(actor, unique("a")))
+    assert len(stack.timeline(viewer)) == 1
+
+
+def test_a_header_without_rows_is_an_import_of_nothing(stack, tmp_path):
+    file = tmp_path / "follows.csv"
+    file.write_text("follower,followee\n")
+    stack.cli("follows", "import", file)
+
+
+def test_skip_bad_reports_each_line_and_imports_the_others(stack, tmp_path):
+    viewer, actors = unique("viewer"), [unique("actor") for _ in range(3)]
+    file = tmp_path / "follows.csv"
+    lines = [b"follower,followee", b"%s,%s", b"%s,a#b", b"%s,%s", b"%s,x,y", b"%s,\xff", b"%s,%s"]
+    names = iter(actors)
+    filled = [
+        line.replace(b"%s", viewer.encode(), 1).replace(b"%s", next(names).encode() if line.count(b"%s") == 2 else b"")
+        for line in lines
+    ]
+    file.write_bytes(b"\n".join(filled) + b"\n")
+    refused = stack.cli("follows", "import", file, code=2)
+    stack.send(*(publish(actor, unique("a")) for actor in actors))
+    stack.drain()
+    assert stack.timeline(viewer) == []
+    skipped = stack.cli("follows", "import", file, "--skip-bad")
+    for number in (3, 5, 6):
+        assert f"line {number}" in refused.stderr and f"line {number}" in skipped.stderr
+    assert len(stack.timeline(viewer)) == 3
+
+
+BAD_REPLAYS = {
+    "wrong header": (b"time,author,kind\n1,a,post\n", 1),
+    "two columns": (b"t,author,kind\n1,anna\n", 2),
+    "four columns": (b"t,author,kind\n1,anna,post,x\n", 2),
+    "t is not a number": (b"t,author,kind\n1,anna,post\nsoon,anna,post\n", 3),
+    "t has a fraction": (b"t,author,kind\n1.5,anna,post\n", 2),
+    "t is empty": (b"t,author,kind\n,anna,post\n", 2),
+    "t is huge": (b"t,author,kind\n99999999999999999999,anna,post\n", 2),
+    "author with a hash": (b"t,author,kind\n1,an#na,post\n", 2),
+    "no author": (b"t,author,kind\n1,,post\n", 2),
+    "no kind": (b"t,author,kind\n1,anna,\n", 2),
+    "kind too long": (b"t,author,kind\n1,anna," + b"k" * 33 + b"\n", 2),
+    "author too long for the activity's id": (b"t,author,kind\n1341100972," + b"a" * 120 + b",post\n", None),
+    "not UTF-8": (b"t,author,kind\n1,ann\xff,post\n", 2),
+    "an empty file": (b"", None),
+    "a cut gzip": (gzip.compress(b"t,author,kind\n" + b"1,anna,post\n2,ben,post\n" * 999)[:-20], None),
+}
+
+
+@pytest.mark.parametrize("content, line", BAD_REPLAYS.values(), ids=BAD_REPLAYS)
+def test_a_bad_file_of_posts_publishes_nothing(stack, tmp_path, content, line):
+    viewer = unique("viewer")
+    stack.apply(follow(viewer, "anna"), follow(viewer, "ben"))
+    file = tmp_path / "posts.csv"
+    file.write_bytes(content)
+    done = stack.cli("replay", file, code=2)
+    assert line is None or f"line {line}" in done.stderr
+    assert stack.timeline(viewer) == []
+
+
+def test_replay_moves_all_times_by_one_offset(own_stack, tmp_path):
+    stack = own_stack
+    stack.apply(follow("bob", "anna"), follow("bob", "ben"), follow("carla", "ben"))
+    rows = [(1341100972, "anna", "RT"), (1341100972, "ben", "RE"), (1341101002, "anna", "MT"), (1341104572, "ben", "RT")]
+    file = tmp_path / "posts.csv.gz"
+    file.write_bytes(gzip.compress(("t,author,kind\n" + "".join(f"{t},{a},{k}\n" for t, a, k in rows)).encode()))
+    done = stack.cli("replay", file)
+    # Activities, entries and dead letters.
+    assert [word for word in done.stdout.replace(",", " ").split() if word in ("4", "6", "0")] == ["4", "6", "0"]
+    items = stack.page("bob", order="oldest")["items"]
+    assert [item["activity_id"] for item in items] == [f"{author}-{t}" for t, author, _ in rows]
+    assert [item["kind"] for item in items] == [kind for _, _, kind in rows]
+    when = [datetime.fromisoformat(item["published_at"]) for item in items]
+    assert [(at - when[0]).total_seconds() for at in when] == [t - rows[0][0] for t, _, _ in rows]
+    assert timedelta(0) <= datetime.now(timezone.utc) - when[-1] < timedelta(seconds=60)
+    assert stack.dead_letters() == []
+
+
+def test_replay_limit(own_stack, tmp_path):
+    own_stack.apply(follow("bob", "anna"))
+    file = tmp_path / "posts.csv"
+    file.write_text("t,author,kind\n" + "".join(f"{1341100000 + n},anna,post\n" for n in range(10)))
+    own_stack.cli("replay", file, "--limit", "3", "--speed", "100")
+    assert len(own_stack.timeline("bob")) == 3
+
+
+# Files of commands ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("bad", ["not json", "[]", '{"type":"follow.created"}', '{"type":"x"}', "\xff"])
+def test_a_file_of_commands_with_a_bad_line_sends_nothing(stack, tmp_path, bad):
+    viewer, actor = unique("viewer"), unique("actor")
+    good = [json.dumps(command) for command in (follow(viewer, actor), publish(actor, unique("a")))]
+    file = tmp_path / "commands.jsonl"
+    file.write_bytes("\n".join([*good, bad, *good, ""]).encode("latin-1"))
+    done = stack.cli("publish", "--file", file, code=2)
+    assert bad == "\xff" or "line 3" in done.stderr
+    stack.drain()
+    assert stack.timeline(viewer) == []
+
+
+# Exit codes ------------------------------------------------------------------------------------------
+
+WRONG_USAGE = [
+    ["nonsense"],
+    ["up", "--port", "65536"],
+    ["up", "--port", "-1"],
+    ["up", "--nonsense"],
+    ["follow", "bob"],
+    ["follow", "bob", "an#na"],
+    ["follow", "", "anna"],
+    ["unfollow", "b" * 129, "anna"],
+    ["follows"],
+    ["follows", "import"],
+    ["follows", "import", "no/such/file.csv"],
+    ["replay"],
+    ["replay", "no/such/file.csv"],
+    ["replay", "x.csv", "--speed", "0"],
+    ["replay", "x.csv", "--speed", "-1"],
+    ["replay", "x.csv", "--limit", "-1"],
+    ["publish"],
+    ["publish", "--actor", "anna"],
+    ["publish", "--actor", "anna", "--activity", "a b"],
+    ["publish", "--actor", "anna", "--activity", "a", "--kind", ""],
+    ["publish", "--actor", "anna", "--activity", "a", "--at", "yesterday"],
+    ["publish", "--actor", "anna", "--activity", "a", "--at", "2014-12-31T23:59:59Z"],
+    ["publish", "--actor", "anna", "--activity", "a", "--at", "9999-12-31T23:59:59Z"],
+    ["publish", "--actor", "anna", "--activity", "a", "--payload", "{"],
+    ["publish", "--actor", "anna", "--activity", "a", "--payload", '"' + "p" * KIB4 + '"'],
+    ["publish", "--file", "no/such/file.jsonl"],
+    ["publish", "--file", "x.jsonl", "--actor", "anna"],
+    ["update", "--actor", "anna", "--activity", "a"],
+    ["update", "--actor", "anna", "--activity", "a", "--payload", "nonsense"],
+    ["delete", "--actor", "anna"],
+    ["timeline"],
+    ["timeline", "b#b"],
+    ["timeline", "b" * 129],
+    ["timeline", "bob", "--limit", "0"],
+    ["timeline", "bob", "--limit", "101"],
+    ["timeline", "bob", "--limit", "ten"],
+    ["timeline", "bob", "--order", "backwards"],
+    ["timeline", "bob", "--from", "yesterday"],
+    ["timeline", "bob", "--to", "2026-13-01"],
+    ["dead-letters"],
+    ["dead-letters", "show"],
+    ["dead-letters", "redrive"],
+    ["dead-letters", "drop"],
+    ["dead-letters", "redrive", "--all", "some-id"],
+]
+
+
+@pytest.mark.parametrize("args", WRONG_USAGE, ids=lambda args: " ".join(args)[:60])
+def test_wrong_usage_is_2_and_says_why(stack, args):
+    done = stack.cli(*args, code=2)
+    assert done.stderr.strip() and not done.stdout.strip()
+
+
+ANSWER_IS_NO = [["dead-letters", command, "no-such-id"] for command in ("show", "redrive", "drop")]
+
+
+@pytest.mark.parametrize("args", ANSWER_IS_NO, ids=" ".join)
+def test_the_answer_is_no_is_1(stack, args):
+    assert "no-such-id" in stack.cli(*args, code=1).stderr
+
+
+# One of every command that talks to a stack; `files` has what they read.
+TALKERS = [
+    ["follow", "bob", "anna"],
+    ["unfollow", "bob", "anna"],
+    ["publish", "--actor", "anna", "--activity", "a"],
+    ["publish", "--file", "commands.jsonl"],
+    ["update", "--actor", "anna", "--activity", "a", "--payload", "1"],
+    ["delete", "--actor", "anna", "--activity", "a"],
+    ["follows", "import", "follows.csv"],
+    ["replay", "posts.csv"],
+    ["timeline", "bob"],
+    ["dead-letters", "list"],
+    ["dead-letters", "list", "--json"],
+    ["dead-letters", "show", "x"],
+    ["dead-letters", "redrive", "x"],
+    ["dead-letters", "redrive", "--all"],
+    ["dead-letters", "drop", "x"],
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "commands.jsonl").write_text(json.dumps(follow("bob", "anna")) + "\n")
+    (folder / "follows.csv").write_text("follower,followee\nbob,anna\n")
+    (folder / "posts.csv").write_text("t,author,kind\n1,anna,post\n")
+    return folder
+
+
+def located(args, files):
+    return [str(files / arg) if (files / arg).is_file() else arg for arg in args]
+
+
+@pytest.mark.parametrize("args", TALKERS, ids=" ".join)
+def test_without_the_exports_it_is_2_and_names_what_is_missing(tmp_path, files, args):
+    done = run(located(args, files), clean_environment(tmp_path), timeout=15)
+    assert done.returncode == 2, done.stderr
+    assert "NAGARE_" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def unreachable(files):
+    """All commands at once, against a stack that is gone: each may be patient, together they are not
+    slower than the slowest. They start before the file's other tests and are looked at after them."""
+    with Stack() as stack:
+        env = stack.env
+        stack.kill()
+    with ThreadPoolExecutor(len(TALKERS)) as pool:
+        running = {" ".join(args): pool.submit(run, located(args, files), env) for args in TALKERS}
+        yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _start_early(unreachable):
+    pass
+
+
+@pytest.mark.parametrize("args", TALKERS, ids=" ".join)
+def test_a_stack_that_is_gone_is_3(unreachable, args):
+    done = unreachable[" ".join(args)].result()
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.strip()
+
+
+def started(*args, home):
+    """`nagare up` that is expected to end by itself."""
+    done = run(["up", *args], clean_environment(home), timeout=15)
+    assert "export " not in done.stdout
+    return done
+
+
+def test_a_port_in_use_is_2(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = started("--port", port, home=tmp_path)
+        assert done.returncode == 2 and str(port) in done.stderr
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/nagare"])
+def test_a_data_directory_that_cannot_be_written_is_2(tmp_path, place):
+    """Below a regular file nobody can write, not even root."""
+    (tmp_path / "file").write_text("")
+    done = started("--port", "0", "--data-dir", tmp_path / place, home=tmp_path)
+    assert done.returncode == 2 and place in done.stderr
+
+
+def test_a_data_directory_in_use_is_2(tmp_path):
+    with Stack("--data-dir", tmp_path / "data") as stack:
+        done = started("--port", "0", "--data-dir", tmp_path / "data", home=tmp_path)
+        assert done.returncode == 2 and "data" in done.stderr
+        # The one who has it goes on.
+        stack.apply(follow("bob", "anna"), publish("anna", "a"))
+        assert stack.timeline("bob") == ["a"]

@@ -1,0 +1,310 @@
+"""Breaks the template in many ways and sees that the checks notice each.
+
+A check that cannot fail is worth nothing; here is what each of them is for.
+"""
+
+import copy
+
+import check
+import pytest
+from check import Stack
+from expand import expand, source
+
+
+def set_at(*way):
+    """Sets a value inside the written template: the way to it, then the value."""
+    *path, key, value = way
+
+    def change(template):
+        inner = template
+        for step in path:
+            inner = inner[step]
+        inner[key] = value
+
+    return change
+
+
+def drop_at(*way):
+    *path, key = way
+
+    def change(template):
+        inner = template
+        for step in path:
+            inner = inner[step]
+        del inner[key]
+
+    return change
+
+
+def properties(name, *way):
+    return ("Resources", name, "Properties", *way)
+
+
+def statement(role, index, *way):
+    return properties(role, "Policies", 0, "PolicyDocument", "Statement", index, *way)
+
+
+def add(name, kind, **values):
+    return set_at("Resources", name, {"Type": kind, "Properties": values})
+
+
+BREAKS = {
+    "a route without authorization": (
+        set_at(*properties("DefaultRoute", "AuthorizationType", "NONE")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "a route that says nothing of it": (
+        drop_at(*properties("TimelinesRoute", "AuthorizationType")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "a JWT route without its authorizer": (
+        drop_at(*properties("TimelinesRoute", "AuthorizerId")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "another route": (
+        add("Debug", "AWS::ApiGatewayV2::Route", RouteKey="GET /debug", AuthorizationType="AWS_IAM"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "a second API": (
+        set_at(*properties("TimelineReader", "Events", {"Get": {"Type": "HttpApi"}})),
+        check.test_nothing_else_invokes_a_function_by_http,
+    ),
+    "a function URL": (
+        set_at(*properties("TimelineReader", "FunctionUrlConfig", {"AuthType": "NONE"})),
+        check.test_nothing_else_invokes_a_function_by_http,
+    ),
+    "an open reader behind tokens": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_AUTHORIZATION", "open")),
+        check.test_the_reader_is_open_only_behind_iam,
+    ),
+    "every action on a table": (
+        set_at(*statement("TimelineReaderRole", 0, "Action", "dynamodb:*")),
+        check.test_no_policy_has_a_wildcard,
+    ),
+    "every table": (
+        set_at(*statement("TimelineReaderRole", 0, "Resource", "*")),
+        check.test_no_policy_has_a_wildcard,
+    ),
+    "every index": (
+        set_at(*statement("FanoutWriterRole", 3, "Resource", {"Fn::Sub": "${LedgerTable.Arn}/*"})),
+        check.test_no_policy_has_a_wildcard,
+    ),
+    "a queue open to anybody": (
+        set_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 0, "Effect", "Allow")),
+        check.test_no_policy_has_a_wildcard,
+    ),
+    "a managed policy": (
+        set_at(*properties("DlqAlerterRole", "ManagedPolicyArns", ["arn:aws:iam::aws:policy/AdministratorAccess"])),
+        check.test_no_managed_policy,
+    ),
+    "a policy of SAM's": (
+        set_at(*properties("DlqAlerter", "Policies", ["AmazonSQSFullAccess"])),
+        check.test_no_managed_policy,
+    ),
+    "one action more": (
+        set_at(*statement("TimelineReaderRole", 0, "Action", ["dynamodb:Query", "dynamodb:Scan"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "one action less": (
+        set_at(*statement("FanoutWriterRole", 2, "Action", ["dynamodb:BatchWriteItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "two functions with one role": (
+        set_at(*properties("DlqAlerter", "Role", {"Fn::GetAtt": "FanoutWriterRole.Arn"})),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a table that the function may not use": (
+        set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_LEDGER_TABLE", {"Ref": "LedgerTable"})),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
+    ),
+    "a Slack channel that can do everything": (
+        set_at(*properties("SlackChannel", "GuardrailPolicies", [])),
+        check.test_slack_can_do_nothing,
+    ),
+    "another binary": (
+        set_at("Resources", "DlqAlerter", "Metadata", "BuildProperties", "Binary", "alerter"),
+        check.test_binaries_are_the_crates_of_the_functions,
+    ),
+    "a variable that nobody reads": (
+        set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_TABLE", "x")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "a variable that is missing": (
+        drop_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "another retention": (
+        set_at("Parameters", "RetentionDays", "Default", 31),
+        check.test_retention_is_the_code_s,
+    ),
+    "another timeout": (
+        set_at("Globals", "Function", "Timeout", 30),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "a reader slower than its API": (
+        set_at(*properties("TimelineReader", "Timeout", 20)),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "a short secret": (
+        set_at(*properties("CursorSecret", "GenerateSecretString", "PasswordLength", 16)),
+        check.test_the_cursor_secret_is_generated_and_long_enough,
+    ),
+    "logs kept for ever": (
+        drop_at(*properties("DlqAlerterLogs", "RetentionInDays")),
+        check.test_each_function_logs_to_a_group_that_forgets,
+    ),
+    "logs that Lambda makes by itself": (
+        set_at(*properties("DlqAlerter", "LoggingConfig", "LogGroup", "elsewhere")),
+        check.test_each_function_logs_to_a_group_that_forgets,
+    ),
+    "a parameter that reaches no version": (
+        set_at(*properties("FanoutWriter", "VersionDescription", {"Fn::Sub": "${Architecture}, log ${LogLevel}"})),
+        check.test_a_change_of_parameters_publishes_a_version,
+    ),
+    "canary deployment for everybody": (
+        set_at("Parameters", "CanaryDeployment", "Default", "true"),
+        check.test_canary_deployment_is_off_by_default_and_leaves_nothing_then,
+    ),
+    "another batch size": (
+        set_at(*properties("FanoutWriter", "Events", "Commands", "Properties", "BatchSize", 100)),
+        check.test_event_sources_report_single_messages,
+    ),
+    "whole batches": (
+        set_at(*properties("FanoutWriter", "Events", "Commands", "Properties", "FunctionResponseTypes", [])),
+        check.test_event_sources_report_single_messages,
+    ),
+    "one invocation at a time, which AWS refuses": (
+        set_at(*properties("DlqAlerter", "Events", "DeadLetters", "Properties", "ScalingConfig", {"MaximumConcurrency": 1})),
+        check.test_event_sources_report_single_messages,
+    ),
+    "a short visibility timeout": (
+        set_at(*properties("CommandQueue", "VisibilityTimeout", 90)),
+        check.test_visibility_is_six_times_the_timeout,
+    ),
+    "more receives": (
+        set_at(*properties("CommandQueue", "RedrivePolicy", "maxReceiveCount", 6)),
+        check.test_commands_give_up_after_as_many_receives_as_the_code_thinks,
+    ),
+    "a renamed queue": (
+        set_at(*properties("CommandQueue", "QueueName", {"Fn::Sub": "nagare-${Stage}"})),
+        check.test_commands_give_up_after_as_many_receives_as_the_code_thinks,
+    ),
+    "dead letters kept as long as commands": (
+        set_at(*properties("DeadLetterQueue", "MessageRetentionPeriod", 345600)),
+        check.test_dead_letters_are_kept_longest,
+    ),
+    "a queue in the clear": (
+        drop_at("Resources", "DeadLetterQueuePolicy"),
+        check.test_queues_take_large_messages_encrypted_and_over_tls_only,
+    ),
+    "small messages": (
+        set_at(*properties("CommandQueue", "MaximumMessageSize", 262144)),
+        check.test_queues_take_large_messages_encrypted_and_over_tls_only,
+    ),
+    "another sort key": (
+        set_at(*properties("TimelinesTable", "KeySchema", 1, "AttributeName", "sk")),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "another index": (
+        set_at(*properties("LedgerTable", "GlobalSecondaryIndexes", 0, "IndexName", "by_followee")),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "an index of everything": (
+        set_at(*properties("LedgerTable", "GlobalSecondaryIndexes", 0, "Projection", {"ProjectionType": "ALL"})),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "entries that never expire": (
+        set_at(*properties("TimelinesTable", "TimeToLiveSpecification", "AttributeName", "ttl")),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "a ledger that goes with its stack": (
+        set_at("Resources", "LedgerTable", "DeletionPolicy", "Delete"),
+        check.test_tables_survive,
+    ),
+    "a ledger without backups": (
+        set_at(*properties("LedgerTable", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled", False)),
+        check.test_tables_survive,
+    ),
+    "a table with a name": (
+        set_at(*properties("DeadLettersTable", "TableName", "dead-letters")),
+        check.test_tables_survive,
+    ),
+    "a cold index under a warm table": (
+        set_at(*properties("LedgerTable", "GlobalSecondaryIndexes", 0, "WarmThroughput", None)),
+        check.test_tables_can_be_warm,
+    ),
+    "query strings in the access log": (
+        set_at(*properties("HttpApiStage", "AccessLogSettings", "Format", '{"path":"$context.path"}')),
+        check.test_the_api_throttles_and_logs_ids_only,
+    ),
+    "an API around the alias": (
+        set_at(*properties("ReaderIntegration", "IntegrationUri", {"Fn::GetAtt": "TimelineReader.Arn"})),
+        check.test_the_api_calls_the_alias_of_the_reader,
+    ),
+    "a function without an alarm": (
+        drop_at("Resources", "FanoutWriterThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "an alarm on depth instead of arrivals": (
+        set_at(*properties("DeadLettersAlarm", "MetricName", "ApproximateNumberOfMessagesVisible")),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "an alarm that names no section": (
+        set_at(*properties("Api5xxAlarm", "AlarmDescription", "Viewers are answered with 5xx.")),
+        check.test_alarms_tell_what_to_do_and_reach_somebody,
+    ),
+    "an alarm that reaches nobody": (
+        set_at(*properties("Api5xxAlarm", "AlarmActions", [])),
+        check.test_alarms_tell_what_to_do_and_reach_somebody,
+    ),
+    "a fixed threshold": (
+        set_at(*properties("Api5xxAlarm", "Threshold", 5)),
+        check.test_thresholds_are_parameters,
+    ),
+    "a metric that no code emits": (
+        set_at(*properties("DeadLettersAlarm", "MetricName", "DeadLetterCount")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a topic that CloudWatch cannot encrypt for": (
+        set_at(*properties("AlarmTopic", "KmsMasterKeyId", "alias/aws/sns")),
+        check.test_the_topic_is_encrypted_and_open_to_alarms_only,
+    ),
+    "an alarm that is not on the dashboard": (
+        add("Another", "AWS::CloudWatch::Alarm"),
+        check.test_the_dashboard_shows_every_alarm,
+    ),
+    "an output that is missing": (
+        set_at("Outputs", "Environment", "Value", {"Fn::Sub": "export NAGARE_API_URL=${HttpApi.ApiEndpoint}\n"}),
+        check.test_outputs_tell_the_command_line_where_the_stack_is,
+    ),
+    "a parameter that is gone": (
+        drop_at("Parameters", "SlackChannelId"),
+        check.test_samconfig_has_dev_and_prod,
+    ),
+    "a secret among the parameters": (
+        set_at("Parameters", "CursorSecret", {"Type": "String", "Default": "", "Description": "A secret."}),
+        check.test_no_parameter_is_left_to_chance,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def written():
+    return source()
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_it_is_noticed(name, written, monkeypatch):
+    change, checked = BREAKS[name]
+    broken = copy.deepcopy(written)
+    change(broken)
+    # Checks that expand the template themselves get the broken one.
+    monkeypatch.setattr(check, "expand", lambda parameters=None: expand(parameters, broken))
+    with pytest.raises(AssertionError):
+        checked(Stack(broken, expand(None, broken)))
+
+
+def test_every_check_is_broken_once():
+    checks = {name for name in vars(check) if name.startswith("test_")}
+    broken = {checked.__name__ for _, checked in BREAKS.values()}
+    assert checks <= broken, f"nothing breaks {checks - broken}"

@@ -1,0 +1,680 @@
+"""What has to be true of the expanded template, and what it has to agree on with the code.
+
+Linters know AWS; these checks know Nagare. breaks.py shows of each that it can fail.
+"""
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+
+import pytest
+from expand import ROOT, expand, source
+
+FUNCTIONS = {"FanoutWriter": "CommandQueue", "TimelineReader": None, "DlqAlerter": "DeadLetterQueue"}
+TABLES = {"timelines": "TimelinesTable", "ledger": "LedgerTable", "dead_letters": "DeadLettersTable"}
+RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+# Whoever makes a function call something else has to say so here.
+PERMISSIONS = {
+    "FanoutWriterRole": {
+        "CommandQueue.Arn": RECEIVE,
+        "DeadLetterQueue.Arn": {"sqs:SendMessage"},
+        "TimelinesTable.Arn": {"dynamodb:BatchWriteItem", "dynamodb:DeleteItem"},
+        "LedgerTable.Arn": {
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:Query",
+            "dynamodb:ConditionCheckItem",
+        },
+        "FanoutWriterLogs.Arn": LOG,
+    },
+    "TimelineReaderRole": {
+        "TimelinesTable.Arn": {"dynamodb:Query"},
+        "LedgerTable.Arn": {"dynamodb:BatchGetItem"},
+        "TimelineReaderLogs.Arn": LOG,
+    },
+    "DlqAlerterRole": {
+        "DeadLetterQueue.Arn": RECEIVE,
+        "DeadLettersTable.Arn": {"dynamodb:PutItem"},
+        "DlqAlerterLogs.Arn": LOG,
+    },
+}
+
+
+# --- The template ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Stack:
+    """The template as written, and as CloudFormation gets it."""
+
+    written: dict
+    expanded: dict
+
+    @property
+    def resources(self):
+        return self.expanded["Resources"]
+
+    def of_type(self, *types):
+        return {name: r for name, r in self.resources.items() if r["Type"] in types}
+
+    def properties(self, name):
+        return self.resources[name].get("Properties", {})
+
+    def default(self, parameter):
+        return self.expanded["Parameters"][parameter]["Default"]
+
+
+@pytest.fixture(scope="module", params=["false", "true"], ids=["plain", "canary"])
+def stack(request):
+    return Stack(source(), expand({"CanaryDeployment": request.param}))
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def walk(value, path=()):
+    """Every value inside a value, with the way to it."""
+    yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from walk(inner, (*path, key))
+
+
+def branches(value):
+    """What a value may be, whichever way its conditions turn out."""
+    if isinstance(value, dict) and set(value) == {"Fn::If"}:
+        _, yes, no = value["Fn::If"]
+        return [*branches(yes), *branches(no)]
+    return [value]
+
+
+def named(value):
+    """`Name` of a Ref, `Name.Attribute` of a GetAtt; None of anything else."""
+    if isinstance(value, dict) and "Ref" in value:
+        return value["Ref"]
+    if isinstance(value, dict) and "Fn::GetAtt" in value:
+        target = value["Fn::GetAtt"]
+        return target if isinstance(target, str) else ".".join(target)
+    return None
+
+
+def names_in(value):
+    """Everything that a value refers to."""
+    found = set()
+    for path, inner in walk(value):
+        if name := named(inner):
+            found.add(name.split(".")[0])
+        if path and path[-1] == "Fn::Sub":
+            text = inner if isinstance(inner, str) else inner[0]
+            found.update(re.findall(r"\$\{([A-Za-z0-9]+)[.}]", text))
+    return found
+
+
+def statements(stack):
+    """Every policy statement in the stack, with the resource it is written in."""
+    for name, resource in stack.resources.items():
+        for path, value in walk(resource.get("Properties", {})):
+            if path and path[-1] == "Statement":
+                for statement in listed(value):
+                    yield name, statement
+
+
+def mapping_of(stack, function):
+    """The event source mapping of a function; it invokes the function's alias."""
+    mappings = stack.of_type("AWS::Lambda::EventSourceMapping").values()
+    found = [m["Properties"] for m in mappings if named(m["Properties"]["FunctionName"]) == f"{function}Aliaslive"]
+    assert len(found) == 1, f"{function} has {len(found)} event source mappings to its alias"
+    return found[0]
+
+
+# --- The code -------------------------------------------------------------------------------------
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def one(pattern, path):
+    """The one place in a source file that matches. If it is gone, this file has to follow."""
+    found = re.findall(pattern, read(path))
+    assert len(found) == 1, f"{path}: expected one {pattern!r}, found {len(found)}"
+    return found[0]
+
+
+def number(pattern, path):
+    """A number, or a product of numbers."""
+    product = 1
+    for factor in one(pattern, path).split("*"):
+        product *= int(factor.strip().replace("_", ""))
+    return product
+
+
+def seconds(constant, path):
+    return number(rf"const {constant}: Duration = Duration::from_secs\(([\d_ *]+)\)", path)
+
+
+def variables():
+    """The names of environment variables, by the name of their constant."""
+    found = dict(re.findall(r'pub const (\w+): &str = "(NAGARE_\w+)";', read("shared/src/env.rs")))
+    assert found, "shared/src/env.rs names no variables"
+    return found
+
+
+# --- Who may do what ------------------------------------------------------------------------------
+
+
+def test_every_route_has_an_authorizer(stack):
+    routes = stack.of_type("AWS::ApiGatewayV2::Route")
+    keys = {r["Properties"]["RouteKey"] for r in routes.values()}
+    assert keys == {"GET /v1/timelines/{viewer_id}", "$default"}
+    for name, route in routes.items():
+        properties = route["Properties"]
+        kind = properties.get("AuthorizationType", "NONE")
+        authorizer = properties.get("AuthorizerId")
+        # By one and the same condition: never a JWT route without its authorizer.
+        assert kind == {"Fn::If": ["UseJwt", "JWT", "AWS_IAM"]}, f"{name}: {kind}"
+        assert authorizer == {"Fn::If": ["UseJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]}, name
+    authorizer = stack.resources["JwtAuthorizer"]
+    assert authorizer["Condition"] == "UseJwt"
+    jwt = authorizer["Properties"]["JwtConfiguration"]
+    assert named(jwt["Issuer"]) == "JwtIssuer" and names_in(jwt["Audience"]) == {"JwtAudience"}
+
+
+def test_nothing_else_invokes_a_function_by_http(stack):
+    serverless = ("AWS::Serverless::HttpApi", "AWS::ApiGateway::RestApi", "AWS::Lambda::Url")
+    assert not stack.of_type(*serverless)
+    assert len(stack.of_type("AWS::ApiGatewayV2::Api")) == 1
+    for name, permission in stack.of_type("AWS::Lambda::Permission").items():
+        assert "HttpApi" in names_in(permission["Properties"]["SourceArn"]), name
+
+
+def test_the_reader_is_open_only_behind_iam(stack):
+    environment = stack.properties("TimelineReader")["Environment"]["Variables"]
+    assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "open"]}
+    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/identity.rs")))
+    assert accepted == {"jwt", "open"}
+    assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
+    assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]
+    assert stack.default("Authorization") == "jwt"
+
+
+def test_no_policy_has_a_wildcard(stack):
+    seen = 0
+    for name, statement in statements(stack):
+        seen += 1
+        if statement["Effect"] == "Deny":
+            continue
+        assert "NotAction" not in statement and "NotResource" not in statement, name
+        assert statement.get("Principal") not in ("*", {"AWS": "*"}), f"{name}: anybody"
+        if stack.resources[name]["Type"] == "AWS::KMS::Key":
+            # In a key's policy `*` is this key, and the account's root stands for its IAM policies.
+            root = "root" in json.dumps(statement["Principal"])
+            assert root or "*" not in json.dumps(statement["Action"]), name
+            continue
+        for action in listed(statement["Action"]):
+            assert "*" not in action, f"{name}: {action}"
+        for path, value in walk(statement.get("Resource", [])):
+            assert not (isinstance(value, str) and "*" in value), f"{name}: {value}"
+    assert seen > 10
+
+
+def test_no_managed_policy(stack):
+    for name, resource in stack.resources.items():
+        properties = resource.get("Properties", {})
+        assert not properties.get("ManagedPolicyArns"), name
+        if resource["Type"] == "AWS::IAM::ManagedPolicy":
+            effects = {s["Effect"] for s in listed(properties["PolicyDocument"]["Statement"])}
+            assert effects == {"Deny"}, name
+    for name, function in stack.written["Resources"].items():
+        assert "Policies" not in function.get("Properties", {}) or function["Type"] == "AWS::IAM::Role", name
+
+
+def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(stack):
+    for function in FUNCTIONS:
+        role = f"{function}Role"
+        assert named(stack.properties(function)["Role"]) == f"{role}.Arn"
+        granted = {}
+        for name, statement in statements(stack):
+            if name == role and "Resource" in statement:
+                assert statement["Effect"] == "Allow"
+                for resource in listed(statement["Resource"]):
+                    granted.setdefault(named(resource), set()).update(listed(statement["Action"]))
+        assert granted == PERMISSIONS[role], role
+    # Nor does anything else make a role.
+    others = {"DeploymentRole", "SlackRole"}
+    assert set(stack.of_type("AWS::IAM::Role")) == set(PERMISSIONS) | others
+    assert not stack.of_type("AWS::IAM::Policy")
+
+
+def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
+    for function in FUNCTIONS:
+        told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
+        allowed = {name.split(".")[0] for name in PERMISSIONS[f"{function}Role"]}
+        stores = {name for name in allowed if name.endswith(("Table", "Queue"))}
+        # A function's own queue comes to it.
+        assert told - {"CursorSecret"} == stores - {FUNCTIONS[function]}, function
+
+
+def test_slack_can_do_nothing(stack):
+    channel = stack.properties("SlackChannel")
+    assert [named(p) for p in channel["GuardrailPolicies"]] == ["SlackGuardrail"]
+    assert "Policies" not in stack.properties("SlackRole")
+    for name in ("SlackChannel", "SlackRole", "SlackGuardrail"):
+        assert stack.resources[name]["Condition"] == "UseSlack"
+
+
+# --- Functions ------------------------------------------------------------------------------------
+
+
+def test_binaries_are_the_crates_of_the_functions(stack):
+    crates = set()
+    for manifest in ROOT.glob("functions/*/Cargo.toml"):
+        crates.add(tomllib.loads(manifest.read_text(encoding="utf-8"))["package"]["name"])
+    built = {}
+    for name in FUNCTIONS:
+        metadata = stack.written["Resources"][name]["Metadata"]
+        assert metadata["BuildMethod"] == "rust-cargolambda"
+        assert "--locked" in metadata["BuildProperties"]["CargoLambdaFlags"]
+        built[name] = metadata["BuildProperties"]["Binary"]
+    assert set(built.values()) == crates
+    for name, binary in built.items():
+        assert re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() == binary, f"{name} is built from {binary}"
+        properties = stack.properties(name)
+        assert (properties["Runtime"], properties["Handler"]) == ("provided.al2023", "bootstrap")
+        assert named(properties["Architectures"][0]) == "Architecture"
+
+
+def test_variables_are_those_that_the_code_reads(stack):
+    known = set(variables().values())
+    for function in FUNCTIONS:
+        given = set(stack.properties(function)["Environment"]["Variables"])
+        assert given <= known, f"{function}: nobody reads {given - known}"
+        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
+        main = read(f"functions/{binary}/src/main.rs")
+        wanted = {variables()[c] for c in re.findall(r"env::required\(env::(\w+)\)", main)}
+        wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
+        if "env::retention()" in main:
+            wanted.add(variables()["RETENTION_DAYS"])
+        assert wanted <= given, f"{function} is not given {wanted - given}"
+
+
+def test_retention_is_the_code_s(stack):
+    days = number(r"pub const DEFAULT_RETENTION_DAYS: u32 = ([\d_]+);", "shared/src/retention.rs")
+    assert stack.default("RetentionDays") == days
+    low, high = re.findall(r"days @ ([\d_]+)\.\.=([\d_]+) =>", read("shared/src/env.rs"))[0]
+    parameter = stack.expanded["Parameters"]["RetentionDays"]
+    assert (parameter["MinValue"], parameter["MaxValue"]) == (int(low), int(high))
+
+
+def test_timeouts_are_the_code_s(stack):
+    limit = seconds("FUNCTION_TIMEOUT", "nagare/src/stack/mod.rs")
+    for function, queue in FUNCTIONS.items():
+        timeout = stack.properties(function)["Timeout"]
+        if queue:
+            assert timeout == limit, function
+    patience = seconds("PATIENCE", "functions/timeline-reader/src/lib.rs")
+    reader = stack.properties("TimelineReader")["Timeout"]
+    integration = stack.properties("ReaderIntegration")["TimeoutInMillis"] / 1000
+    # The reader's own answer comes first, Lambda's end next, the API's last.
+    assert patience < reader < integration <= 30
+
+
+def test_the_cursor_secret_is_generated_and_long_enough(stack):
+    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/cursor.rs")
+    generated = stack.properties("CursorSecret")["GenerateSecretString"]
+    assert generated["PasswordLength"] == 64 >= least
+    assert "SecretString" not in stack.properties("CursorSecret")
+    environment = stack.properties("TimelineReader")["Environment"]["Variables"]
+    secret = environment[variables()["CURSOR_SECRET"]]
+    assert secret == {"Fn::Sub": "{{resolve:secretsmanager:${CursorSecret}}}"}
+
+
+def test_each_function_logs_to_a_group_that_forgets(stack):
+    for function in FUNCTIONS:
+        logging = stack.properties(function)["LoggingConfig"]
+        assert named(logging["LogGroup"]) == f"{function}Logs"
+        # JSON would have Lambda wrap or change lines that are JSON already, metrics among them.
+        assert logging["LogFormat"] == "Text"
+    groups = stack.of_type("AWS::Logs::LogGroup")
+    assert len(groups) == len(FUNCTIONS) + 1
+    for name, group in groups.items():
+        assert named(group["Properties"].get("RetentionInDays")) == "LogRetentionDays", name
+
+
+def test_a_change_of_parameters_publishes_a_version(stack):
+    parameters = set(stack.expanded["Parameters"])
+    for function in FUNCTIONS:
+        versions = [
+            v["Properties"]
+            for v in stack.of_type("AWS::Lambda::Version").values()
+            if named(v["Properties"]["FunctionName"]) == function
+        ]
+        assert len(versions) == 1
+        description = names_in(versions[0]["Description"])
+        taken = names_in(stack.properties(function)) & parameters
+        # A condition is a parameter too.
+        text = json.dumps(stack.properties(function))
+        taken |= {"Authorization"} if '"UseJwt"' in text else set()
+        assert taken == description, function
+
+
+def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
+    assert stack.default("CanaryDeployment") == "false"
+    plain = expand()["Resources"].values()
+    assert not [r for r in plain if r["Type"].startswith("AWS::CodeDeploy::")]
+    groups = expand({"CanaryDeployment": "true"})["Resources"]
+    groups = {n: r["Properties"] for n, r in groups.items() if r["Type"] == "AWS::CodeDeploy::DeploymentGroup"}
+    assert set(groups) == {f"{function}DeploymentGroup" for function in FUNCTIONS}
+    for name, group in groups.items():
+        assert group["AlarmConfiguration"]["Alarms"], name
+        assert named(group["ServiceRoleArn"]) == "DeploymentRole.Arn", name
+    watched = set()
+    for _, value in walk([group["AlarmConfiguration"] for group in groups.values()]):
+        watched |= {named(value)} if named(value) else set()
+    granted = {s["Sid"]: s for n, s in statements(stack) if n == "DeploymentRole" and "Sid" in s}
+    assert {named(r) for r in granted["WatchAlarms"]["Resource"]} == {f"{alarm}.Arn" for alarm in watched}
+    assert names_in(granted["MoveAliases"]["Resource"]) == set(FUNCTIONS)
+
+
+# --- Queues ---------------------------------------------------------------------------------------
+
+
+def test_event_sources_report_single_messages(stack):
+    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/stack/event_source.rs")
+    for function, queue in FUNCTIONS.items():
+        if not queue:
+            continue
+        mapping = mapping_of(stack, function)
+        assert named(mapping["EventSourceArn"]) == f"{queue}.Arn"
+        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert mapping["BatchSize"] == batch
+        concurrency = mapping["ScalingConfig"]["MaximumConcurrency"]
+        if parameter := named(concurrency):
+            definition = stack.expanded["Parameters"][parameter]
+            assert (definition["MinValue"], definition["MaxValue"]) == (2, 1000)
+            concurrency = definition["Default"]
+        assert 2 <= concurrency <= 1000
+    assert len(stack.of_type("AWS::Lambda::EventSourceMapping")) == 2
+
+
+def test_visibility_is_six_times_the_timeout(stack):
+    for function, queue in FUNCTIONS.items():
+        if queue:
+            visibility = stack.properties(queue)["VisibilityTimeout"]
+            assert visibility == 6 * stack.properties(function)["Timeout"], queue
+
+
+def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
+    receives = number(r"pub const MAX_RECEIVES: u32 = ([\d_]+);", "shared/src/dead_letter.rs")
+    redrive = stack.properties("CommandQueue")["RedrivePolicy"]
+    assert redrive["maxReceiveCount"] == receives
+    assert named(redrive["deadLetterTargetArn"]) == "DeadLetterQueue.Arn"
+    # A dead letter has nowhere to go on to.
+    assert "RedrivePolicy" not in stack.properties("DeadLetterQueue")
+    allowed = stack.properties("DeadLetterQueue")["RedriveAllowPolicy"]
+    assert allowed["redrivePermission"] == "byQueue"
+    # By its name: the queues cannot refer to each other.
+    name = stack.properties("CommandQueue")["QueueName"]["Fn::Sub"]
+    assert [arn["Fn::Sub"].rsplit(":", 1)[-1] for arn in allowed["sourceQueueArns"]] == [name]
+
+
+def test_dead_letters_are_kept_longest(stack):
+    days = seconds("DEAD_LETTER_RETENTION", "nagare/src/stack/mod.rs")
+    commands = stack.properties("CommandQueue")["MessageRetentionPeriod"]
+    letters = stack.properties("DeadLetterQueue")["MessageRetentionPeriod"]
+    assert commands == 4 * 86_400
+    assert letters == days == 14 * 86_400
+
+
+def test_queues_take_large_messages_encrypted_and_over_tls_only(stack):
+    queues = stack.of_type("AWS::SQS::Queue")
+    assert set(queues) == {"CommandQueue", "DeadLetterQueue"}
+    protected = set()
+    for name, statement in statements(stack):
+        if stack.resources[name]["Type"] != "AWS::SQS::QueuePolicy":
+            continue
+        assert statement["Effect"] == "Deny" and statement["Principal"] == "*" and statement["Action"] == "sqs:*"
+        assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        queue = named(statement["Resource"]).removesuffix(".Arn")
+        assert [named(q) for q in stack.properties(name)["Queues"]] == [queue], name
+        protected.add(queue)
+    assert protected == set(queues)
+    for name, queue in queues.items():
+        assert queue["Properties"]["SqsManagedSseEnabled"] is True, name
+        assert queue["Properties"]["MaximumMessageSize"] == 1024 * 1024, name
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+def test_tables_have_the_keys_that_the_code_uses(stack):
+    schema = "nagare/src/stack/schema.rs"
+    assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
+    for field, name in TABLES.items():
+        keys = list(one(rf'&tables\.{field},\s*\["(\w+)", "(\w+)"\]', schema))
+        properties = stack.properties(name)
+        assert [k["AttributeName"] for k in properties["KeySchema"]] == keys, name
+        assert [k["KeyType"] for k in properties["KeySchema"]] == ["HASH", "RANGE"], name
+        assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}, name
+    (index,) = stack.properties("LedgerTable")["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == one(r'pub const BY_FOLLOWER: &str = "(\w+)";', "shared/src/store/mod.rs")
+    keys = list(one(r'"KeySchema": keys\("(\w+)", "(\w+)"\)', schema))
+    assert [k["AttributeName"] for k in index["KeySchema"]] == keys
+    projection = one(r'"ProjectionType": "(\w+)"', schema)
+    assert index["Projection"] == {"ProjectionType": projection}
+    expiry = one(r'"TimeToLiveSpecification": \{"AttributeName": "(\w+)"', schema)
+    ttl = stack.properties("TimelinesTable")["TimeToLiveSpecification"]
+    assert ttl == {"AttributeName": expiry, "Enabled": True}
+
+
+def test_tables_survive(stack):
+    for field, name in TABLES.items():
+        table, properties = stack.resources[name], stack.properties(name)
+        assert table["DeletionPolicy"] == table["UpdateReplacePolicy"] == "Retain", name
+        assert properties["BillingMode"] == "PAY_PER_REQUEST", name
+        assert properties["SSESpecification"]["SSEEnabled"] is True, name
+        # A name of its own would keep the stack from being made again beside a retained table.
+        assert "TableName" not in properties, name
+        if field != "timelines":
+            assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True, name
+            assert properties["DeletionProtectionEnabled"] is True, name
+            # What must not be lost never expires by itself.
+            assert "TimeToLiveSpecification" not in properties, name
+
+
+def test_tables_can_be_warm(stack):
+    for table, name in (("Timelines", "TimelinesTable"), ("Ledger", "LedgerTable")):
+        warm = {
+            "ReadUnitsPerSecond": {"Ref": f"{table}WarmReads"},
+            "WriteUnitsPerSecond": {"Ref": f"{table}WarmWrites"},
+        }
+        expected = {"Fn::If": [f"Warm{table}", warm, {"Ref": "AWS::NoValue"}]}
+        properties = stack.properties(name)
+        assert properties["WarmThroughput"] == expected
+        for index in properties.get("GlobalSecondaryIndexes", []):
+            assert index["WarmThroughput"] == expected
+
+
+# --- The API --------------------------------------------------------------------------------------
+
+
+def test_the_api_throttles_and_logs_ids_only(stack):
+    api_stage = stack.properties("HttpApiStage")
+    settings = api_stage["DefaultRouteSettings"]
+    assert named(settings["ThrottlingRateLimit"]) == "ApiRateLimit"
+    assert named(settings["ThrottlingBurstLimit"]) == "ApiBurstLimit"
+    access = api_stage["AccessLogSettings"]
+    assert named(access["DestinationArn"]) == "HttpApiLogs.Arn"
+    line = json.loads(access["Format"])
+    # No path, no query string, no headers, no claims but the subject.
+    assert set(line.values()) <= {
+        "$context.requestId",
+        "$context.integration.requestId",
+        "$context.requestTime",
+        "$context.routeKey",
+        "$context.authorizer.claims.sub",
+        "$context.identity.userArn",
+        "$context.status",
+        "$context.integration.status",
+        "$context.error.responseType",
+        "$context.responseLatency",
+        "$context.integration.latency",
+        "$context.responseLength",
+    }
+
+
+def test_the_api_calls_the_alias_of_the_reader(stack):
+    integration = stack.properties("ReaderIntegration")
+    assert named(integration["IntegrationUri"]) == "TimelineReaderAliaslive"
+    assert (integration["IntegrationType"], integration["PayloadFormatVersion"]) == ("AWS_PROXY", "2.0")
+    assert named(stack.properties("ReaderPermission")["FunctionName"]) == "TimelineReaderAliaslive"
+    for name, route in stack.of_type("AWS::ApiGatewayV2::Route").items():
+        assert route["Properties"]["Target"] == {"Fn::Sub": "integrations/${ReaderIntegration}"}, name
+
+
+# --- Alarms ---------------------------------------------------------------------------------------
+
+
+def alarmed(stack):
+    """(namespace, metric, resources in its dimensions) of each alarm."""
+    found = {}
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        properties = alarm["Properties"]
+        dimensions = frozenset(names_in(properties.get("Dimensions", [])))
+        found[(properties["Namespace"], properties["MetricName"], dimensions)] = name
+    return found
+
+
+def test_everything_that_can_go_wrong_has_an_alarm(stack):
+    wanted = {("Nagare", "DeadLetters", frozenset())}
+    for queue in ("CommandQueue", "DeadLetterQueue"):
+        wanted.add(("AWS/SQS", "ApproximateAgeOfOldestMessage", frozenset([queue])))
+    for function in FUNCTIONS:
+        wanted |= {("AWS/Lambda", metric, frozenset([function])) for metric in ("Errors", "Throttles")}
+    wanted |= {("AWS/DynamoDB", "WriteThrottleEvents", frozenset([table])) for table in TABLES.values()}
+    for table in ("TimelinesTable", "LedgerTable"):
+        wanted.add(("AWS/DynamoDB", "ReadThrottleEvents", frozenset([table])))
+    wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("5xx", "Latency")}
+    assert wanted <= set(alarmed(stack)), wanted - set(alarmed(stack))
+    latency = stack.properties(alarmed(stack)[("AWS/ApiGateway", "Latency", frozenset(["HttpApi"]))])
+    assert latency["ExtendedStatistic"] == "p99"
+
+
+def test_alarms_tell_what_to_do_and_reach_somebody(stack):
+    runbook = ROOT / "docs" / "OPERATIONS.md"
+    headings = None
+    if runbook.exists():
+        headings = set(re.findall(r"^#+ +(Alarm: .+?) *$", runbook.read_text(encoding="utf-8"), re.MULTILINE))
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        properties = alarm["Properties"]
+        text = properties.get("AlarmDescription", "")
+        assert len(text) <= 1024, name
+        parts = re.fullmatch(
+            r"\S.+\. Look first at: \S.+\. Runbook: docs/OPERATIONS\.md, '(Alarm: [a-z0-9-]+)'\.", text
+        )
+        assert parts, f"{name}: {text!r}"
+        if headings is not None:
+            assert parts[1] in headings, f"{name}: docs/OPERATIONS.md has no section '{parts[1]}'"
+        for actions in ("AlarmActions", "OKActions"):
+            assert [named(a) for a in properties.get(actions, [])] == ["AlarmTopic"], f"{name}: {actions}"
+        assert properties.get("ActionsEnabled", True) is True, name
+        assert properties["TreatMissingData"] == "notBreaching", name
+        # The topic takes what comes from alarms of this name.
+        assert properties["AlarmName"]["Fn::Sub"].startswith("nagare-${Stage}-"), name
+
+
+def test_thresholds_are_parameters(stack):
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        threshold = named(alarm["Properties"]["Threshold"])
+        assert threshold in stack.expanded["Parameters"], name
+        assert stack.expanded["Parameters"][threshold]["MinValue"] >= 1, name
+
+
+def test_metrics_of_ours_are_those_that_the_code_emits(stack):
+    emitted = set()
+    for path in [*ROOT.glob("functions/*/src/**/*.rs"), *ROOT.glob("shared/src/**/*.rs")]:
+        # The fields of what is written in embedded metric format, renamed as PascalCase.
+        code = path.read_text(encoding="utf-8")
+        for entry in re.findall(r"^#\[derive\([^)]*\bEntry\b.*?^\}", code, re.MULTILINE | re.DOTALL):
+            fields = re.findall(r"^\s+(?:pub(?:\(\w+\))? )?(\w+): ", entry, re.MULTILINE)
+            emitted |= {field.title().replace("_", "") for field in fields}
+    namespace = one(r'const NAMESPACE: &str = "(\w+)";', "functions/dlq-alerter/src/metrics.rs")
+    for (space, metric, _), name in alarmed(stack).items():
+        if not space.startswith("AWS/"):
+            assert space == namespace, name
+            assert metric in emitted, f"{name}: no code emits {metric}"
+    # The alarm on all dead letters has no dimension, so the metric has to be emitted without one too.
+    assert "vec![]" in one(r"let dimensions = vec!\[(.+)\];", "functions/dlq-alerter/src/metrics.rs")
+
+
+def test_the_topic_is_encrypted_and_open_to_alarms_only(stack):
+    assert named(stack.properties("AlarmTopic")["KmsMasterKeyId"]) == "AlarmKey.Arn"
+    policies = list(stack.of_type("AWS::SNS::TopicPolicy").values())
+    (policy,) = policies
+    allows = [s for s in policy["Properties"]["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+    (allow,) = allows
+    assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    # CloudWatch has to be able to use the topic's key.
+    users = [s["Principal"] for s in stack.properties("AlarmKey")["KeyPolicy"]["Statement"]]
+    assert {"Service": "cloudwatch.amazonaws.com"} in users
+    assert [named(t) for t in stack.properties("SlackChannel")["SnsTopicArns"]] == ["AlarmTopic"]
+
+
+def test_the_dashboard_shows_every_alarm(stack):
+    (dashboard,) = stack.of_type("AWS::CloudWatch::Dashboard").values()
+    body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
+    widgets = json.loads(body)["widgets"]
+    shown = set(re.findall(r"\$\{(\w+)\.Arn\}", json.dumps(widgets)))
+    assert shown == set(stack.of_type("AWS::CloudWatch::Alarm"))
+    for name in re.findall(r"\$\{(\w+)[.}]", body):
+        assert name in stack.resources or name == "AWS", name
+    for widget in widgets:
+        assert widget["x"] + widget["width"] <= 24
+
+
+# --- How it is used -------------------------------------------------------------------------------
+
+
+def test_outputs_tell_the_command_line_where_the_stack_is(stack):
+    outputs = stack.expanded["Outputs"]
+    read_by_it = set()
+    for path in (ROOT / "nagare/src/cli").rglob("*.rs"):
+        read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
+    # The caller's own, and the local stack's.
+    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "CURSOR_SECRET", "AUTHORIZATION"}
+    wanted = {variables()[constant] for constant in read_by_it}
+    assert len(wanted) >= 5
+    lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))
+    assert wanted <= set(lines), f"not among the outputs: {wanted - set(lines)}"
+    for variable, value in lines.items():
+        if variable.startswith("NAGARE_"):
+            assert variable in variables().values(), variable
+            output = outputs[variable.title().replace("_", "")]["Value"]
+            assert value == "${" + named(output) + "}", variable
+
+
+def test_samconfig_has_dev_and_prod(stack):
+    config = tomllib.loads(read("samconfig.toml"))
+    for environment in ("dev", "prod"):
+        deploy = config[environment]["deploy"]["parameters"]
+        assert deploy["stack_name"] == f"nagare-{environment}"
+        assert deploy["capabilities"] == "CAPABILITY_IAM"
+        values = dict(pair.split("=", 1) for pair in deploy["parameter_overrides"])
+        assert set(values) <= set(stack.expanded["Parameters"]), environment
+        assert values["Stage"] == environment
+    assert config["prod"]["deploy"]["parameters"]["confirm_changeset"] is True
+    # Deploying somewhere has to be asked for.
+    assert "deploy" not in config["default"]
+
+
+def test_no_parameter_is_left_to_chance(stack):
+    parameters = stack.written["Parameters"]
+    for name, parameter in parameters.items():
+        assert "Default" in parameter and parameter.get("Description"), name
+    secrets = [n for n in parameters if re.search("secret|password|key", n, re.IGNORECASE)]
+    assert not secrets, f"secrets are generated, not passed: {secrets}"

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Checks template.yaml, as it is written and as CloudFormation gets it. Needs Python 3.11 or later and
+# pip, no AWS account, and once they are installed no network.
+#
+#   tests/template/run.sh [DIRECTORY]
+#
+# DIRECTORY is where the tools are installed, target/template-venv if it is not given.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+venv=${1:-$root/target/template-venv}
+python=${PYTHON:-python3}
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    { echo "Python 3.11 or later is needed; PYTHON names another" >&2; exit 2; }
+
+# Installs a requirements file into a virtual environment of its own, unless that was done before.
+install() {
+    local directory=$1 requirements=$2
+    if ! cmp -s "$requirements" "$directory/installed.txt"; then
+        echo "installing $(basename "$requirements")"
+        "$python" -m venv --clear "$directory"
+        "$directory/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+        cp "$requirements" "$directory/installed.txt"
+    fi
+}
+# They cannot share one: see requirements.txt.
+mkdir -p "$venv"
+install "$venv/sam" "$here/requirements.txt"
+install "$venv/checkov" "$here/requirements-checkov.txt"
+
+# Nothing is reported to anybody, nothing asks for credentials, nothing is left in the home directory.
+export SAM_CLI_TELEMETRY=0 __SAM_CLI_APP_DIR="$venv/sam-cli"
+export AWS_DEFAULT_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true
+export PYTHONDONTWRITEBYTECODE=1
+bin=$venv/sam/bin
+expanded=$venv/expanded
+mkdir -p "$expanded"
+
+failed=()
+check() {
+    local name=$1 output=$venv/output.txt
+    shift
+    if "$@" >"$output" 2>&1; then
+        echo "ok      $name$(sed -n 's/^\([0-9]* passed\).*/: \1/p; s/^Passed checks: \([0-9]*\),.*/: \1 passed/p' "$output")"
+    else
+        echo "FAILED  $name"
+        sed 's/^/        /' "$output"
+        failed+=("$name")
+    fi
+}
+
+check "sam validate" "$bin/sam" validate --template "$root/template.yaml"
+check "sam validate --lint" "$bin/sam" validate --lint --template "$root/template.yaml"
+# With canary deployment the transform makes more of it.
+check "expand" "$bin/python" "$here/expand.py" "$expanded/plain.json"
+check "expand, canary" "$bin/python" "$here/expand.py" "$expanded/canary.json" CanaryDeployment=true
+for kind in plain canary; do
+    check "cfn-lint, $kind" "$bin/cfn-lint" --config-file "$here/cfn-lint.yaml" --template "$expanded/$kind.json"
+    check "checkov, $kind" "$venv/checkov/bin/checkov" --config-file "$here/checkov.yaml" --file "$expanded/$kind.json"
+done
+check "checks" "$bin/python" -m pytest -q -p no:cacheprovider "$here/check.py"
+check "breaks" "$bin/python" -m pytest -q -p no:cacheprovider "$here/breaks.py"
+
+if ((${#failed[@]})); then
+    echo "template: ${#failed[@]} failed" >&2
+    exit 1
+fi
+echo "template: all is well"
