@@ -230,8 +230,10 @@ def test_good_ids_work_in_every_place(own_or_shared, id):
     assert stack.timeline(viewer) == [id]
     stack.apply(delete(actor, id))
     assert stack.timeline(viewer) == []
-    # The same through the command line, a leading dash included.
-    assert stack.cli_json("timeline", "--json", "--limit", "1", "--", id)
+    # The same through the command line, a leading dash included. Whoever builds a URL takes a segment
+    # of dots for a folder and leaves it out, so these two are for clients that send it as it is.
+    if id not in (".", ".."):
+        assert stack.cli_json("timeline", "--json", "--limit", "1", "--", id)
 
 
 @pytest.fixture
@@ -334,11 +336,17 @@ def _filled(start, end, size):
     return head + "p" * (size - len(head) - len(end) - 1) + end + "}"
 
 
-@pytest.mark.parametrize("size", [1_000_000, MIB], ids=["1 MB", "1 MiB"])
 @pytest.mark.parametrize("make", BIG.values(), ids=BIG)
-def test_a_body_of_a_megabyte_is_kept_in_full_and_can_be_redriven(own_stack, make, size):
-    stack, text = own_stack, make(size)
-    assert len(text.encode()) <= size
+def test_a_body_of_a_megabyte_is_kept_in_full_and_can_be_redriven(own_stack, make):
+    kept_in_full(own_stack, make(1_000_000))
+
+
+def test_the_longest_body_there_is_is_kept_too(own_stack):
+    """No attribute fits beside it. It may take its five receives."""
+    kept_in_full(own_stack, "x" * MIB)
+
+
+def kept_in_full(stack, text):
     stack.sqs.send_message(QueueUrl=stack.queue_url, MessageBody=text)
     stack.drain()
     [letter] = stack.dead_letters()

@@ -278,7 +278,7 @@ BREAKS = {
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "a parameter that is gone": (
-        drop_at("Parameters", "SlackChannelId"),
+        drop_at("Parameters", "LogRetentionDays"),
         check.test_samconfig_has_dev_and_prod,
     ),
     "a secret among the parameters": (

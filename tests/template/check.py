@@ -667,6 +667,8 @@ def test_samconfig_has_dev_and_prod(stack):
         values = dict(pair.split("=", 1) for pair in deploy["parameter_overrides"])
         assert set(values) <= set(stack.expanded["Parameters"]), environment
         assert values["Stage"] == environment
+        # The SAM CLI refuses an empty one.
+        assert all(values.values()), environment
     assert config["prod"]["deploy"]["parameters"]["confirm_changeset"] is True
     # Deploying somewhere has to be asked for.
     assert "deploy" not in config["default"]

@@ -3,6 +3,7 @@
 //! Commands other than `up` talk to the stack that the environment names: the `export` lines that
 //! `up` prints, or a real AWS account. Each command is a module with one `run`.
 
+mod audit;
 mod csv_file;
 mod dead_letters;
 mod drain;
@@ -57,6 +58,8 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
+    /// Compare timelines with what the ledger says they should be, and mend them.
+    Audit(audit::Audit),
     /// Look at commands that gave up, send them again, or drop them.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
@@ -121,6 +124,7 @@ impl Cli {
             Subcommands::Update(update) => send(update.command()).await,
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
         }
     }

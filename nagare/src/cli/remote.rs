@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use aws_config::SdkConfig;
+use fanout_writer::{DeadLetterQueue, Writer};
 use shared::store::{Store, sdk_config};
-use shared::{Deadline, env};
+use shared::{Clock, Deadline, env};
 
 use super::Failure;
 use super::drain::Drain;
@@ -47,6 +48,20 @@ impl Remote {
         }
         let client = aws_sdk_dynamodb::Client::new(&self.config);
         Ok(Store::new(client, env::tables()))
+    }
+
+    /// The writer's own code, to mend timelines with.
+    pub(crate) fn writer(&self) -> Result<Writer, Failure> {
+        let dead_letters = DeadLetterQueue {
+            client: self.sqs(),
+            url: env::optional(env::DEAD_LETTER_QUEUE_URL).unwrap_or_default(),
+        };
+        Ok(Writer {
+            store: self.store(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?,
+            dead_letters,
+            retention: env::retention()?,
+            clock: Clock::system(),
+        })
     }
 
     fn sqs(&self) -> aws_sdk_sqs::Client {

@@ -32,6 +32,7 @@
 //!   command itself was overtaken long ago.
 
 mod activities;
+mod audit;
 mod client;
 mod dead_letters;
 mod error;

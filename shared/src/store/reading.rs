@@ -252,12 +252,12 @@ impl Store {
     }
 }
 
-fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
+pub(super) fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
     let viewer = ("viewer_id".to_owned(), text(viewer.as_str()));
     HashMap::from([viewer, ("sort_key".to_owned(), text(sort_key))])
 }
 
-fn entry_row(mut item: Item) -> EntryRow {
+pub(super) fn entry_row(mut item: Item) -> EntryRow {
     let number = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
     EntryRow {
         expires_at: item.get("expires_at").and_then(number),

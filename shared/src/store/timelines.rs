@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
 use aws_sdk_dynamodb::types::{
     ConditionCheck, Delete, DeleteRequest, PutRequest, TransactWriteItem, WriteRequest,
 };
@@ -193,14 +194,47 @@ impl Store {
         sort_keys: &[SortKey],
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
-        let check = ConditionCheck::builder()
-            .table_name(&self.tables.ledger)
-            .set_key(Some(ledger_key(keys::edge(viewer, actor))))
+        let check = self
+            .edge_check(viewer, actor)
             .condition_expression("following = :no AND changed_at = :at")
             .expression_attribute_values(":no", truth(false))
-            .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()))
-            .build()
-            .map_err(unbuilt)?;
+            .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
+        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline)
+            .await
+    }
+
+    /// The same for a viewer who never followed the actor: as long as there is no edge.
+    ///
+    /// # Errors
+    /// [`StoreError`]: some may still be there, hidden from readers. Purging again is right.
+    pub async fn purge_strangers(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        sort_keys: &[SortKey],
+        deadline: Deadline,
+    ) -> Result<Purge, StoreError> {
+        let check = self
+            .edge_check(viewer, actor)
+            .condition_expression("attribute_not_exists(pk)");
+        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline)
+            .await
+    }
+
+    fn edge_check(&self, viewer: &ViewerId, actor: &ActorId) -> ConditionCheckBuilder {
+        ConditionCheck::builder()
+            .table_name(&self.tables.ledger)
+            .set_key(Some(ledger_key(keys::edge(viewer, actor))))
+    }
+
+    /// Deletes in transactions, each of which depends on the check.
+    async fn purge_while(
+        &self,
+        check: ConditionCheck,
+        viewer: &ViewerId,
+        sort_keys: &[SortKey],
+        deadline: Deadline,
+    ) -> Result<Purge, StoreError> {
         for keys in sort_keys.chunks(PURGE) {
             let mut parts = vec![
                 TransactWriteItem::builder()
@@ -248,7 +282,7 @@ impl Store {
 }
 
 /// True to its name, or what else went wrong.
-fn check_failed<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<(), StoreError>
+pub(super) fn check_failed<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<(), StoreError>
 where
     StoreError: From<SdkError<TransactWriteItemsError, R>>,
 {
@@ -269,7 +303,7 @@ where
     Err(StoreError::of_cancellation(codes()))
 }
 
-fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
+pub(super) fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
     StoreError::Rejected {
         code: "request not built".to_owned(),
         message: error.to_string(),
