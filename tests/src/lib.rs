@@ -1,1 +1,1 @@
-
+//! Tests of the whole. Each test binary is a folder beside this one.

@@ -24,7 +24,6 @@ PERMISSIONS = {
         "LedgerTable.Arn": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
-            "dynamodb:UpdateItem",
             "dynamodb:Query",
             "dynamodb:ConditionCheckItem",
         },
@@ -164,6 +163,59 @@ def variables():
     return found
 
 
+# How a call to DynamoDB begins in the code, and what it takes to be allowed to make it.
+CALLS = {
+    ".put_item()": "dynamodb:PutItem",
+    ".get_item()": "dynamodb:GetItem",
+    ".update_item()": "dynamodb:UpdateItem",
+    ".delete_item()": "dynamodb:DeleteItem",
+    ".query()": "dynamodb:Query",
+    ".scan()": "dynamodb:Scan",
+    ".batch_get_item()": "dynamodb:BatchGetItem",
+    ".batch_write_item()": "dynamodb:BatchWriteItem",
+    # A transaction is authorized by its parts.
+    " ConditionCheck::builder()": "dynamodb:ConditionCheckItem",
+    " Delete::builder()": "dynamodb:DeleteItem",
+    " Put::builder()": "dynamodb:PutItem",
+    " Update::builder()": "dynamodb:UpdateItem",
+}
+
+
+def methods_of_the_store():
+    """The body of each of the store's methods."""
+    found = {}
+    for path in (ROOT / "shared/src/store").glob("*.rs"):
+        code = path.read_text(encoding="utf-8")
+        method = r"^    (?:pub(?:\(\w+\))? )?(?:async )?fn (\w+)\b(.*?)^    \}$"
+        for name, body in re.findall(method, code, re.MULTILINE | re.DOTALL):
+            if "self" in body:
+                found[name] = found.get(name, "") + " " + re.sub(r"\s+", " ", body).replace(" .", ".")
+    return found
+
+
+def calls_to_dynamodb(binary):
+    """{table: actions} of what a function calls, by way of the store's methods. Reading the code like
+    this is coarse, but it fails on the safe side: a call that it misses is one that is missing in the
+    role's permissions, and one that it imagines is one too many."""
+    methods = methods_of_the_store()
+    code = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "functions" / binary / "src").rglob("*.rs"))
+    reached, ahead = set(), {m for m in methods if re.search(rf"\.\s*{m}\(", code)}
+    while ahead:
+        reached |= ahead
+        text = " ".join(methods[m] for m in ahead)
+        ahead = {m for m in methods if re.search(rf"\bself\.{m}\(", text)} - reached
+    found = {}
+    for method in reached:
+        body = methods[method]
+        for call, action in CALLS.items():
+            for place in re.finditer(re.escape(call), " " + body):
+                after = re.search(r"tables\.(\w+)", body[place.end() - 1 :])
+                before = re.findall(r"tables\.(\w+)", body[: place.start()])
+                table = before[-1] if "let table = &self.tables" in body else after[1]
+                found.setdefault(f"{TABLES[table]}.Arn", set()).add(action)
+    return found
+
+
 # --- Who may do what ------------------------------------------------------------------------------
 
 
@@ -248,6 +300,18 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
     others = {"DeploymentRole", "SlackRole"}
     assert set(stack.of_type("AWS::IAM::Role")) == set(PERMISSIONS) | others
     assert not stack.of_type("AWS::IAM::Policy")
+
+
+def test_roles_allow_the_calls_that_the_code_makes(stack):
+    for function in FUNCTIONS:
+        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
+        granted = {}
+        for name, statement in statements(stack):
+            if name == f"{function}Role":
+                for action in listed(statement["Action"]):
+                    if action.startswith("dynamodb:"):
+                        granted.setdefault(named(statement["Resource"]), set()).add(action)
+        assert calls_to_dynamodb(binary) == granted, binary
 
 
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
