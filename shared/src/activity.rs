@@ -93,16 +93,8 @@ impl ActivityRecord {
         let published = self.published.as_ref().filter(|_| !self.deleted)?;
         Some(Published {
             at: published.at,
-            kind: self
-                .kind
-                .as_ref()
-                .map_or(&published.kind, |edit| &edit.value)
-                .clone(),
-            payload: self
-                .payload
-                .as_ref()
-                .map_or(&published.payload, |edit| &edit.value)
-                .clone(),
+            kind: self.kind.as_ref().map_or(&published.kind, |edit| &edit.value).clone(),
+            payload: self.payload.as_ref().map_or(&published.payload, |edit| &edit.value).clone(),
         })
     }
 }
@@ -118,10 +110,7 @@ impl Published {
     /// The place in every timeline of the activity that `key` names.
     #[must_use]
     pub fn sort_key(&self, key: &ActivityKey) -> SortKey {
-        SortKey {
-            published_at: self.at,
-            activity_id: key.activity_id.clone(),
-        }
+        SortKey { published_at: self.at, activity_id: key.activity_id.clone() }
     }
 }
 
@@ -129,68 +118,36 @@ impl Publish {
     /// The record this command speaks of.
     #[must_use]
     pub fn key(&self) -> ActivityKey {
-        ActivityKey {
-            activity_id: self.activity_id.clone(),
-            actor_id: self.actor_id.clone(),
-        }
+        ActivityKey { activity_id: self.activity_id.clone(), actor_id: self.actor_id.clone() }
     }
 
     /// The activity's place in every timeline.
     #[must_use]
     pub fn sort_key(&self) -> SortKey {
-        SortKey {
-            published_at: self.published_at,
-            activity_id: self.activity_id.clone(),
-        }
+        SortKey { published_at: self.published_at, activity_id: self.activity_id.clone() }
     }
 }
 
 impl From<Publish> for Change {
     fn from(publish: Publish) -> Self {
-        let Publish {
-            published_at: at,
-            kind,
-            payload,
-            ..
-        } = publish;
+        let Publish { published_at: at, kind, payload, .. } = publish;
         Self::Publish(Published { at, kind, payload })
     }
 }
 
 impl From<Update> for (ActivityKey, Change) {
     fn from(update: Update) -> Self {
-        let Update {
-            activity_id,
-            actor_id,
-            at,
-            payload,
-            kind,
-        } = update;
+        let Update { activity_id, actor_id, at, payload, kind } = update;
         let payload = Edit { at, value: payload };
         let kind = kind.map(|value| Edit { at, value });
-        (
-            ActivityKey {
-                activity_id,
-                actor_id,
-            },
-            Change::Update { payload, kind },
-        )
+        (ActivityKey { activity_id, actor_id }, Change::Update { payload, kind })
     }
 }
 
 impl From<Delete> for (ActivityKey, Change) {
     fn from(delete: Delete) -> Self {
-        let Delete {
-            activity_id,
-            actor_id,
-        } = delete;
-        (
-            ActivityKey {
-                activity_id,
-                actor_id,
-            },
-            Change::Delete,
-        )
+        let Delete { activity_id, actor_id } = delete;
+        (ActivityKey { activity_id, actor_id }, Change::Delete)
     }
 }
 
@@ -200,10 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn edit<T>(value: T, at: i64) -> Edit<T> {
-        Edit {
-            at: Timestamp::from_unix_millis(at),
-            value,
-        }
+        Edit { at: Timestamp::from_unix_millis(at), value }
     }
 
     fn payloads() -> impl Strategy<Value = Payload> {
@@ -223,10 +177,7 @@ mod tests {
         prop_oneof![
             Just(Change::Publish(published)),
             (payloads(), proptest::option::of(kinds()), 0_i64..4).prop_map(|(p, k, at)| {
-                Change::Update {
-                    payload: edit(p, at),
-                    kind: k.map(|k| edit(k, at)),
-                }
+                Change::Update { payload: edit(p, at), kind: k.map(|k| edit(k, at)) }
             }),
             Just(Change::Delete),
         ]
@@ -234,9 +185,7 @@ mod tests {
 
     fn merged(changes: &[Change]) -> ActivityRecord {
         let mut record = ActivityRecord::default();
-        changes
-            .iter()
-            .for_each(|change| record.merge(change.clone()));
+        changes.iter().for_each(|change| record.merge(change.clone()));
         record
     }
 

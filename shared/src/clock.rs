@@ -22,9 +22,7 @@ impl Clock {
     /// A clock that stands at `now` until it is [set](Self::set).
     #[must_use]
     pub fn manual(now: Timestamp) -> Self {
-        Self {
-            manual: Some(Arc::new(AtomicI64::new(now.unix_millis()))),
-        }
+        Self { manual: Some(Arc::new(AtomicI64::new(now.unix_millis()))) }
     }
 
     /// Sets a manual clock. The system's clock is left alone.
@@ -45,13 +43,8 @@ impl Clock {
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the system's clock"
-)]
+#[allow(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
 fn system_millis() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -295,32 +295,21 @@ impl<'a> Members<'a> {
     fn read(body: &'a str, now: Timestamp) -> Result<Self, CommandError> {
         let mut values = HashMap::with_capacity(KNOWN.len());
         let mut repeated = None;
-        let visitor = ObjectVisitor {
-            values: &mut values,
-            repeated: &mut repeated,
-        };
+        let visitor = ObjectVisitor { values: &mut values, repeated: &mut repeated };
         let mut json = serde_json::Deserializer::from_str(body);
         serde::Deserializer::deserialize_map(&mut json, visitor)
             .and_then(|()| json.end())
             .map_err(|e| CommandError::NotAnObject(where_it_broke(&e)))?;
         match repeated {
-            Some(member) => Err(CommandError::Malformed {
-                member,
-                problem: MemberError::Repeated,
-            }),
+            Some(member) => Err(CommandError::Malformed { member, problem: MemberError::Repeated }),
             None => Ok(Self { values, now }),
         }
     }
 
     fn string(&self, member: &'static str) -> Result<String, CommandError> {
-        let value = self
-            .values
-            .get(member)
-            .ok_or(CommandError::Missing(member))?;
-        serde_json::from_str(value.get()).map_err(|_| CommandError::Malformed {
-            member,
-            problem: MemberError::NotAString,
-        })
+        let value = self.values.get(member).ok_or(CommandError::Missing(member))?;
+        serde_json::from_str(value.get())
+            .map_err(|_| CommandError::Malformed { member, problem: MemberError::NotAString })
     }
 
     fn parsed<T, E: Into<MemberError>>(
@@ -328,10 +317,8 @@ impl<'a> Members<'a> {
         member: &'static str,
         parse: impl FnOnce(String) -> Result<T, E>,
     ) -> Result<T, CommandError> {
-        parse(self.string(member)?).map_err(|e| CommandError::Malformed {
-            member,
-            problem: e.into(),
-        })
+        parse(self.string(member)?)
+            .map_err(|e| CommandError::Malformed { member, problem: e.into() })
     }
 
     fn instant(&self, member: &'static str) -> Result<Timestamp, CommandError> {
@@ -357,24 +344,17 @@ impl<'a> Members<'a> {
     }
 
     fn payload(&self) -> Result<Option<Payload>, CommandError> {
-        let payload = self
-            .values
-            .get("payload")
-            .map(|value| Payload::from_raw(value));
-        payload.transpose().map_err(|e| CommandError::Malformed {
-            member: "payload",
-            problem: e.into(),
-        })
+        let payload = self.values.get("payload").map(|value| Payload::from_raw(value));
+        payload
+            .transpose()
+            .map_err(|e| CommandError::Malformed { member: "payload", problem: e.into() })
     }
 
     fn follow(&self, following: bool) -> Result<Command, CommandError> {
         Ok(Command::Follow(FollowChange {
             follower_id: self.parsed("follower_id", ViewerId::new)?,
             followee_id: self.parsed("followee_id", ActorId::new)?,
-            state: FollowState {
-                following,
-                changed_at: self.instant("at")?,
-            },
+            state: FollowState { following, changed_at: self.instant("at")? },
         }))
     }
 }
@@ -411,11 +391,7 @@ fn where_it_broke(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "it is JSON of another type".to_owned(),
         serde_json::error::Category::Eof => "it ends too early".to_owned(),
-        _ => format!(
-            "it breaks at line {}, column {}",
-            error.line(),
-            error.column()
-        ),
+        _ => format!("it breaks at line {}, column {}", error.line(), error.column()),
     }
 }
 
@@ -450,10 +426,7 @@ mod tests {
         if !value.is_empty() {
             members.push((member, value));
         }
-        let body: Vec<_> = members
-            .iter()
-            .map(|(n, v)| format!("\"{n}\":{v}"))
-            .collect();
+        let body: Vec<_> = members.iter().map(|(n, v)| format!("\"{n}\":{v}")).collect();
         format!("{{{}}}", body.join(","))
     }
 

@@ -115,22 +115,16 @@ impl CursorSeal {
         if text.len() > MAX_CURSOR_LENGTH {
             return Err(CursorError::Damaged);
         }
-        let bytes = URL_SAFE_NO_PAD
-            .decode(text)
-            .map_err(|_| CursorError::Damaged)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Damaged)?;
         match bytes.first() {
             Some(&VERSION) => {}
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }
-        let body = bytes
-            .len()
-            .checked_sub(SEAL_LENGTH)
-            .ok_or(CursorError::Damaged)?;
+        let body = bytes.len().checked_sub(SEAL_LENGTH).ok_or(CursorError::Damaged)?;
         let (body, seal) = bytes.split_at(body);
         let mac = self.mac_of(viewer, body);
-        mac.verify_truncated_left(seal)
-            .map_err(|_| CursorError::Damaged)?;
+        mac.verify_truncated_left(seal).map_err(|_| CursorError::Damaged)?;
         decode(body).ok_or(CursorError::Damaged)
     }
 
@@ -181,38 +175,13 @@ fn decode(bytes: &[u8]) -> Option<Cursor> {
     let (&[_, flags], mut rest) = bytes.split_first_chunk::<2>()?;
     let rest = &mut rest;
     let has = |flag: u8| flags & flag != 0;
-    let order = if has(OLDEST_FIRST) {
-        Order::Oldest
-    } else {
-        Order::Newest
-    };
-    let from = if has(HAS_FROM) {
-        Some(take_instant(rest)?)
-    } else {
-        None
-    };
-    let to = if has(HAS_TO) {
-        Some(take_instant(rest)?)
-    } else {
-        None
-    };
-    let after = if has(HAS_AFTER) {
-        Some(take_key(rest)?)
-    } else {
-        None
-    };
-    let newest = if has(HAS_NEWEST) {
-        Some(take_key(rest)?)
-    } else {
-        None
-    };
+    let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
+    let from = if has(HAS_FROM) { Some(take_instant(rest)?) } else { None };
+    let to = if has(HAS_TO) { Some(take_instant(rest)?) } else { None };
+    let after = if has(HAS_AFTER) { Some(take_key(rest)?) } else { None };
+    let newest = if has(HAS_NEWEST) { Some(take_key(rest)?) } else { None };
     let range = Range { from, to };
-    rest.is_empty().then_some(Cursor {
-        order,
-        range,
-        after,
-        newest,
-    })
+    rest.is_empty().then_some(Cursor { order, range, after, newest })
 }
 
 fn take_instant(rest: &mut &[u8]) -> Option<Timestamp> {
@@ -227,10 +196,7 @@ fn take_key(rest: &mut &[u8]) -> Option<SortKey> {
     let (id, tail) = tail.split_at_checked(usize::from(length))?;
     *rest = tail;
     let activity_id = ActivityId::new(std::str::from_utf8(id).ok()?).ok()?;
-    Some(SortKey {
-        published_at,
-        activity_id,
-    })
+    Some(SortKey { published_at, activity_id })
 }
 
 // The longest cursor there can be: flags, two instants, two keys, the seal, in base64.
@@ -264,19 +230,14 @@ mod tests {
 
     fn cursors() -> impl Strategy<Value = Cursor> {
         use proptest::option::of;
-        (
-            any::<bool>(),
-            of(instants()),
-            of(instants()),
-            of(keys()),
-            of(keys()),
-        )
-            .prop_map(|(oldest, from, to, after, newest)| Cursor {
+        (any::<bool>(), of(instants()), of(instants()), of(keys()), of(keys())).prop_map(
+            |(oldest, from, to, after, newest)| Cursor {
                 order: if oldest { Order::Oldest } else { Order::Newest },
                 range: Range { from, to },
                 after,
                 newest,
-            })
+            },
+        )
     }
 
     proptest! {
@@ -310,10 +271,7 @@ mod tests {
     #[test]
     fn refuses_other_versions_and_short_secrets() {
         let text = URL_SAFE_NO_PAD.encode([2; 40]);
-        assert_eq!(
-            seal().open(&viewer("bob"), &text),
-            Err(CursorError::Version)
-        );
+        assert_eq!(seal().open(&viewer("bob"), &text), Err(CursorError::Version));
         assert_eq!(seal().open(&viewer("bob"), ""), Err(CursorError::Damaged));
         assert!(CursorSeal::new(&[7; 31]).is_err());
     }

@@ -18,3 +18,21 @@ pub const SENT: &str = "nagare.sent";
 pub const MAX_RECEIVES: u32 = 5;
 /// The reason of a letter that the queue moved without one: the function died on it every time.
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
+
+/// True for a text that can be the id of a dead letter: 1 to 128 characters of `A-Z a-z 0-9 -`. Message
+/// ids are such; what somebody else writes into [`ORIGIN`] may not be.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// Bytes SQS takes in one message, attributes included.
+const MAX_MESSAGE_BYTES: usize = 1_048_576;
+
+/// True if a body and these string attributes fit into one message. A body may be as long as a message
+/// by itself; it then travels without them.
+#[must_use]
+pub fn fits(body: &str, attributes: &[(&str, String)]) -> bool {
+    let attribute = |(name, value): &(&str, String)| name.len() + "String".len() + value.len();
+    body.len() + attributes.iter().map(attribute).sum::<usize>() <= MAX_MESSAGE_BYTES
+}

@@ -48,9 +48,7 @@ impl Deadline {
     /// # Errors
     /// [`DeadlineExceeded`] if it was dropped; what it had begun may or may not have happened.
     pub async fn bound<T>(self, work: impl Future<Output = T>) -> Result<T, DeadlineExceeded> {
-        tokio::time::timeout_at(self.0, work)
-            .await
-            .map_err(|_| DeadlineExceeded)
+        tokio::time::timeout_at(self.0, work).await.map_err(|_| DeadlineExceeded)
     }
 
     /// Sleeps, unless that would reach past the deadline.

@@ -48,10 +48,7 @@ pub enum EnvError {
 
 /// Reads a variable if it is set to anything.
 #[must_use]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the environment"
-)]
+#[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn optional(name: &'static str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -74,10 +71,9 @@ where
 {
     match optional(name) {
         None => Ok(default),
-        Some(text) => text.parse().map_err(|e: T::Err| EnvError::Invalid {
-            name,
-            problem: e.to_string(),
-        }),
+        Some(text) => {
+            text.parse().map_err(|e: T::Err| EnvError::Invalid { name, problem: e.to_string() })
+        }
     }
 }
 

@@ -31,10 +31,7 @@ fn is_id_character(c: char) -> bool {
 
 fn check(text: &str) -> Result<(), IdError> {
     if let Some((index, found)) = text.chars().enumerate().find(|(_, c)| !is_id_character(*c)) {
-        return Err(IdError::Character {
-            found,
-            position: index + 1,
-        });
+        return Err(IdError::Character { found, position: index + 1 });
     }
     match text.len() {
         1..=MAX_ID_LENGTH => Ok(()),
@@ -121,48 +118,12 @@ mod tests {
         let cases = [
             ("", IdError::Length(0)),
             (long.as_str(), IdError::Length(129)),
-            (
-                "a#b",
-                IdError::Character {
-                    found: '#',
-                    position: 2,
-                },
-            ),
-            (
-                "a\n",
-                IdError::Character {
-                    found: '\n',
-                    position: 2,
-                },
-            ),
-            (
-                "\u{1f389}",
-                IdError::Character {
-                    found: '\u{1f389}',
-                    position: 1,
-                },
-            ),
-            (
-                "e\u{301}",
-                IdError::Character {
-                    found: '\u{301}',
-                    position: 2,
-                },
-            ),
-            (
-                "\u{e9}",
-                IdError::Character {
-                    found: '\u{e9}',
-                    position: 1,
-                },
-            ),
-            (
-                "a b",
-                IdError::Character {
-                    found: ' ',
-                    position: 2,
-                },
-            ),
+            ("a#b", IdError::Character { found: '#', position: 2 }),
+            ("a\n", IdError::Character { found: '\n', position: 2 }),
+            ("\u{1f389}", IdError::Character { found: '\u{1f389}', position: 1 }),
+            ("e\u{301}", IdError::Character { found: '\u{301}', position: 2 }),
+            ("\u{e9}", IdError::Character { found: '\u{e9}', position: 1 }),
+            ("a b", IdError::Character { found: ' ', position: 2 }),
         ];
         for (text, expected) in cases {
             assert_eq!(ActivityId::new(text), Err(expected), "{text:?}");

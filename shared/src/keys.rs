@@ -39,19 +39,13 @@ pub struct LedgerKey {
 /// Where it is recorded whose an activity id is.
 #[must_use]
 pub fn claim(activity: &ActivityId) -> LedgerKey {
-    LedgerKey {
-        pk: format!("activity#{activity}"),
-        sk: "claim".to_owned(),
-    }
+    LedgerKey { pk: format!("activity#{activity}"), sk: "claim".to_owned() }
 }
 
 /// Where an activity record is.
 #[must_use]
 pub fn activity(key: &ActivityKey) -> LedgerKey {
-    LedgerKey {
-        pk: format!("activity#{}", key.activity_id),
-        sk: format!("actor#{}", key.actor_id),
-    }
+    LedgerKey { pk: format!("activity#{}", key.activity_id), sk: format!("actor#{}", key.actor_id) }
 }
 
 /// The partition that lists what an actor published, by sort key.
@@ -72,10 +66,7 @@ pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     let mut sk = String::with_capacity(5 + follower.as_str().len());
     // Writing to a string cannot fail.
     let _ = write!(sk, "{:04x}#{follower}", spread(follower.as_str()));
-    LedgerKey {
-        pk: followers(followee),
-        sk,
-    }
+    LedgerKey { pk: followers(followee), sk }
 }
 
 /// The follower an edge's sort key names, if it is one.
@@ -95,9 +86,9 @@ pub fn actor_of(activity_sk: &str) -> Option<ActorId> {
 /// Spreads ids over 65,536 values: FNV-1a, folded to 16 bits. Part of the stored keys, so it can
 /// never change.
 fn spread(id: &str) -> u16 {
-    let hash = id.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let hash = id
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let folded = (hash >> 16) ^ (hash & 0xffff);
     u16::try_from(folded).unwrap_or(u16::MAX)
 }
@@ -109,14 +100,9 @@ mod tests {
 
     #[test]
     fn stored_keys_never_change() {
-        let edge = edge(
-            &ViewerId::new("bob").expect("an id"),
-            &ActorId::new("anna").expect("an id"),
-        );
-        assert_eq!(
-            (edge.pk.as_str(), edge.sk.as_str()),
-            ("followers#anna", "4c0f#bob")
-        );
+        let edge =
+            edge(&ViewerId::new("bob").expect("an id"), &ActorId::new("anna").expect("an id"));
+        assert_eq!((edge.pk.as_str(), edge.sk.as_str()), ("followers#anna", "4c0f#bob"));
     }
 
     proptest! {

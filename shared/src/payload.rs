@@ -165,17 +165,8 @@ mod tests {
 
     #[test]
     fn keeps_the_digits() {
-        for text in [
-            "1.0",
-            "1e400",
-            "-0",
-            "123456789012345678901234567890",
-            r#"{"b":1,"a":2}"#,
-        ] {
-            assert_eq!(
-                Payload::parse(text).map(|p| p.as_json().to_owned()),
-                Ok(text.to_owned())
-            );
+        for text in ["1.0", "1e400", "-0", "123456789012345678901234567890", r#"{"b":1,"a":2}"#] {
+            assert_eq!(Payload::parse(text).map(|p| p.as_json().to_owned()), Ok(text.to_owned()));
         }
     }
 

@@ -18,9 +18,7 @@ impl Retention {
     /// Retention of so many days.
     #[must_use]
     pub fn days(days: u32) -> Self {
-        Self {
-            millis: i64::from(days) * 86_400_000,
-        }
+        Self { millis: i64::from(days) * 86_400_000 }
     }
 
     /// The earliest `published_at` that is still shown at `now`.

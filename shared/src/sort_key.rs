@@ -29,19 +29,14 @@ impl SortKey {
     /// # Errors
     /// [`SortKeyError`] if the text is anything else.
     pub fn parse(text: &str) -> Result<Self, SortKeyError> {
-        let (instant, rest) = text
-            .split_at_checked(TIMESTAMP_LENGTH)
-            .ok_or(SortKeyError)?;
+        let (instant, rest) = text.split_at_checked(TIMESTAMP_LENGTH).ok_or(SortKeyError)?;
         let published_at = Timestamp::parse(instant).map_err(|_| SortKeyError)?;
         let id = rest.strip_prefix('#').ok_or(SortKeyError)?;
         let activity_id = ActivityId::new(id).map_err(|_| SortKeyError)?;
         if published_at.to_string() != instant {
             return Err(SortKeyError);
         }
-        Ok(Self {
-            published_at,
-            activity_id,
-        })
+        Ok(Self { published_at, activity_id })
     }
 }
 
@@ -59,10 +54,7 @@ mod tests {
     fn keys() -> impl Strategy<Value = SortKey> {
         (0_i64..4_000_000_000_000, "[A-Za-z0-9._:@-]{1,128}").prop_filter_map("id", |(at, id)| {
             let activity_id = ActivityId::new(id).ok()?;
-            Some(SortKey {
-                published_at: Timestamp::from_unix_millis(at),
-                activity_id,
-            })
+            Some(SortKey { published_at: Timestamp::from_unix_millis(at), activity_id })
         })
     }
 

@@ -11,9 +11,6 @@ use crate::env;
 pub fn init_json() {
     let filter = EnvFilter::try_new(env::optional(env::LOG).as_deref().unwrap_or("info"))
         .unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_current_span(false);
+    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false);
     let _ = lines.with_env_filter(filter).try_init();
 }

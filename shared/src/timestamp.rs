@@ -80,10 +80,7 @@ impl Timestamp {
             let month = Month::try_from(text[5..7].parse::<u8>().ok()?).ok()?;
             Date::from_calendar_date(text[..4].parse().ok()?, month, text[8..].parse().ok()?).ok()
         };
-        let start = date()
-            .ok_or(TimestampError)?
-            .with_time(Time::MIDNIGHT)
-            .assume_utc();
+        let start = date().ok_or(TimestampError)?.with_time(Time::MIDNIGHT).assume_utc();
         Ok(Self::from_unix_millis(start.unix_timestamp() * 1000))
     }
 
@@ -155,23 +152,11 @@ mod tests {
     fn reads_rfc_3339() {
         check("2026-11-20T12:00:00.000Z", Some("2026-11-20T12:00:00.000Z"));
         check("2026-11-20t12:00:00z", Some("2026-11-20T12:00:00.000Z"));
-        check(
-            "2026-11-20T21:00:00.5+09:00",
-            Some("2026-11-20T12:00:00.500Z"),
-        );
-        check(
-            "2026-11-20T12:00:00.123999999Z",
-            Some("2026-11-20T12:00:00.123Z"),
-        );
-        check(
-            "2026-11-20T12:00:00.1239999999999Z",
-            Some("2026-11-20T12:00:00.123Z"),
-        );
+        check("2026-11-20T21:00:00.5+09:00", Some("2026-11-20T12:00:00.500Z"));
+        check("2026-11-20T12:00:00.123999999Z", Some("2026-11-20T12:00:00.123Z"));
+        check("2026-11-20T12:00:00.1239999999999Z", Some("2026-11-20T12:00:00.123Z"));
         check("2016-12-31T23:59:60Z", Some("2016-12-31T23:59:59.999Z"));
-        check(
-            "2017-01-01T08:59:60+09:00",
-            Some("2016-12-31T23:59:59.999Z"),
-        );
+        check("2017-01-01T08:59:60+09:00", Some("2016-12-31T23:59:59.999Z"));
         check("9999-12-31T23:59:59.999Z", Some("9999-12-31T23:59:59.999Z"));
         check("0000-01-01T00:00:00Z", Some("0000-01-01T00:00:00.000Z"));
         check("1969-12-31T23:59:59.999Z", Some("1969-12-31T23:59:59.999Z"));
@@ -208,20 +193,11 @@ mod tests {
     #[test]
     fn reads_dates() {
         let start = |text| Timestamp::parse_date(text).ok().map(|t| t.to_string());
-        assert_eq!(
-            start("2026-11-20").as_deref(),
-            Some("2026-11-20T00:00:00.000Z")
-        );
+        assert_eq!(start("2026-11-20").as_deref(), Some("2026-11-20T00:00:00.000Z"));
         let end = Timestamp::parse_date("2026-12-31").map(|t| t.next_day().to_string());
         assert_eq!(end.as_deref(), Ok("2027-01-01T00:00:00.000Z"));
-        for bad in [
-            "2026-1-1",
-            "2026-02-30",
-            "20261120",
-            "2026-11-2x",
-            "2026-11-20T",
-            "+026-11-20",
-        ] {
+        for bad in ["2026-1-1", "2026-02-30", "20261120", "2026-11-2x", "2026-11-20T", "+026-11-20"]
+        {
             assert_eq!(start(bad), None, "{bad:?}");
         }
     }

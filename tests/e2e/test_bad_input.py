@@ -2,16 +2,14 @@
 
 import gzip
 import json
-import os
 import socket
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from conftest import (
-    NAGARE, Stack, clean_environment, delete, follow, ids, instant, publish, run, unfollow, unique, until, update,
+    Stack, clean_environment, delete, follow, instant, publish, run, unfollow, unique, until, update,
 )
 
 KIB4 = 4096
@@ -348,13 +346,13 @@ def test_the_longest_body_there_is_is_kept_too(own_stack):
 
 def kept_in_full(stack, text):
     stack.sqs.send_message(QueueUrl=stack.queue_url, MessageBody=text)
-    stack.drain()
+    stack.drain(60)
     [letter] = stack.dead_letters()
     for _ in range(2):
         shown = json.loads(stack.cli("dead-letters", "show", letter["id"]).stdout)
         assert shown["body"] == text
         stack.cli("dead-letters", "redrive", letter["id"])
-        stack.drain()
+        stack.drain(60)
         [again] = stack.dead_letters()
         assert again["id"] == letter["id"]
     stack.cli("dead-letters", "drop", letter["id"])
@@ -602,6 +600,13 @@ ANSWER_IS_NO = [["dead-letters", command, "no-such-id"] for command in ("show", 
 @pytest.mark.parametrize("args", ANSWER_IS_NO, ids=" ".join)
 def test_the_answer_is_no_is_1(stack, args):
     assert "no-such-id" in stack.cli(*args, code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["show", "redrive", "drop"])
+@pytest.mark.parametrize("id", ["", "x" * 3000], ids=["empty", "3,000 characters"])
+def test_an_id_that_no_dead_letter_can_have_is_no_trouble_of_the_stack(stack, command, id):
+    done = stack.cli("dead-letters", command, id, code=None)
+    assert done.returncode in (1, 2), done.stderr
 
 
 # One of every command that talks to a stack; `files` has what they read.

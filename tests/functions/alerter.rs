@@ -12,36 +12,17 @@ async fn a_letter_is_kept_in_full_and_counted_by_reason() {
     let long = format!("{{\"type\":\"é{}\"", "x".repeat(1_000_000));
     let batch = event([
         message("0", &long, 1),
-        message(
-            "1",
-            &publish("a", "b", "2026-11-20T11:00:00Z").to_string(),
-            1,
-        ),
+        message("1", &publish("a", "b", "2026-11-20T11:00:00Z").to_string(), 1),
     ]);
     for _ in 0..2 {
         let response = world.alerter.handle(batch.clone(), soon()).await.unwrap();
         assert_eq!(unfinished(&response), [0_usize; 0]);
     }
-    let letter = world
-        .writer
-        .store
-        .letter("0", soon())
-        .await
-        .unwrap()
-        .unwrap();
+    let letter = world.writer.store.letter("0", soon()).await.unwrap().unwrap();
     assert_eq!(letter.body, long);
     assert_eq!(letter.reason, "not-json");
-    let letter = world
-        .writer
-        .store
-        .letter("1", soon())
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (letter.reason.as_str(), letter.receive_count),
-        ("receives-exhausted", 5)
-    );
+    let letter = world.writer.store.letter("1", soon()).await.unwrap().unwrap();
+    assert_eq!((letter.reason.as_str(), letter.receive_count), ("receives-exhausted", 5));
 
     let lines = world.metrics.lines();
     assert_eq!(lines.len(), 4);
@@ -56,57 +37,34 @@ async fn a_letter_is_kept_in_full_and_counted_by_reason() {
 async fn a_letter_that_was_dropped_takes_its_parts_along() {
     let world = World::new();
     let long = "x".repeat(700_000);
-    world
-        .alerter
-        .handle(event([message("0", &long, 1)]), soon())
-        .await
-        .unwrap();
+    world.alerter.handle(event([message("0", &long, 1)]), soon()).await.unwrap();
     let store = &world.writer.store;
     let letter = store.letter("0", soon()).await.unwrap().unwrap();
     store.drop_letter(&letter, soon()).await.unwrap();
     store.drop_letter(&letter, soon()).await.unwrap();
     assert!(store.letter("0", soon()).await.unwrap().is_none());
     let table = &store.tables().dead_letters;
-    let left = store
-        .client()
-        .scan()
-        .table_name(table)
-        .send()
-        .await
-        .unwrap();
+    let left = store.client().scan().table_name(table).send().await.unwrap();
     assert_eq!(left.count, 0);
 }
 
 #[tokio::test]
 async fn a_forged_origin_overwrites_nothing() {
     let world = World::new();
-    world
-        .alerter
-        .handle(event([message("0", "mine", 1)]), soon())
-        .await
-        .unwrap();
+    world.alerter.handle(event([message("0", "mine", 1)]), soon()).await.unwrap();
     let mut forged = message("1", "theirs", 1);
     let origin = json!({"nagare.origin": {"stringValue": "0", "dataType": "String"}});
     forged.message_attributes = serde_json::from_value(origin).unwrap();
     world.alerter.handle(event([forged]), soon()).await.unwrap();
     for (id, body) in [("0", "mine"), ("1", "theirs")] {
-        let letter = world
-            .writer
-            .store
-            .letter(id, soon())
-            .await
-            .unwrap()
-            .unwrap();
+        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
         assert_eq!(letter.body, body);
     }
 }
 
 #[tokio::test]
 async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
-    let tables = Tables {
-        dead_letters: "nowhere".to_owned(),
-        ..schema::tables()
-    };
+    let tables = Tables { dead_letters: "nowhere".to_owned(), ..schema::tables() };
     let world = World::with_tables(tables);
     let batch = event([message("0", "mine", 1), message("1", "theirs", 1)]);
     let response = world.alerter.handle(batch, soon()).await.unwrap();

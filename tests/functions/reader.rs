@@ -9,9 +9,7 @@ use crate::support::{World, follow, publish};
 /// A world in which bob's timeline holds `a0`..`a9`, a minute apart.
 async fn with_ten() -> World {
     let world = World::new();
-    world
-        .done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")])
-        .await;
+    world.done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
     for n in 0..10 {
         let at = format!("2026-11-20T11:0{n}:00.000Z");
         world.done(&[publish("anna", &format!("a{n}"), &at)]).await;
@@ -26,11 +24,7 @@ async fn walk(world: &World, query: &str, limit: usize) -> Vec<String> {
         let (status, _, page) = world.get("/v1/timelines/bob", &query).await;
         assert_eq!(status, 200, "{page}");
         let items = page["items"].as_array().unwrap();
-        ids.extend(
-            items
-                .iter()
-                .map(|item| item["activity_id"].as_str().unwrap().to_owned()),
-        );
+        ids.extend(items.iter().map(|item| item["activity_id"].as_str().unwrap().to_owned()));
         match &page["next_cursor"] {
             Value::String(cursor) => {
                 assert_eq!(items.len(), limit, "a short page that is not the last");
@@ -56,30 +50,16 @@ async fn walks_both_ways_in_pages_of_any_length() {
 async fn keeps_a_range() {
     let world = with_ten().await;
     let check = async |range: &str, expected: &[&str]| {
-        assert_eq!(
-            walk(&world, &format!("order=oldest&{range}"), 2).await,
-            expected,
-            "{range}"
-        );
+        assert_eq!(walk(&world, &format!("order=oldest&{range}"), 2).await, expected, "{range}");
     };
     check("from=2026-11-20T11:07:00Z", &["a7", "a8", "a9"]).await;
     check("from=2026-11-20T11:07:00.001Z", &["a8", "a9"]).await;
     check("to=2026-11-20T11:01:00Z", &["a0"]).await;
-    check(
-        "from=2026-11-20T20:03:00%2B09:00&to=2026-11-20T11:05:00Z",
-        &["a3", "a4"],
-    )
-    .await;
+    check("from=2026-11-20T20:03:00%2B09:00&to=2026-11-20T11:05:00Z", &["a3", "a4"]).await;
     check("from=2026-11-21", &[]).await;
     check("from=2026-11-20T11:05:00Z&to=2026-11-20T11:05:00Z", &[]).await;
-    assert_eq!(
-        walk(&world, "from=2026-11-20&to=2026-11-20", 3).await.len(),
-        10
-    );
-    assert_eq!(
-        walk(&world, "from=0000-01-01&to=9999-12-31", 3).await.len(),
-        10
-    );
+    assert_eq!(walk(&world, "from=2026-11-20&to=2026-11-20", 3).await.len(), 10);
+    assert_eq!(walk(&world, "from=0000-01-01&to=9999-12-31", 3).await.len(), 10);
 }
 
 #[tokio::test]
@@ -108,12 +88,8 @@ async fn newer_of_an_empty_timeline_starts_at_its_beginning() {
     let world = World::new();
     let (status, _, page) = world.get("/v1/timelines/bob", "").await;
     assert_eq!((status, &page["next_cursor"]), (200, &Value::Null));
-    world
-        .done(&[publish("anna", "a", "2026-11-20T11:00:00Z")])
-        .await;
-    world
-        .done(&[follow("bob", "anna", "2026-11-20T11:30:00Z")])
-        .await;
+    world.done(&[publish("anna", "a", "2026-11-20T11:00:00Z")]).await;
+    world.done(&[follow("bob", "anna", "2026-11-20T11:30:00Z")]).await;
     let query = format!("cursor={}", page["newer_cursor"].as_str().unwrap());
     assert_eq!(world.ids("bob", &query).await, ["a"]);
 }
@@ -152,36 +128,22 @@ async fn names_the_parameter_that_is_wrong() {
         assert_eq!(status, 400, "{query}: {problem}");
         assert!(headers.contains(&("content-type".into(), "application/problem+json".into())));
         assert_eq!(problem["parameter"], parameter, "{query}");
-        assert!(
-            problem["detail"].as_str().unwrap().starts_with(parameter),
-            "{query}"
-        );
+        assert!(problem["detail"].as_str().unwrap().starts_with(parameter), "{query}");
     }
-    let (status, _, problem) = world
-        .get("/v1/timelines/anna", &format!("cursor={cursor}"))
-        .await;
+    let (status, _, problem) = world.get("/v1/timelines/anna", &format!("cursor={cursor}")).await;
     assert_eq!((status, &problem["parameter"]), (400, &"cursor".into()));
     for viewer in ["a%23b", "%F0%9F%8E%89", "a%0Ab", "%FF", &"x".repeat(129)] {
         let (status, _, problem) = world.get(&format!("/v1/timelines/{viewer}"), "").await;
-        assert_eq!(
-            (status, &problem["parameter"]),
-            (400, &"viewer_id".into()),
-            "{viewer}"
-        );
+        assert_eq!((status, &problem["parameter"]), (400, &"viewer_id".into()), "{viewer}");
     }
 }
 
 #[tokio::test]
 async fn knows_its_paths_and_methods() {
     let world = World::new();
-    for path in [
-        "/",
-        "/v1/timelines",
-        "/v1/timelines/",
-        "/v1/timelines/a/b",
-        "/v2/timelines/a",
-        "//",
-    ] {
+    for path in
+        ["/", "/v1/timelines", "/v1/timelines/", "/v1/timelines/a/b", "/v2/timelines/a", "//"]
+    {
         assert_eq!(world.get(path, "").await.0, 404, "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"] {
@@ -212,10 +174,7 @@ async fn lets_in_exactly_the_owner() {
 
 #[tokio::test]
 async fn tells_nothing_of_what_is_broken() {
-    let tables = Tables {
-        timelines: "secret-name".to_owned(),
-        ..nagare::stack::schema::tables()
-    };
+    let tables = Tables { timelines: "secret-name".to_owned(), ..nagare::stack::schema::tables() };
     let world = World::with_tables(tables);
     let (status, headers, problem) = world.get("/v1/timelines/bob", "").await;
     assert_eq!(status, 503);

@@ -50,9 +50,7 @@ impl Output {
     pub(crate) fn lines(&self) -> Vec<Value> {
         let bytes = self.0.lock().unwrap();
         let lines = std::str::from_utf8(&bytes).unwrap().lines();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
@@ -72,17 +70,10 @@ impl World {
         let inside = SharedHttpConnector::new(inside);
         let store = Store::new(connector::dynamodb(inside.clone()), tables);
         let (retention, metrics) = (Retention::default(), Output::default());
-        let dead_letters = DeadLetterQueue {
-            client: connector::sqs(inside),
-            url: wire.queue_url(DEAD_LETTERS),
-        };
+        let dead_letters =
+            DeadLetterQueue { client: connector::sqs(inside), url: wire.queue_url(DEAD_LETTERS) };
         Self {
-            writer: Writer {
-                store: store.clone(),
-                dead_letters,
-                retention,
-                clock: clock.clone(),
-            },
+            writer: Writer { store: store.clone(), dead_letters, retention, clock: clock.clone() },
             reader: Reader {
                 store: store.clone(),
                 seal: CursorSeal::new(&[7; 32]).unwrap(),
@@ -90,11 +81,7 @@ impl World {
                 retention,
                 clock: clock.clone(),
             },
-            alerter: Alerter {
-                store,
-                metrics: Metrics::to(metrics.clone()),
-                clock: clock.clone(),
-            },
+            alerter: Alerter { store, metrics: Metrics::to(metrics.clone()), clock: clock.clone() },
             clock,
             metrics,
             queues,
@@ -151,11 +138,7 @@ impl World {
         let headers = answer["headers"].as_object().unwrap().iter();
         let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
         let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        (
-            answer["statusCode"].as_i64().unwrap(),
-            headers.collect(),
-            body,
-        )
+        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
     }
 
     /// The activity ids on the first page of a timeline.
@@ -163,9 +146,7 @@ impl World {
         let (status, _, page) = self.get(&format!("/v1/timelines/{viewer}"), query).await;
         assert_eq!(status, 200, "{page}");
         let items = page["items"].as_array().unwrap().iter();
-        items
-            .map(|item| item["activity_id"].as_str().unwrap().to_owned())
-            .collect()
+        items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
     }
 
     pub(crate) fn set_clock(&self, text: &str) {
@@ -193,10 +174,7 @@ pub(crate) fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
 
 /// The reported ids, as indexes into the batch.
 pub(crate) fn unfinished(response: &SqsBatchResponse) -> Vec<usize> {
-    let ids = response
-        .batch_item_failures
-        .iter()
-        .map(|item| item.item_identifier.parse());
+    let ids = response.batch_item_failures.iter().map(|item| item.item_identifier.parse());
     ids.collect::<Result<_, _>>().unwrap()
 }
 

@@ -29,10 +29,7 @@ fn everything_acknowledged_is_there_after_reopening() {
         for _ in 0..3 {
             try_receive(&stack.work, 1, Some(Duration::ZERO)).unwrap();
         }
-        stack
-            .work
-            .send(message("delayed").delayed(60 * SECOND).unwrap())
-            .unwrap();
+        stack.work.send(message("delayed").delayed(60 * SECOND).unwrap()).unwrap();
         held
     };
     let stack = open(&path, &clock);

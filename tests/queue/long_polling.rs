@@ -78,10 +78,7 @@ async fn every_waiting_receiver_gets_its_message() {
 #[tokio::test(start_paused = true)]
 async fn a_delay_that_ends_wakes_a_waiting_receiver() {
     let waiting = Waiting::new();
-    waiting
-        .work
-        .send(message("a").delayed(5 * SECOND).unwrap())
-        .unwrap();
+    waiting.work.send(message("a").delayed(5 * SECOND).unwrap()).unwrap();
     let receiver = waiting.receiver(&waiting.work, LONG);
     assert_eq!(receiver.await.unwrap(), got("a", 5));
 }
@@ -90,11 +87,7 @@ async fn a_delay_that_ends_wakes_a_waiting_receiver() {
 async fn a_visibility_timeout_that_ends_wakes_a_waiting_receiver() {
     let waiting = Waiting::new();
     send(&waiting.work, "a");
-    waiting
-        .work
-        .receive(1, Some(7 * SECOND), Duration::ZERO)
-        .await
-        .unwrap();
+    waiting.work.receive(1, Some(7 * SECOND), Duration::ZERO).await.unwrap();
     let receiver = waiting.receiver(&waiting.work, LONG);
     assert_eq!(receiver.await.unwrap(), got("a", 7));
 }
@@ -106,10 +99,7 @@ async fn giving_a_message_back_wakes_a_waiting_receiver() {
     let held = waiting.work.receive(1, None, Duration::ZERO).await.unwrap();
     let receiver = waiting.receiver(&waiting.work, LONG);
     sleep(4 * SECOND).await;
-    waiting
-        .work
-        .change_visibility(&held[0].receipt_handle, Duration::ZERO)
-        .unwrap();
+    waiting.work.change_visibility(&held[0].receipt_handle, Duration::ZERO).unwrap();
     assert_eq!(receiver.await.unwrap(), got("a", 4));
 }
 
@@ -118,22 +108,11 @@ async fn a_dead_letter_wakes_who_waits_for_dead_letters() {
     let waiting = Waiting::new();
     send(&waiting.work, "a");
     for _ in 0..2 {
-        waiting
-            .work
-            .receive(1, Some(Duration::ZERO), Duration::ZERO)
-            .await
-            .unwrap();
+        waiting.work.receive(1, Some(Duration::ZERO), Duration::ZERO).await.unwrap();
     }
     let receiver = waiting.receiver(&waiting.dead, LONG);
     sleep(2 * SECOND).await;
-    assert!(
-        waiting
-            .work
-            .receive(1, None, Duration::ZERO)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(waiting.work.receive(1, None, Duration::ZERO).await.unwrap().is_empty());
     assert_eq!(receiver.await.unwrap(), got("a", 2));
 }
 
@@ -144,8 +123,5 @@ async fn a_receiver_that_gives_up_loses_nothing() {
     sleep(SECOND).await;
     receiver.abort();
     send(&waiting.work, "a");
-    assert_eq!(
-        waiting.receiver(&waiting.work, LONG).await.unwrap(),
-        got("a", 1)
-    );
+    assert_eq!(waiting.receiver(&waiting.work, LONG).await.unwrap(), got("a", 1));
 }

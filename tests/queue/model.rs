@@ -46,12 +46,7 @@ fn the_queue_answers_as_the_model_does() {
 impl Model {
     fn new() -> Self {
         let (work, dead) = (Content::new(), Content::new());
-        Self {
-            work,
-            dead,
-            sent: 0,
-            receipts: Vec::new(),
-        }
+        Self { work, dead, sent: 0, receipts: Vec::new() }
     }
 
     fn step(&mut self, stack: &Stack, random: &mut fastrand::Rng) {
@@ -62,9 +57,7 @@ impl Model {
             60..65 => self.receive_dead(stack, random),
             65..80 => self.delete(stack, random),
             80..88 => self.change_visibility(stack, random),
-            88..99 => stack
-                .clock
-                .pass(random.choice([1, 5, 30, 31, 900]).unwrap() * SECOND),
+            88..99 => stack.clock.pass(random.choice([1, 5, 30, 31, 900]).unwrap() * SECOND),
             _ => self.purge(stack),
         }
         self.expire(stack.clock.now());
@@ -83,14 +76,7 @@ impl Model {
         }
         let ids = stack.work.send_batch(&batch).unwrap();
         for (id, (order, body, visible_at)) in ids.into_iter().zip(known) {
-            let known = Known {
-                id,
-                body,
-                sent_at: now,
-                visible_at,
-                receives: 0,
-                receipt: None,
-            };
+            let known = Known { id, body, sent_at: now, visible_at, receives: 0, receipt: None };
             self.work.insert(order, known);
         }
     }
@@ -107,12 +93,7 @@ impl Model {
             }
             for order in moved {
                 let known = self.work.remove(&order).unwrap();
-                let moved = Known {
-                    visible_at: now,
-                    receives: 0,
-                    receipt: None,
-                    ..known
-                };
+                let moved = Known { visible_at: now, receives: 0, receipt: None, ..known };
                 self.dead.insert(order, moved);
             }
         }
@@ -130,8 +111,7 @@ impl Model {
         let some = random.choose_multiple(&self.receipts, 10);
         let handles: Vec<_> = some.into_iter().copied().collect();
         stack.work.delete_batch(&handles).unwrap();
-        self.work
-            .retain(|_, known| !known.receipt.is_some_and(|own| handles.contains(&own)));
+        self.work.retain(|_, known| !known.receipt.is_some_and(|own| handles.contains(&own)));
     }
 
     fn change_visibility(&mut self, stack: &Stack, random: &mut fastrand::Rng) {
@@ -140,10 +120,7 @@ impl Model {
         };
         let now = stack.clock.now();
         let timeout = visibility(random).unwrap_or_default();
-        let known = self
-            .work
-            .values_mut()
-            .find(|known| known.receipt == Some(handle));
+        let known = self.work.values_mut().find(|known| known.receipt == Some(handle));
         let answer = stack.work.change_visibility(&handle, timeout);
         match known.filter(|known| known.visible_at > now) {
             Some(known) => {
@@ -166,16 +143,8 @@ impl Model {
 
     fn check(&self, stack: &Stack, place: &str) {
         let now = stack.clock.now();
-        assert_eq!(
-            stack.work.counts().unwrap(),
-            count(&self.work, now),
-            "work, {place}"
-        );
-        assert_eq!(
-            stack.dead.counts().unwrap(),
-            count(&self.dead, now),
-            "dead, {place}"
-        );
+        assert_eq!(stack.work.counts().unwrap(), count(&self.work, now), "work, {place}");
+        assert_eq!(stack.dead.counts().unwrap(), count(&self.dead, now), "dead, {place}");
     }
 }
 
@@ -197,29 +166,18 @@ fn hand_out(
         known.visible_at = now + hidden;
         known.receipt = Some(message.receipt_handle);
         assert_eq!((message.message_id, &message.body), (known.id, &known.body));
-        assert_eq!(
-            (message.receive_count, message.sent_at),
-            (known.receives, known.sent_at)
-        );
+        assert_eq!((message.receive_count, message.sent_at), (known.receives, known.sent_at));
     }
-    received
-        .iter()
-        .map(|message| message.receipt_handle)
-        .collect()
+    received.iter().map(|message| message.receipt_handle).collect()
 }
 
 /// The next messages: the longest visible, then the least received, then the first sent.
 fn front(content: &Content, now: i64, max: usize) -> Vec<usize> {
     let visible = content.iter().filter(|(_, known)| known.visible_at <= now);
-    let mut ranked: Vec<_> = visible
-        .map(|(order, known)| (known.visible_at, known.receives, *order))
-        .collect();
+    let mut ranked: Vec<_> =
+        visible.map(|(order, known)| (known.visible_at, known.receives, *order)).collect();
     ranked.sort_unstable();
-    ranked
-        .into_iter()
-        .take(max)
-        .map(|(_, _, order)| order)
-        .collect()
+    ranked.into_iter().take(max).map(|(_, _, order)| order).collect()
 }
 
 fn count(content: &Content, now: i64) -> Counts {
@@ -235,8 +193,5 @@ fn count(content: &Content, now: i64) -> Counts {
 }
 
 fn visibility(random: &mut fastrand::Rng) -> Option<Duration> {
-    random
-        .choice([None, None, Some(0), Some(2), Some(100)])
-        .unwrap()
-        .map(|s| s * SECOND)
+    random.choice([None, None, Some(0), Some(2), Some(100)]).unwrap().map(|s| s * SECOND)
 }

@@ -36,23 +36,14 @@ impl ManualClock {
 
 /// `work` gives up after two receives and passes on to `dead`.
 pub(crate) fn configs() -> Vec<QueueConfig> {
-    let redrive = Redrive {
-        max_receives: 2,
-        dead_letter_queue: "dead".into(),
-    };
+    let redrive = Redrive { max_receives: 2, dead_letter_queue: "dead".into() };
     let work = QueueConfig {
         visibility_timeout: 30 * SECOND,
         retention: 3_600 * SECOND,
         redrive: Some(redrive),
         ..QueueConfig::new("work")
     };
-    vec![
-        work,
-        QueueConfig {
-            retention: 7_200 * SECOND,
-            ..QueueConfig::new("dead")
-        },
-    ]
+    vec![work, QueueConfig { retention: 7_200 * SECOND, ..QueueConfig::new("dead") }]
 }
 
 pub(crate) struct Stack {
@@ -65,20 +56,12 @@ pub(crate) struct Stack {
 impl Stack {
     pub(crate) fn new() -> Self {
         let clock = ManualClock::new();
-        Self::over(
-            Queues::in_memory(configs(), clock.as_clock()).unwrap(),
-            clock,
-        )
+        Self::over(Queues::in_memory(configs(), clock.as_clock()).unwrap(), clock)
     }
 
     pub(crate) fn over(queues: Queues, clock: ManualClock) -> Self {
         let (work, dead) = (queues.queue("work").unwrap(), queues.queue("dead").unwrap());
-        Self {
-            clock,
-            queues,
-            work,
-            dead,
-        }
+        Self { clock, queues, work, dead }
     }
 }
 
@@ -108,9 +91,7 @@ pub(crate) fn try_receive(
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.unwrap().block_on(future)
 }
 
@@ -121,10 +102,7 @@ pub(crate) fn receive_one(queue: &Queue) -> ReceivedMessage {
 }
 
 pub(crate) fn bodies(messages: &[ReceivedMessage]) -> Vec<&str> {
-    messages
-        .iter()
-        .map(|message| message.body.as_str())
-        .collect()
+    messages.iter().map(|message| message.body.as_str()).collect()
 }
 
 pub(crate) fn delete(queue: &Queue, message: &ReceivedMessage) {

@@ -17,10 +17,7 @@ struct Client {
 impl Client {
     fn new() -> Self {
         let stack = Stack::new();
-        Self {
-            wire: Wire::new(stack.queues.clone(), "http://localhost:9324/"),
-            stack,
-        }
+        Self { wire: Wire::new(stack.queues.clone(), "http://localhost:9324/"), stack }
     }
 
     fn raw(&self, operation: &str, body: &[u8]) -> WireResponse {
@@ -47,17 +44,9 @@ impl Client {
         let response = self.send(operation, request);
         assert_eq!(response.status, 400, "{place}");
         let body: Value = serde_json::from_str(&response.body).unwrap();
-        assert_eq!(
-            body["__type"],
-            format!("com.amazonaws.sqs#{name}"),
-            "{place}"
-        );
+        assert_eq!(body["__type"], format!("com.amazonaws.sqs#{name}"), "{place}");
         assert!(!body["message"].as_str().unwrap().is_empty(), "{place}");
-        assert_eq!(
-            response.error_type.unwrap(),
-            format!("{code};Sender"),
-            "{place}"
-        );
+        assert_eq!(response.error_type.unwrap(), format!("{code};Sender"), "{place}");
     }
 }
 
@@ -78,20 +67,14 @@ fn a_message_goes_and_comes_with_its_digests() {
     });
     let sent = client.ok("SendMessage", request);
     assert_eq!(sent["MD5OfMessageBody"], "207dd4f0cd7a4f13b4932646cd1f8f2b");
-    assert_eq!(
-        sent["MD5OfMessageAttributes"],
-        "54420c2e880c6ec895950c49d7ca834a"
-    );
+    assert_eq!(sent["MD5OfMessageAttributes"], "54420c2e880c6ec895950c49d7ca834a");
     let all = json!({"AttributeNames": ["All"], "MessageAttributeNames": [".*"]});
     let received = client.ok("ReceiveMessage", all);
     let message = &received["Messages"][0];
     assert_eq!(message["MessageId"], sent["MessageId"]);
     assert_eq!(message["Body"], "héllo 😀");
     assert_eq!(message["MD5OfBody"], "207dd4f0cd7a4f13b4932646cd1f8f2b");
-    assert_eq!(
-        message["MD5OfMessageAttributes"],
-        "54420c2e880c6ec895950c49d7ca834a"
-    );
+    assert_eq!(message["MD5OfMessageAttributes"], "54420c2e880c6ec895950c49d7ca834a");
     assert_eq!(message["MessageAttributes"], attributes());
     let expected = json!({
         "SenderId": "000000000000",
@@ -114,31 +97,14 @@ fn a_receive_gives_the_attributes_it_is_asked_for() {
         let given = message.get("MessageAttributes").and_then(Value::as_object);
         let given = given.map_or(vec![], |map| map.keys().map(String::as_str).collect());
         assert_eq!(given, names);
-        assert_eq!(
-            message
-                .get("MD5OfMessageAttributes")
-                .and_then(Value::as_str),
-            md5
-        );
+        assert_eq!(message.get("MD5OfMessageAttributes").and_then(Value::as_str), md5);
         assert!(!message.contains_key("Attributes"));
     };
     let all = Some("54420c2e880c6ec895950c49d7ca834a");
     check(json!(["All"]), &["count", "kind", "thumb"], all);
-    check(
-        json!(["kind"]),
-        &["kind"],
-        Some("e9def23274deb3917205e521f9a4c0bc"),
-    );
-    check(
-        json!(["th.*"]),
-        &["thumb"],
-        Some("5e01b15a28b2b38b40858f7fe20a1117"),
-    );
-    check(
-        json!(["cou.*"]),
-        &["count"],
-        Some("1e9b7ed68a1fc24c052ff8db3df46449"),
-    );
+    check(json!(["kind"]), &["kind"], Some("e9def23274deb3917205e521f9a4c0bc"));
+    check(json!(["th.*"]), &["thumb"], Some("5e01b15a28b2b38b40858f7fe20a1117"));
+    check(json!(["cou.*"]), &["count"], Some("1e9b7ed68a1fc24c052ff8db3df46449"));
     check(json!(["none"]), &[], None);
     check(json!([]), &[], None);
 }
@@ -156,10 +122,7 @@ fn entries_of_a_batch_fail_on_their_own() {
     let reply = client.ok("SendMessageBatch", json!({"Entries": entries}));
     assert_eq!(ids(&reply["Successful"]), ["good", "also-good"]);
     let failed = reply["Failed"].as_array().unwrap();
-    let codes: Vec<_> = failed
-        .iter()
-        .map(|f| (f["Id"].as_str(), f["Code"].as_str()))
-        .collect();
+    let codes: Vec<_> = failed.iter().map(|f| (f["Id"].as_str(), f["Code"].as_str())).collect();
     let expected = [
         ("control", "InvalidMessageContents"),
         ("empty", "MissingParameter"),
@@ -178,48 +141,31 @@ fn messages_are_deleted_and_hidden_by_receipt() {
     }
     let received = client.ok("ReceiveMessage", json!({"MaxNumberOfMessages": 10}));
     let handle = |i: usize| received["Messages"][i]["ReceiptHandle"].clone();
-    assert_eq!(
-        client.ok("DeleteMessage", json!({"ReceiptHandle": handle(0)})),
-        json!({})
-    );
+    assert_eq!(client.ok("DeleteMessage", json!({"ReceiptHandle": handle(0)})), json!({}));
     let entries = json!([
         {"Id": "1", "ReceiptHandle": handle(1)}, {"Id": "2", "ReceiptHandle": "nonsense"},
     ]);
     let reply = client.ok("DeleteMessageBatch", json!({"Entries": entries}));
-    assert_eq!(
-        (ids(&reply["Successful"]), ids(&reply["Failed"])),
-        (vec!["1"], vec!["2"])
-    );
+    assert_eq!((ids(&reply["Successful"]), ids(&reply["Failed"])), (vec!["1"], vec!["2"]));
     assert_eq!(reply["Failed"][0]["Code"], "ReceiptHandleIsInvalid");
     let entries = json!([
         {"Id": "1", "ReceiptHandle": handle(2), "VisibilityTimeout": 0},
         {"Id": "2", "ReceiptHandle": handle(1), "VisibilityTimeout": 0},
     ]);
     let reply = client.ok("ChangeMessageVisibilityBatch", json!({"Entries": entries}));
-    assert_eq!(
-        (ids(&reply["Successful"]), ids(&reply["Failed"])),
-        (vec!["1"], vec!["2"])
-    );
+    assert_eq!((ids(&reply["Successful"]), ids(&reply["Failed"])), (vec!["1"], vec!["2"]));
     assert_eq!(counts(&client.stack.work), (1, 0, 0));
 }
 
 #[test]
 fn a_queue_describes_itself() {
     let client = Client::new();
-    client
-        .stack
-        .work
-        .send_batch(&vec![message("a"); 5])
-        .unwrap();
-    client
-        .stack
-        .work
-        .send(message("b").delayed(SECOND).unwrap())
-        .unwrap();
+    client.stack.work.send_batch(&vec![message("a"); 5]).unwrap();
+    client.stack.work.send(message("b").delayed(SECOND).unwrap()).unwrap();
     try_receive(&client.stack.work, 2, None).unwrap();
     let all = client.ok("GetQueueAttributes", json!({"AttributeNames": ["All"]}));
     let policy =
-        r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":2}"#;
+        r#"{"deadLetterTargetArn":"arn:aws:sqs:us-local-1:000000000000:dead","maxReceiveCount":2}"#;
     let expected = json!({
         "ApproximateNumberOfMessages": "3",
         "ApproximateNumberOfMessagesDelayed": "1",
@@ -229,16 +175,14 @@ fn a_queue_describes_itself() {
         "LastModifiedTimestamp": (START / 1_000).to_string(),
         "MaximumMessageSize": "1048576",
         "MessageRetentionPeriod": "3600",
-        "QueueArn": "arn:aws:sqs:us-east-1:000000000000:work",
+        "QueueArn": "arn:aws:sqs:us-local-1:000000000000:work",
         "ReceiveMessageWaitTimeSeconds": "0",
         "RedrivePolicy": policy,
         "VisibilityTimeout": "30",
     });
     assert_eq!(all["Attributes"], expected);
-    let one = client.ok(
-        "GetQueueAttributes",
-        json!({"AttributeNames": ["DelaySeconds", "Policy"]}),
-    );
+    let one =
+        client.ok("GetQueueAttributes", json!({"AttributeNames": ["DelaySeconds", "Policy"]}));
     assert_eq!(one, json!({"Attributes": {"DelaySeconds": "0"}}));
     assert_eq!(client.ok("GetQueueAttributes", json!({})), json!({}));
 }
@@ -246,26 +190,18 @@ fn a_queue_describes_itself() {
 #[test]
 fn queues_are_found_and_fixed() {
     let client = Client::new();
-    let (work, dead) = (
-        "http://localhost:9324/000000000000/work",
-        "http://localhost:9324/000000000000/dead",
-    );
+    let (work, dead) =
+        ("http://localhost:9324/000000000000/work", "http://localhost:9324/000000000000/dead");
     let url = json!({"QueueUrl": work});
     assert_eq!(client.ok("GetQueueUrl", json!({"QueueName": "work"})), url);
     assert_eq!(client.ok("CreateQueue", json!({"QueueName": "work"})), url);
-    assert_eq!(
-        client.ok("ListQueues", json!({})),
-        json!({"QueueUrls": [work, dead]})
-    );
+    assert_eq!(client.ok("ListQueues", json!({})), json!({"QueueUrls": [work, dead]}));
     let dead_only = client.ok("ListQueues", json!({"QueueNamePrefix": "de"}));
     assert_eq!(dead_only, json!({"QueueUrls": [dead]}));
     let sources = client.ok("ListDeadLetterSourceQueues", json!({"QueueUrl": dead}));
     assert_eq!(sources, json!({"queueUrls": [work]}));
     assert_eq!(client.ok("ListQueueTags", json!({})), json!({}));
-    client.ok(
-        "SetQueueAttributes",
-        json!({"Attributes": {"VisibilityTimeout": "7"}}),
-    );
+    client.ok("SetQueueAttributes", json!({"Attributes": {"VisibilityTimeout": "7"}}));
     assert_eq!(client.stack.work.visibility_timeout(), 7 * SECOND);
     client.ok("SendMessage", json!({"MessageBody": "a"}));
     client.ok("PurgeQueue", json!({}));
@@ -277,75 +213,30 @@ fn mistakes_have_the_names_that_sdks_know() {
     let client = Client::new();
     let check = |operation, request, name| client.check_error(operation, request, name, name);
     let check_prefixed = |operation, request, name: &str| {
-        client.check_error(
-            operation,
-            request,
-            name,
-            &format!("AWS.SimpleQueueService.{name}"),
-        );
+        client.check_error(operation, request, name, &format!("AWS.SimpleQueueService.{name}"));
     };
     let missing = json!({"QueueUrl": "http://h/000000000000/none", "MessageBody": "a"});
     let code = "AWS.SimpleQueueService.NonExistentQueue";
     client.check_error("SendMessage", missing, "QueueDoesNotExist", code);
     check("SendMessage", json!({}), "MissingParameter");
-    check(
-        "SendMessage",
-        json!({"MessageBody": ""}),
-        "MissingParameter",
-    );
-    check(
-        "SendMessage",
-        json!({"MessageBody": "\u{c}"}),
-        "InvalidMessageContents",
-    );
-    check(
-        "SendMessage",
-        json!({"MessageBody": "a", "DelaySeconds": -1}),
-        "InvalidParameterValue",
-    );
-    check(
-        "SendMessage",
-        json!({"MessageBody": 1}),
-        "SerializationException",
-    );
+    check("SendMessage", json!({"MessageBody": ""}), "MissingParameter");
+    check("SendMessage", json!({"MessageBody": "\u{c}"}), "InvalidMessageContents");
+    check("SendMessage", json!({"MessageBody": "a", "DelaySeconds": -1}), "InvalidParameterValue");
+    check("SendMessage", json!({"MessageBody": 1}), "SerializationException");
     let attribute = json!({"a": {"DataType": "String"}});
     let request = json!({"MessageBody": "a", "MessageAttributes": attribute});
     check("SendMessage", request, "InvalidParameterValue");
-    for member in [
-        "MaxNumberOfMessages",
-        "WaitTimeSeconds",
-        "VisibilityTimeout",
-    ] {
+    for member in ["MaxNumberOfMessages", "WaitTimeSeconds", "VisibilityTimeout"] {
         for value in [-1, 43_201] {
-            check(
-                "ReceiveMessage",
-                json!({member: value}),
-                "InvalidParameterValue",
-            );
+            check("ReceiveMessage", json!({member: value}), "InvalidParameterValue");
         }
     }
-    check(
-        "ReceiveMessage",
-        json!({"MaxNumberOfMessages": 0}),
-        "InvalidParameterValue",
-    );
-    check(
-        "DeleteMessage",
-        json!({"ReceiptHandle": "x"}),
-        "ReceiptHandleIsInvalid",
-    );
+    check("ReceiveMessage", json!({"MaxNumberOfMessages": 0}), "InvalidParameterValue");
+    check("DeleteMessage", json!({"ReceiptHandle": "x"}), "ReceiptHandleIsInvalid");
     check("DeleteMessage", json!({}), "MissingParameter");
-    check(
-        "GetQueueAttributes",
-        json!({"AttributeNames": ["Colour"]}),
-        "InvalidAttributeName",
-    );
+    check("GetQueueAttributes", json!({"AttributeNames": ["Colour"]}), "InvalidAttributeName");
     check("DeleteQueue", json!({}), "UnknownOperationException");
-    check_prefixed(
-        "CreateQueue",
-        json!({"QueueName": "new"}),
-        "UnsupportedOperation",
-    );
+    check_prefixed("CreateQueue", json!({"QueueName": "new"}), "UnsupportedOperation");
     let policy = json!({"Attributes": {"Policy": ""}});
     check_prefixed("SetQueueAttributes", policy, "UnsupportedOperation");
     let batch = |ids: &[&str]| {
@@ -353,17 +244,9 @@ fn mistakes_have_the_names_that_sdks_know() {
         json!({"Entries": ids.iter().map(entry).collect::<Vec<_>>()})
     };
     check_prefixed("SendMessageBatch", batch(&[]), "EmptyBatchRequest");
-    check_prefixed(
-        "SendMessageBatch",
-        batch(&["a", "a"]),
-        "BatchEntryIdsNotDistinct",
-    );
+    check_prefixed("SendMessageBatch", batch(&["a", "a"]), "BatchEntryIdsNotDistinct");
     check_prefixed("SendMessageBatch", batch(&["a b"]), "InvalidBatchEntryId");
-    check_prefixed(
-        "SendMessageBatch",
-        batch(&["a"; 11]),
-        "TooManyEntriesInBatchRequest",
-    );
+    check_prefixed("SendMessageBatch", batch(&["a"; 11]), "TooManyEntriesInBatchRequest");
     let half = "x".repeat(600_000);
     let entry = |id: &str| json!({"Id": id, "MessageBody": half});
     let entries = json!({"Entries": [entry("a"), entry("b")]});
@@ -387,21 +270,10 @@ fn a_receive_of_nothing_has_no_messages() {
     let client = Client::new();
     assert_eq!(client.ok("ReceiveMessage", json!({})), json!({}));
     let long = Duration::from_secs(1);
-    client.ok(
-        "SendMessage",
-        json!({"MessageBody": "a", "DelaySeconds": long.as_secs()}),
-    );
-    assert_eq!(
-        client.ok("ReceiveMessage", json!({"VisibilityTimeout": 0})),
-        json!({})
-    );
+    client.ok("SendMessage", json!({"MessageBody": "a", "DelaySeconds": long.as_secs()}));
+    assert_eq!(client.ok("ReceiveMessage", json!({"VisibilityTimeout": 0})), json!({}));
 }
 
 fn ids(entries: &Value) -> Vec<&str> {
-    entries
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["Id"].as_str().unwrap())
-        .collect()
+    entries.as_array().unwrap().iter().map(|entry| entry["Id"].as_str().unwrap()).collect()
 }

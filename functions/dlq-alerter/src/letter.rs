@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::Timestamp;
 use shared::command::Command;
 use shared::dead_letter::{
-    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT,
+    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, is_id,
 };
 use shared::store::DeadLetter;
 
@@ -17,7 +17,7 @@ pub(crate) fn read(message: &SqsMessage, now: Timestamp) -> DeadLetter {
     let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
     let system = |name: &str| message.attributes.get(name).map(String::as_str);
     DeadLetter {
-        id: sent(message, ORIGIN).unwrap_or(&message_id).to_owned(),
+        id: sent(message, ORIGIN).filter(|id| is_id(id)).unwrap_or(&message_id).to_owned(),
         receive_count: number(sent(message, RECEIVES)).unwrap_or(i64::from(MAX_RECEIVES)),
         sent_at: number(sent(message, SENT))
             .or(number(system("SentTimestamp")))
@@ -35,10 +35,7 @@ pub(crate) fn read(message: &SqsMessage, now: Timestamp) -> DeadLetter {
 /// body says whether it is a command at all, and if it is, the function died on it every time.
 fn why(message: &SqsMessage, body: &str, now: Timestamp) -> (String, String) {
     if let Some(reason) = sent(message, REASON) {
-        return (
-            reason.to_owned(),
-            sent(message, DETAIL).unwrap_or_default().to_owned(),
-        );
+        return (reason.to_owned(), sent(message, DETAIL).unwrap_or_default().to_owned());
     }
     match Command::parse(body, now) {
         Err(error) => (error.reason().to_owned(), error.to_string()),
@@ -51,10 +48,6 @@ fn why(message: &SqsMessage, body: &str, now: Timestamp) -> (String, String) {
 
 /// The text of a message attribute, if it was sent.
 fn sent<'a>(message: &'a SqsMessage, name: &str) -> Option<&'a str> {
-    let value = message
-        .message_attributes
-        .get(name)?
-        .string_value
-        .as_deref();
+    let value = message.message_attributes.get(name)?.string_value.as_deref();
     value.filter(|text| !text.is_empty())
 }

@@ -61,11 +61,7 @@ impl Alerter {
         for (message, result) in event.records.iter().zip(kept) {
             let id = message.message_id.clone().unwrap_or_default();
             if let Err(failure) = result {
-                error!(
-                    message_id = id,
-                    reason = failure.reason(),
-                    "not kept: {failure}"
-                );
+                error!(message_id = id, reason = failure.reason(), "not kept: {failure}");
                 let mut item = BatchItemFailure::default();
                 item.item_identifier = id;
                 response.batch_item_failures.push(item);

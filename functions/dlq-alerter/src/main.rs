@@ -23,10 +23,7 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let end = Timestamp::from_unix_millis(event.context.deadline.try_into()?);
         let deadline = Deadline::at(end, alerter.clock.now()).earlier_by(MARGIN);
-        alerter
-            .handle(event.payload, deadline)
-            .await
-            .map_err(Error::from)
+        alerter.handle(event.payload, deadline).await.map_err(Error::from)
     }))
     .await
 }

@@ -42,22 +42,14 @@ impl Metrics {
     pub fn to(output: impl Write + Send + 'static) -> Self {
         let dimensions = vec![vec!["Reason".to_owned()], vec![]];
         let format = Emf::all_validations(NAMESPACE.to_owned(), dimensions);
-        Self {
-            sink: Arc::new(Mutex::new(Sink {
-                format,
-                output: Box::new(output),
-            })),
-        }
+        Self { sink: Arc::new(Mutex::new(Sink { format, output: Box::new(output) })) }
     }
 
     /// Counts one dead letter. A line that cannot be written is logged; the letter is kept anyway.
     pub(crate) fn count(&self, reason: &str, now: Timestamp) {
         let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
-        let arrival = Arrival {
-            at: UNIX_EPOCH + since,
-            reason: reason.to_owned(),
-            dead_letters: 1,
-        };
+        let arrival =
+            Arrival { at: UNIX_EPOCH + since, reason: reason.to_owned(), dead_letters: 1 };
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         let Sink { format, output } = &mut *sink;
         if let Err(failure) = format.format(&arrival, output) {

@@ -24,24 +24,15 @@ impl Writer {
             return Err(Failure::Conflict(publish.activity_id));
         }
         let (key, sort_key) = (publish.key(), publish.sort_key());
-        let merged = self
-            .store
-            .merge(&key, Change::from(publish), deadline)
-            .await?;
+        let merged = self.store.merge(&key, Change::from(publish), deadline).await?;
         let deleted = merged.now.deleted;
-        self.store
-            .list_in_outbox(&key.actor_id, &sort_key, deleted, deadline)
-            .await?;
+        self.store.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
         // Deleted before this, its first delivery: no entry can be anywhere yet.
         if deleted && merged.before.published.is_none() {
             return Ok(Outcome::Applied(Tally::default()));
         }
         let fan_out = FanOut::new(self, key, sort_key, redelivered, deadline);
-        let tally = if deleted {
-            fan_out.erase().await?
-        } else {
-            fan_out.spread().await?
-        };
+        let tally = if deleted { fan_out.erase().await? } else { fan_out.spread().await? };
         Ok(Outcome::Applied(tally))
     }
 
@@ -70,18 +61,11 @@ impl Writer {
             return Ok(Outcome::Applied(Tally::default()));
         };
         let sort_key = published.sort_key(&key);
-        self.store
-            .list_in_outbox(&key.actor_id, &sort_key, true, deadline)
-            .await?;
-        if !self
-            .retention
-            .holds(sort_key.published_at, self.clock.now())
-        {
+        self.store.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
+        if !self.retention.holds(sort_key.published_at, self.clock.now()) {
             return Ok(Outcome::Applied(Tally::default()));
         }
-        let tally = FanOut::new(self, key, sort_key, true, deadline)
-            .erase()
-            .await?;
+        let tally = FanOut::new(self, key, sort_key, true, deadline).erase().await?;
         Ok(Outcome::Applied(tally))
     }
 }

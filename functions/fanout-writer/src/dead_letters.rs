@@ -3,9 +3,9 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::{BuildError, DisplayErrorContext};
+use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata};
 use aws_sdk_sqs::types::MessageAttributeValue;
-use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT};
+use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, fits};
 
 use crate::Failure;
 
@@ -37,9 +37,7 @@ impl DeadLetterQueue {
     ) -> Result<(), SendError> {
         // A letter that was redriven keeps the id it had, so that it comes back as the same letter.
         let former = message.message_attributes.get(ORIGIN);
-        let origin = former
-            .and_then(|value| value.string_value.as_deref())
-            .unwrap_or(id);
+        let origin = former.and_then(|value| value.string_value.as_deref()).unwrap_or(id);
         let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
         let attributes = [
             (REASON, failure.reason().to_owned()),
@@ -48,25 +46,24 @@ impl DeadLetterQueue {
             (RECEIVES, receives.to_string()),
             (SENT, attribute("SentTimestamp").to_owned()),
         ];
+        let body = message.body.as_deref().unwrap_or_default();
+        // A body as long as a message can be travels alone; the alerter judges it by itself.
+        let with_attributes = fits(body, &attributes);
         let mut send = self
             .client
             .send_message()
             .queue_url(&self.url)
-            .message_body(message.body.as_deref().unwrap_or_default())
+            .message_body(body)
             .set_message_group_id(message.attributes.get("MessageGroupId").cloned());
-        for (name, value) in attributes {
+        for (name, value) in attributes.into_iter().filter(|_| with_attributes) {
             send = send.message_attributes(name, string(value)?);
         }
         let sent = send.send().await;
-        sent.map(drop)
-            .map_err(|e| SendError(DisplayErrorContext(e).to_string()))
+        sent.map(drop).map_err(|e| SendError(e.code().unwrap_or("it does not answer").to_owned()))
     }
 }
 
 fn string(value: String) -> Result<MessageAttributeValue, SendError> {
-    let value = MessageAttributeValue::builder()
-        .data_type("String")
-        .string_value(value)
-        .build();
+    let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
     value.map_err(|e: BuildError| SendError(e.to_string()))
 }

@@ -45,14 +45,7 @@ impl<'a> FanOut<'a> {
         deadline: Deadline,
     ) -> Self {
         let place = sort_key.to_string();
-        Self {
-            writer,
-            key,
-            sort_key,
-            place,
-            redelivered,
-            deadline,
-        }
+        Self { writer, key, sort_key, place, redelivered, deadline }
     }
 
     /// Puts the entry into the timeline of every follower.
@@ -85,37 +78,25 @@ impl<'a> FanOut<'a> {
     }
 
     async fn page(&self, after: Option<&str>) -> Result<shared::store::EdgePage, Failure> {
-        Ok(self
-            .writer
-            .store
-            .edges(&self.key.actor_id, after, self.deadline)
-            .await?)
+        Ok(self.writer.store.edges(&self.key.actor_id, after, self.deadline).await?)
     }
 
     async fn write_page(&self, edges: &[Edge]) -> Result<Tally, Failure> {
         let expires_at = self.writer.retention.expires_at(self.sort_key.published_at);
-        let puts = edges
-            .iter()
-            .filter(|edge| edge.following)
-            .map(|edge| EntryWrite::Put {
-                viewer: &edge.follower,
-                sort_key: &self.place,
-                actor: &self.key.actor_id,
-                expires_at,
-            });
+        let puts = edges.iter().filter(|edge| edge.following).map(|edge| EntryWrite::Put {
+            viewer: &edge.follower,
+            sort_key: &self.place,
+            actor: &self.key.actor_id,
+            expires_at,
+        });
         Ok(self.writer.store.write_entries(puts, self.deadline).await?)
     }
 
     async fn erase_page(&self, edges: &[Edge]) -> Result<Tally, Failure> {
-        let erasures = edges.iter().map(|edge| EntryWrite::Erase {
-            viewer: &edge.follower,
-            sort_key: &self.place,
-        });
-        Ok(self
-            .writer
-            .store
-            .write_entries(erasures, self.deadline)
-            .await?)
+        let erasures = edges
+            .iter()
+            .map(|edge| EntryWrite::Erase { viewer: &edge.follower, sort_key: &self.place });
+        Ok(self.writer.store.write_entries(erasures, self.deadline).await?)
     }
 
     /// Looks at the activity and the edges again, now that the page is written.
@@ -137,10 +118,7 @@ impl<'a> FanOut<'a> {
             self.redelivered || edges.iter().any(|e| e.following && e.follower == **viewer)
         });
         let purges: Vec<_> = left.map(|viewer| self.purge(viewer)).collect();
-        stream::iter(purges)
-            .buffer_unordered(PURGES)
-            .try_collect::<()>()
-            .await?;
+        stream::iter(purges).buffer_unordered(PURGES).try_collect::<()>().await?;
         Ok(SecondLook::AsBefore)
     }
 
@@ -150,9 +128,7 @@ impl<'a> FanOut<'a> {
         let state = store.follow_state(viewer, actor, self.deadline).await?;
         if let Some(unfollowed) = state.filter(|state| !state.following) {
             let keys = std::slice::from_ref(&self.sort_key);
-            store
-                .purge(viewer, actor, unfollowed, keys, self.deadline)
-                .await?;
+            store.purge(viewer, actor, unfollowed, keys, self.deadline).await?;
         }
         Ok(())
     }

@@ -17,14 +17,8 @@ impl Writer {
         deadline: Deadline,
     ) -> Result<Outcome, Failure> {
         let in_force = self.store.record_follow(&change, deadline).await?;
-        let FollowChange {
-            follower_id,
-            followee_id,
-            ..
-        } = change;
-        let tally = self
-            .settle(&follower_id, &followee_id, in_force, deadline)
-            .await?;
+        let FollowChange { follower_id, followee_id, .. } = change;
+        let tally = self.settle(&follower_id, &followee_id, in_force, deadline).await?;
         Ok(Outcome::Applied(tally))
     }
 
@@ -40,12 +34,7 @@ impl Writer {
         state: FollowState,
         deadline: Deadline,
     ) -> Result<Tally, Failure> {
-        let pair = Pair {
-            writer: self,
-            viewer,
-            actor,
-            deadline,
-        };
+        let pair = Pair { writer: self, viewer, actor, deadline };
         if state.following {
             pair.backfill(state).await
         } else {
@@ -98,41 +87,22 @@ impl Pair<'_> {
         after: Option<&SortKey>,
     ) -> Result<(Vec<OutboxRow>, Option<SortKey>), Failure> {
         let from = self.writer.retention.start(self.writer.clock.now());
-        let page = self
-            .writer
-            .store
-            .outbox(self.actor, from, after, self.deadline)
-            .await?;
+        let page = self.writer.store.outbox(self.actor, from, after, self.deadline).await?;
         Ok((page.rows, page.next))
     }
 
     async fn copy(&self, rows: &[OutboxRow]) -> Result<Tally, Failure> {
         let places: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
-        let writes = rows
-            .iter()
-            .zip(&places)
-            .map(|(row, place)| self.write(row, place));
-        Ok(self
-            .writer
-            .store
-            .write_entries(writes, self.deadline)
-            .await?)
+        let writes = rows.iter().zip(&places).map(|(row, place)| self.write(row, place));
+        Ok(self.writer.store.write_entries(writes, self.deadline).await?)
     }
 
     fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {
         if row.deleted {
-            return EntryWrite::Erase {
-                viewer: self.viewer,
-                sort_key,
-            };
+            return EntryWrite::Erase { viewer: self.viewer, sort_key };
         }
         let expires_at = self.writer.retention.expires_at(row.sort_key.published_at);
-        EntryWrite::Put {
-            viewer: self.viewer,
-            sort_key,
-            actor: self.actor,
-            expires_at,
-        }
+        EntryWrite::Put { viewer: self.viewer, sort_key, actor: self.actor, expires_at }
     }
 
     /// Looks again, now that the rows are copied, and takes back what should not have been. False if
@@ -143,11 +113,7 @@ impl Pair<'_> {
         copied: &[OutboxRow],
         after: Option<&SortKey>,
     ) -> Result<bool, Failure> {
-        let edge = self
-            .writer
-            .store
-            .follow_state(self.viewer, self.actor, self.deadline)
-            .await?;
+        let edge = self.writer.store.follow_state(self.viewer, self.actor, self.deadline).await?;
         if let Some(now) = edge.filter(|now| *now != state && !now.following) {
             self.purge(now, copied).await?;
             return Ok(false);
@@ -161,8 +127,6 @@ impl Pair<'_> {
     async fn purge(&self, unfollowed: FollowState, rows: &[OutboxRow]) -> Result<Purge, Failure> {
         let keys: Vec<_> = rows.iter().map(|row| row.sort_key.clone()).collect();
         let store = &self.writer.store;
-        Ok(store
-            .purge(self.viewer, self.actor, unfollowed, &keys, self.deadline)
-            .await?)
+        Ok(store.purge(self.viewer, self.actor, unfollowed, &keys, self.deadline).await?)
     }
 }

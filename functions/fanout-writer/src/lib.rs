@@ -24,7 +24,7 @@ use futures::future::join_all;
 use shared::store::Store;
 use shared::{Clock, Deadline, Retention};
 
-pub use dead_letters::DeadLetterQueue;
+pub use dead_letters::{DeadLetterQueue, SendError};
 pub use message::{Failure, Outcome};
 
 /// What the writer works with. Made once; every invocation borrows it.
@@ -63,11 +63,7 @@ impl Writer {
         let messages = ids.iter().zip(&event.records);
         let verdicts = join_all(messages.map(|(id, m)| self.process(id, m, deadline))).await;
         let mut response = SqsBatchResponse::default();
-        for (id, _) in ids
-            .iter()
-            .zip(verdicts)
-            .filter(|(_, verdict)| verdict.is_retry())
-        {
+        for (id, _) in ids.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_retry()) {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier.clone_from(id);
             response.batch_item_failures.push(failure);

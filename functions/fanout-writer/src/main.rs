@@ -28,10 +28,7 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let end = Timestamp::from_unix_millis(event.context.deadline.try_into()?);
         let deadline = Deadline::at(end, clock.now()).earlier_by(MARGIN);
-        writer
-            .handle(event.payload, deadline)
-            .await
-            .map_err(Error::from)
+        writer.handle(event.payload, deadline).await.map_err(Error::from)
     }))
     .await
 }

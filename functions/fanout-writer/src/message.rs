@@ -88,21 +88,14 @@ impl Writer {
             warn!(message_id = id, reason, receives, "retry later: {detail}");
             return Verdict::Retry;
         }
-        match self
-            .dead_letters
-            .send(id, message, receives, &failure)
-            .await
-        {
+        match self.dead_letters.send(id, message, receives, &failure).await {
             Ok(()) => {
                 warn!(message_id = id, reason, receives, "gave up: {detail}");
                 Verdict::Acknowledged
             }
             // The queue itself will move it, after as many receives as it takes.
             Err(error) => {
-                warn!(
-                    message_id = id,
-                    reason, receives, "could not give up: {error}: {detail}"
-                );
+                warn!(message_id = id, reason, receives, "could not give up: {error}: {detail}");
                 Verdict::Retry
             }
         }
@@ -119,22 +112,10 @@ impl Writer {
         let (kind, subject) = (command.type_name(), subject(&command));
         match self.apply(command, redelivered, deadline).await? {
             Outcome::Applied(Tally { entries, sends }) => {
-                info!(
-                    message_id = id,
-                    command = kind,
-                    subject,
-                    entries,
-                    sends,
-                    "applied"
-                );
+                info!(message_id = id, command = kind, subject, entries, sends, "applied");
             }
             Outcome::Expired => {
-                info!(
-                    message_id = id,
-                    command = kind,
-                    subject,
-                    "older than retention"
-                );
+                info!(message_id = id, command = kind, subject, "older than retention");
             }
         }
         Ok(())

@@ -51,12 +51,7 @@ pub(crate) fn response(
 ) -> ApiGatewayV2httpResponse {
     let (order, range) = (request.cursor.order, request.cursor.range);
     let newest = page.newest_seen(request);
-    let newer = Cursor {
-        order: Order::Oldest,
-        range,
-        after: newest.clone(),
-        newest: None,
-    };
+    let newer = Cursor { order: Order::Oldest, range, after: newest.clone(), newest: None };
     let next = page.more.then(|| Cursor {
         order,
         range,

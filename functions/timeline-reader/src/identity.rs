@@ -53,12 +53,8 @@ impl Authorization {
         }
         let authorizer = event.request_context.authorizer.as_ref();
         let claims = authorizer.and_then(|authorizer| authorizer.jwt.as_ref());
-        let subject = claims
-            .and_then(|jwt| jwt.claims.get("sub"))
-            .filter(|sub| !sub.is_empty());
-        subject
-            .map(|sub| Caller::Subject(sub))
-            .ok_or(Problem::Unauthenticated)
+        let subject = claims.and_then(|jwt| jwt.claims.get("sub")).filter(|sub| !sub.is_empty());
+        subject.map(|sub| Caller::Subject(sub)).ok_or(Problem::Unauthenticated)
     }
 }
 

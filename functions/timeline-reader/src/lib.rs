@@ -73,12 +73,6 @@ impl Reader {
         let request = Request::parse(event, &viewer, &self.seal)?;
         let now = self.clock.now();
         let page = self.page(&viewer, &request, now, deadline).await?;
-        Ok(answer::response(
-            &self.seal,
-            &viewer,
-            &request,
-            &page,
-            self.retention.start(now),
-        ))
+        Ok(answer::response(&self.seal, &viewer, &request, &page, self.retention.start(now)))
     }
 }

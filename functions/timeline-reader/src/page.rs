@@ -48,10 +48,8 @@ impl Reader {
         let mut place = request.cursor.after.as_ref().map(ToString::to_string);
         let mut wanted = request.limit + 1;
         loop {
-            let (rows, next) = self
-                .store
-                .entries(viewer, span, place.as_deref(), wanted, deadline)
-                .await?;
+            let (rows, next) =
+                self.store.entries(viewer, span, place.as_deref(), wanted, deadline).await?;
             let entries: Vec<_> = rows.iter().filter_map(|row| row.target()).collect();
             for chunk in entries.chunks(CHUNK) {
                 if filling.is_full() {
@@ -73,11 +71,7 @@ impl Reader {
         let start = self.retention.start(now);
         let range = request.cursor.range;
         let from = range.from.map_or(start, |from| from.max(start));
-        Span {
-            from,
-            to: range.to,
-            order: request.cursor.order,
-        }
+        Span { from, to: range.to, order: request.cursor.order }
     }
 }
 
@@ -89,10 +83,7 @@ struct Filling {
 
 impl Filling {
     fn new(limit: usize) -> Self {
-        Self {
-            activities: Vec::with_capacity(limit + 1),
-            limit,
-        }
+        Self { activities: Vec::with_capacity(limit + 1), limit }
     }
 
     fn is_full(&self) -> bool {
@@ -107,21 +98,14 @@ impl Filling {
         for (sort_key, actor) in entries {
             if let Some(content) = facts.shown(sort_key, actor) {
                 let (sort_key, actor) = (sort_key.clone(), actor.clone());
-                self.activities.push(Shown {
-                    sort_key,
-                    actor,
-                    content,
-                });
+                self.activities.push(Shown { sort_key, actor, content });
             }
         }
     }
 
     fn end(mut self, more: bool) -> Page {
         self.activities.truncate(self.limit);
-        Page {
-            activities: self.activities,
-            more,
-        }
+        Page { activities: self.activities, more }
     }
 }
 

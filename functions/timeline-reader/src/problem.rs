@@ -14,10 +14,7 @@ use crate::answer;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// A parameter is not what it should be.
-    Invalid {
-        parameter: &'static str,
-        problem: String,
-    },
+    Invalid { parameter: &'static str, problem: String },
     /// Nobody vouches for the caller.
     Unauthenticated,
     /// It is another viewer's timeline.
@@ -51,18 +48,10 @@ impl Problem {
         let (status, name, title) = self.kind();
         let (detail, parameter) = self.detail();
         let kind = format!("urn:nagare:problem:{name}");
-        let details = Details {
-            r#type: kind,
-            title,
-            status,
-            detail,
-            parameter,
-        };
+        let details = Details { r#type: kind, title, status, detail, parameter };
         let mut response = answer::json(status, "application/problem+json", &details);
         if let Some((name, value)) = self.header() {
-            response
-                .headers
-                .insert(name, HeaderValue::from_static(value));
+            response.headers.insert(name, HeaderValue::from_static(value));
         }
         response
     }
@@ -107,10 +96,7 @@ impl Problem {
 /// The one place where a failed read is logged; the caller is told no more than when to come back.
 impl From<StoreError> for Problem {
     fn from(failure: StoreError) -> Self {
-        error!(
-            reason = failure.reason(),
-            "the timeline was not read: {failure}"
-        );
+        error!(reason = failure.reason(), "the timeline was not read: {failure}");
         match failure {
             StoreError::Throttled => Self::Throttled,
             _ => Self::Unavailable,

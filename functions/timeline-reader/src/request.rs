@@ -27,16 +27,10 @@ pub(crate) struct Request {
 pub(crate) fn route(event: &ApiGatewayV2httpRequest) -> Result<&str, Problem> {
     let path = event.raw_path.as_deref().unwrap_or_default();
     // A stage other than the default one is part of the raw path.
-    let stage = event
-        .request_context
-        .stage
-        .as_deref()
-        .filter(|stage| *stage != "$default");
+    let stage = event.request_context.stage.as_deref().filter(|stage| *stage != "$default");
     let within = stage.and_then(|stage| path.strip_prefix('/')?.strip_prefix(stage));
     let path = within.filter(|rest| rest.starts_with('/')).unwrap_or(path);
-    let segment = path
-        .strip_prefix("/v1/timelines/")
-        .ok_or(Problem::NotFound)?;
+    let segment = path.strip_prefix("/v1/timelines/").ok_or(Problem::NotFound)?;
     if segment.is_empty() || segment.contains('/') {
         return Err(Problem::NotFound);
     }
@@ -127,10 +121,7 @@ impl<'a> Parameters<'a> {
 fn limit(text: &str) -> Result<usize, Problem> {
     // `parse` alone would take a leading `+`.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text
-        .parse()
-        .ok()
-        .filter(|n| digits && (1..=MAX_LIMIT).contains(n));
+    let number = text.parse().ok().filter(|n| digits && (1..=MAX_LIMIT).contains(n));
     let problem = || "expected a whole number from 1 to 100".to_owned();
     number.ok_or_else(|| Problem::invalid("limit", problem()))
 }
@@ -139,33 +130,22 @@ fn order(text: &str) -> Result<Order, Problem> {
     match text {
         "newest" => Ok(Order::Newest),
         "oldest" => Ok(Order::Oldest),
-        _ => Err(Problem::invalid(
-            "order",
-            "expected `newest` or `oldest`".to_owned(),
-        )),
+        _ => Err(Problem::invalid("order", "expected `newest` or `oldest`".to_owned())),
     }
 }
 
 fn from(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text);
-    Timestamp::parse(text)
-        .or_else(day)
-        .map_err(|e| instant_problem("from", text, &e))
+    Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("from", text, &e))
 }
 
 fn to(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text).map(Timestamp::next_day);
-    Timestamp::parse(text)
-        .or_else(day)
-        .map_err(|e| instant_problem("to", text, &e))
+    Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("to", text, &e))
 }
 
 fn instant_problem(name: &'static str, text: &str, error: &TimestampError) -> Problem {
     // An unencoded `+` of an offset arrives as a space.
-    let hint = if text.contains(' ') {
-        "; write `+` as %2B"
-    } else {
-        ""
-    };
+    let hint = if text.contains(' ') { "; write `+` as %2B" } else { "" };
     Problem::invalid(name, format!("{error}, or a date such as 2026-11-20{hint}"))
 }

@@ -72,11 +72,7 @@ impl Audit {
         let remote = Remote::from_environment().await?;
         let writer = remote.writer()?;
         let (store, retention) = (writer.store.clone(), writer.retention);
-        let auditor = Auditor {
-            store,
-            writer,
-            retention,
-        };
+        let auditor = Auditor { store, writer, retention };
         let viewers = match self.sample {
             Some(size) => auditor.sample(size).await?,
             None => self.viewer.clone(),
@@ -85,11 +81,7 @@ impl Audit {
         let (mut found, mut left) = (0, 0);
         for viewer in &viewers {
             let differences = auditor.differences(viewer).await?;
-            bar.suspend(|| {
-                differences
-                    .iter()
-                    .for_each(|difference| self.print(difference))
-            });
+            bar.suspend(|| differences.iter().for_each(|difference| self.print(difference)));
             found += differences.len();
             left += differences.len();
             if self.repair && !differences.is_empty() {
@@ -108,23 +100,14 @@ impl Audit {
             println!("{}", serde_json::to_string(difference).unwrap_or_default());
             return;
         }
-        let Difference {
-            viewer_id,
-            difference,
-            sort_key,
-            actor_id,
-        } = difference;
+        let Difference { viewer_id, difference, sort_key, actor_id } = difference;
         let kind = format!("{difference:?}").to_lowercase();
         let actor = actor_id.as_deref().unwrap_or("nobody");
         println!("{kind:<8} {viewer_id}  {sort_key}  of {actor}");
     }
 
     fn conclude(&self, viewers: usize, found: usize, left: usize) -> Result<(), Failure> {
-        let mended = if self.repair {
-            format!(", {} mended", found - left)
-        } else {
-            String::new()
-        };
+        let mended = if self.repair { format!(", {} mended", found - left) } else { String::new() };
         eprintln!("{viewers} timelines audited: {found} differences{mended}");
         if left == 0 {
             return Ok(());
@@ -156,19 +139,11 @@ impl Auditor {
         let mut differences = Vec::new();
         let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
             let viewer_id = viewer.clone();
-            differences.push(Difference {
-                viewer_id,
-                difference,
-                sort_key,
-                actor_id,
-            });
+            differences.push(Difference { viewer_id, difference, sort_key, actor_id });
         };
         for row in self.store.stored_entries(viewer, soon()).await? {
             let place = SortKey::parse(&row.sort_key).ok();
-            if place
-                .as_ref()
-                .is_some_and(|place| place.published_at < start)
-            {
+            if place.as_ref().is_some_and(|place| place.published_at < start) {
                 continue;
             }
             match place.and_then(|place| Some((expected.remove(&place)?, place))) {
@@ -198,15 +173,8 @@ impl Auditor {
         for actor in self.store.followees(viewer, soon()).await? {
             let mut after = None;
             loop {
-                let page = self
-                    .store
-                    .outbox(&actor, start, after.as_ref(), soon())
-                    .await?;
-                candidates.extend(
-                    page.rows
-                        .into_iter()
-                        .map(|row| (row.sort_key, actor.clone())),
-                );
+                let page = self.store.outbox(&actor, start, after.as_ref(), soon()).await?;
+                candidates.extend(page.rows.into_iter().map(|row| (row.sort_key, actor.clone())));
                 match page.next {
                     None => break,
                     next => after = next,
@@ -216,18 +184,14 @@ impl Auditor {
         let mut expected = BTreeMap::new();
         for chunk in candidates.chunks(CHUNK) {
             let facts = self.store.facts(viewer, chunk, soon()).await?;
-            let shown = chunk
-                .iter()
-                .filter(|(place, actor)| facts.shown(place, actor).is_some());
+            let shown = chunk.iter().filter(|(place, actor)| facts.shown(place, actor).is_some());
             expected.extend(shown.cloned());
         }
         Ok(expected)
     }
 
     async fn repair(&self, viewer: &ViewerId, differences: &[Difference]) -> Result<(), Failure> {
-        let named = differences
-            .iter()
-            .filter_map(|difference| difference.actor_id.as_deref());
+        let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
         let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
         for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
             let row = EntryRow {
@@ -255,14 +219,10 @@ impl Auditor {
         actor: &ActorId,
         differences: &[Difference],
     ) -> Result<(), Failure> {
-        let theirs = differences
-            .iter()
-            .filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
+        let theirs = differences.iter().filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
         let places = theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok());
         let places: Vec<_> = places.collect();
-        self.store
-            .purge_strangers(viewer, actor, &places, soon())
-            .await?;
+        self.store.purge_strangers(viewer, actor, &places, soon()).await?;
         Ok(())
     }
 }

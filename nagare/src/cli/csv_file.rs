@@ -3,29 +3,42 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, StringRecordsIntoIter};
 use flate2::read::MultiGzDecoder;
+use tempfile::NamedTempFile;
 
 use super::Failure;
 
 /// The first bytes of every gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Where rows come from.
+/// Where rows come from. Everything can be read more than once: what comes by standard input is put
+/// into a temporary file first, so that it can be checked before anything is done with it.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// Standard input, which can be read once.
-    StandardInput,
+    /// What came by standard input.
+    StandardInput(Arc<NamedTempFile>),
     /// A file.
     File(PathBuf),
 }
 
-impl From<&Path> for Source {
-    fn from(path: &Path) -> Self {
-        match path.to_str() {
-            Some("-") => Self::StandardInput,
-            _ => Self::File(path.to_owned()),
+impl Source {
+    /// The file of that name; `-` is standard input.
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
+        if path.to_str() != Some("-") {
+            return Ok(Self::File(path.to_owned()));
+        }
+        let mut spool = NamedTempFile::new()?;
+        io::copy(&mut io::stdin().lock(), &mut spool)?;
+        Ok(Self::StandardInput(Arc::new(spool)))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::StandardInput(spool) => spool.path(),
+            Self::File(path) => path,
         }
     }
 }
@@ -33,7 +46,7 @@ impl From<&Path> for Source {
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::StandardInput => f.write_str("standard input"),
+            Self::StandardInput(_) => f.write_str("standard input"),
             Self::File(path) => write!(f, "{}", path.display()),
         }
     }
@@ -65,22 +78,17 @@ pub(crate) enum RowError {
 impl Source {
     /// Opens the source and checks its header.
     pub(crate) fn rows(&self, header: &[&str]) -> Result<Rows, Failure> {
-        let input: Box<dyn Read + Send> = match self {
-            Self::StandardInput => Box::new(io::stdin()),
-            Self::File(path) => Box::new(File::open(path).map_err(|e| self.unreadable(&e))?),
-        };
+        let input = Box::new(File::open(self.path()).map_err(|e| self.unreadable(&e))?);
         let mut reader = self.reader(input)?;
         let found = reader.headers().map_err(|e| self.broken(&e))?;
-        if found.iter().ne(header.iter().copied()) {
+        // Some spreadsheets begin a file with a byte order mark.
+        let names = found.iter().map(|name| name.trim_start_matches('\u{feff}'));
+        if names.ne(header.iter().copied()) {
             let (expected, found) = (header.join(","), shown(found));
             let problem = format!("{self}: line 1: expected the header {expected}, got {found}");
             return Err(Failure::Usage(problem));
         }
-        Ok(Rows {
-            source: self.clone(),
-            columns: header.len(),
-            records: reader.into_records(),
-        })
+        Ok(Rows { source: self.clone(), columns: header.len(), records: reader.into_records() })
     }
 
     fn reader(
@@ -88,18 +96,12 @@ impl Source {
         mut input: Box<dyn Read + Send>,
     ) -> Result<Reader<Box<dyn Read + Send>>, Failure> {
         let mut start = Vec::with_capacity(GZIP.len());
-        let taken = input
-            .by_ref()
-            .take(GZIP.len() as u64)
-            .read_to_end(&mut start);
+        let taken = input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start);
         taken.map_err(|e| self.unreadable(&e))?;
         let gzipped = start == GZIP;
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(input));
-        let text: Box<dyn Read + Send> = if gzipped {
-            Box::new(MultiGzDecoder::new(whole))
-        } else {
-            Box::new(whole)
-        };
+        let text: Box<dyn Read + Send> =
+            if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
         Ok(ReaderBuilder::new().flexible(true).from_reader(text))
     }
 
@@ -109,9 +111,9 @@ impl Source {
 
     fn broken(&self, error: &csv::Error) -> Failure {
         match error.kind() {
-            ErrorKind::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => Failure::Usage(
-                format!("{self} ends in the middle: the gzip data is cut off"),
-            ),
+            ErrorKind::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                Failure::Usage(format!("{self} ends in the middle: the gzip data is cut off"))
+            }
             ErrorKind::Io(e) => self.unreadable(e),
             ErrorKind::Utf8 { .. } => Failure::Usage(format!("{self}: line 1: expected UTF-8")),
             _ => Failure::Usage(format!("{self}: {error}")),
@@ -142,10 +144,9 @@ impl Iterator for Rows {
                 bad(number, format!("expected {expected} columns, got {found}"))
             }
             Err(error) => match error.kind() {
-                ErrorKind::Utf8 { pos, .. } => bad(
-                    pos.as_ref().map_or(0, csv::Position::line),
-                    "expected UTF-8".to_owned(),
-                ),
+                ErrorKind::Utf8 { pos, .. } => {
+                    bad(pos.as_ref().map_or(0, csv::Position::line), "expected UTF-8".to_owned())
+                }
                 _ => Some(Err(RowError::File(self.source.broken(&error)))),
             },
         }
@@ -156,12 +157,6 @@ fn shown(header: &StringRecord) -> String {
     if header.is_empty() {
         return "an empty file".to_owned();
     }
-    let text: String = header
-        .iter()
-        .collect::<Vec<_>>()
-        .join(",")
-        .chars()
-        .take(60)
-        .collect();
+    let text: String = header.iter().collect::<Vec<_>>().join(",").chars().take(60).collect();
     format!("{text:?}")
 }

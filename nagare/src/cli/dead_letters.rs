@@ -7,7 +7,7 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shared::Timestamp;
-use shared::dead_letter::ORIGIN;
+use shared::dead_letter::{ORIGIN, fits, is_id};
 use shared::env;
 use shared::store::{DeadLetter, Store};
 
@@ -69,14 +69,8 @@ impl DeadLetters {
             Self::List { json } => list(&store, json).await,
             Self::Show { id } => {
                 let letter = find(&store, &id).await?;
-                let printed = Printed {
-                    body: Some(&letter.body),
-                    ..Printed::from(&letter)
-                };
-                println!(
-                    "{}",
-                    serde_json::to_string_pretty(&printed).unwrap_or_default()
-                );
+                let printed = Printed { body: Some(&letter.body), ..Printed::from(&letter) };
+                println!("{}", serde_json::to_string_pretty(&printed).unwrap_or_default());
                 Ok(())
             }
             Self::Redrive(which) => which.redrive(&store, &remote.sender()?).await,
@@ -100,19 +94,9 @@ async fn list(store: &Store, json: bool) -> Result<(), Failure> {
     letters.sort_by(|a, b| (a.stored_at, &a.id).cmp(&(b.stored_at, &b.id)));
     for letter in &letters {
         if json {
-            println!(
-                "{}",
-                serde_json::to_string(&Printed::from(letter)).unwrap_or_default()
-            );
+            println!("{}", serde_json::to_string(&Printed::from(letter)).unwrap_or_default());
         } else {
-            let DeadLetter {
-                id,
-                reason,
-                detail,
-                stored_at,
-                receive_count,
-                ..
-            } = letter;
+            let DeadLetter { id, reason, detail, stored_at, receive_count, .. } = letter;
             println!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {detail}");
         }
     }
@@ -134,28 +118,31 @@ async fn all(store: &Store) -> Result<Vec<DeadLetter>, Failure> {
     }
 }
 
+async fn read(store: &Store, id: &str) -> Result<Option<DeadLetter>, Failure> {
+    match is_id(id) {
+        true => Ok(store.letter(id, soon()).await?),
+        false => Ok(None),
+    }
+}
+
 async fn find(store: &Store, id: &str) -> Result<DeadLetter, Failure> {
-    let letter = store.letter(id, soon()).await?;
-    letter.ok_or_else(|| Failure::No(format!("there is no dead letter {id}")))
+    let letter = read(store, id).await?;
+    letter.ok_or_else(|| Failure::No(format!("there is no dead letter {id:.80}")))
 }
 
 impl Which {
     async fn redrive(self, store: &Store, sender: &Sender) -> Result<(), Failure> {
         let ids = if self.all {
-            all(store)
-                .await?
-                .into_iter()
-                .map(|letter| letter.id)
-                .collect()
+            all(store).await?.into_iter().map(|letter| letter.id).collect()
         } else {
             self.ids
         };
         let bar = progress::bar(ids.len() as u64, "dead letters sent again");
         let mut missing = Vec::new();
         for id in &ids {
-            match store.letter(id, soon()).await? {
+            match read(store, id).await? {
                 Some(letter) => redrive(store, sender, &letter).await?,
-                None => missing.push(id.as_str()),
+                None => missing.push(format!("{id:.80}")),
             }
             bar.inc(1);
         }
@@ -165,19 +152,16 @@ impl Which {
         if missing.is_empty() || self.all {
             return Ok(());
         }
-        Err(Failure::No(format!(
-            "there is no dead letter {}",
-            missing.join(", ")
-        )))
+        Err(Failure::No(format!("there is no dead letter {}", missing.join(", "))))
     }
 }
 
 async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Result<(), Failure> {
-    let message = Outgoing {
-        body: letter.body.clone(),
-        group: letter.group.clone(),
-        attributes: vec![(ORIGIN, letter.id.clone())],
-    };
+    let mut attributes = vec![(ORIGIN, letter.id.clone())];
+    // The longest bodies leave no room for it; such a letter comes back under another id.
+    attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
+    let (body, group) = (letter.body.clone(), letter.group.clone());
+    let message = Outgoing { body, group, attributes };
     sender.send_batch(&[message]).await?;
     Ok(store.drop_letter(letter, soon()).await?)
 }

@@ -25,11 +25,7 @@ pub(crate) struct Drain {
 
 impl Drain {
     pub(crate) fn new(client: Client, commands: String, dead_letters: Option<String>) -> Self {
-        Self {
-            client,
-            commands,
-            dead_letters,
-        }
+        Self { client, commands, dead_letters }
     }
 
     /// Waits for both to be empty; `left` is told how many commands there still are.

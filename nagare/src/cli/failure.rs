@@ -31,9 +31,7 @@ impl Failure {
 
 impl From<EnvError> for Failure {
     fn from(error: EnvError) -> Self {
-        Self::Usage(format!(
-            "{error}; run the `export` lines that `nagare up` prints"
-        ))
+        Self::Usage(format!("{error}; run the `export` lines that `nagare up` prints"))
     }
 }
 

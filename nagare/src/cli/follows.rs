@@ -2,8 +2,7 @@
 //!
 //! The edges go over the queue like every other follow, so importing a file again, or over follows
 //! that are newer, is safe. A file is read through before the first edge is sent: a bad line is
-//! found before anything has happened. Standard input cannot be read twice and is checked as it is
-//! sent.
+//! found before anything has happened.
 
 use std::path::PathBuf;
 
@@ -30,27 +29,17 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let source = Source::from(self.file.as_path());
-        let total = match source {
-            Source::File(_) => Some(self.check(&source)?),
-            Source::StandardInput => None,
-        };
+        let source = Source::of(&self.file)?;
+        let total = self.check(&source)?;
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
-        let bar = total.map_or_else(
-            || progress::counter("follows sent"),
-            |total| progress::bar(total, "follows sent"),
-        );
-        let edges = self.edges(&source, Clock::system().now())?;
-        let sent = sender
-            .send_all(commands(edges), |accepted| bar.inc(accepted))
-            .await?;
+        let bar = progress::bar(total, "follows sent");
+        let edges = edges(&source, Clock::system().now())?;
+        let sent = sender.send_all(commands(edges), |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();
 
         let bar = progress::bar(sent, "follows in effect");
-        drain
-            .wait(|left| bar.set_position(sent.saturating_sub(left)))
-            .await?;
+        drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
         bar.finish_and_clear();
         println!("{sent} follows imported");
         Ok(())
@@ -71,40 +60,25 @@ impl Import {
         }
         if bad > 0 && !self.skip_bad {
             let problem = "nothing was imported; mend the lines above, or pass --skip-bad";
-            return Err(Failure::Usage(format!(
-                "{source} has {bad} bad lines: {problem}"
-            )));
+            return Err(Failure::Usage(format!("{source} has {bad} bad lines: {problem}")));
         }
         Ok(good)
     }
+}
 
-    /// The file's edges as commands. Bad lines of a file were reported when it was checked.
-    fn edges(
-        &self,
-        source: &Source,
-        now: Timestamp,
-    ) -> Result<impl Iterator<Item = Result<Command, Failure>>, Failure> {
-        let (skip, report) = (self.skip_bad, matches!(source, Source::StandardInput));
-        let source = source.clone();
-        let rows = source.rows(&HEADER)?;
-        Ok(rows.filter_map(move |row| match edge(row) {
-            Ok((follower_id, followee_id)) => {
-                let state = FollowState { following: true, changed_at: now };
-                Some(Ok(Command::Follow(FollowChange { follower_id, followee_id, state })))
-            }
-            Err(RowError::File(failure)) => Some(Err(failure)),
-            Err(RowError::Line(line)) if skip => {
-                if report {
-                    eprintln!("{source}: {line}");
-                }
-                None
-            }
-            Err(RowError::Line(line)) => Some(Err(Failure::Usage(format!(
-                "{source}: {line}; the lines before it were sent: mend it and import again, or pass \
-                 --skip-bad"
-            )))),
-        }))
-    }
+/// The file's edges as commands. Its bad lines were reported when it was checked.
+fn edges(
+    source: &Source,
+    now: Timestamp,
+) -> Result<impl Iterator<Item = Result<Command, Failure>> + use<>, Failure> {
+    Ok(source.rows(&HEADER)?.filter_map(move |row| match edge(row) {
+        Ok((follower_id, followee_id)) => {
+            let state = FollowState { following: true, changed_at: now };
+            Some(Ok(Command::Follow(FollowChange { follower_id, followee_id, state })))
+        }
+        Err(RowError::File(failure)) => Some(Err(failure)),
+        Err(RowError::Line(_)) => None,
+    }))
 }
 
 fn edge(row: Result<Line, RowError>) -> Result<(ViewerId, ActorId), RowError> {

@@ -111,10 +111,7 @@ impl Cli {
     /// # Errors
     /// [`Failure`] says what to tell the user, and the exit code.
     pub async fn run(self) -> Result<(), Failure> {
-        match self
-            .command
-            .unwrap_or_else(|| Subcommands::Up(up::Up::sample()))
-        {
+        match self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample())) {
             Subcommands::Up(up) => up.run().await,
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
             Subcommands::Publish(publish) => publish.run().await,
@@ -132,60 +129,29 @@ impl Cli {
 
 /// Sends one command.
 async fn send(command: Command) -> Result<(), Failure> {
-    Remote::from_environment()
-        .await?
-        .sender()?
-        .send(vec![command])
-        .await?;
+    Remote::from_environment().await?.sender()?.send(vec![command]).await?;
     Ok(())
 }
 
 impl Edge {
     fn change(self, following: bool) -> Command {
-        let state = FollowState {
-            following,
-            changed_at: Clock::system().now(),
-        };
-        let Self {
-            follower: follower_id,
-            followee: followee_id,
-        } = self;
-        Command::Follow(FollowChange {
-            follower_id,
-            followee_id,
-            state,
-        })
+        let state = FollowState { following, changed_at: Clock::system().now() };
+        let Self { follower: follower_id, followee: followee_id } = self;
+        Command::Follow(FollowChange { follower_id, followee_id, state })
     }
 }
 
 impl UpdateActivity {
     fn command(self) -> Command {
-        let Self {
-            actor: actor_id,
-            activity: activity_id,
-            payload,
-            kind,
-        } = self;
+        let Self { actor: actor_id, activity: activity_id, payload, kind } = self;
         let at = Clock::system().now();
-        Command::Update(Update {
-            activity_id,
-            actor_id,
-            at,
-            payload,
-            kind,
-        })
+        Command::Update(Update { activity_id, actor_id, at, payload, kind })
     }
 }
 
 impl DeleteActivity {
     fn command(self) -> Command {
-        let Self {
-            actor: actor_id,
-            activity: activity_id,
-        } = self;
-        Command::Delete(Delete {
-            activity_id,
-            actor_id,
-        })
+        let Self { actor: actor_id, activity: activity_id } = self;
+        Command::Delete(Delete { activity_id, actor_id })
     }
 }

@@ -48,9 +48,7 @@ impl Publish {
             }),
             // The parser has seen to this.
             _ => {
-                return Err(Failure::Usage(
-                    "--actor and --activity are needed".to_owned(),
-                ));
+                return Err(Failure::Usage("--actor and --activity are needed".to_owned()));
             }
         };
         // The function would refuse what the contract refuses; say so before it is sent.
@@ -68,9 +66,7 @@ async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
     }
     let sender = Remote::from_environment().await?.sender()?;
     let bar = progress::bar(total, "commands sent");
-    let sent = sender
-        .send_all(commands(lines(path, now)?), |accepted| bar.inc(accepted))
-        .await?;
+    let sent = sender.send_all(commands(lines(path, now)?), |accepted| bar.inc(accepted)).await?;
     bar.finish_and_clear();
     println!("{sent} commands sent");
     Ok(())

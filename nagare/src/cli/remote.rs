@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_config::SdkConfig;
+use aws_sdk_sqs::config::ProvideCredentials;
 use fanout_writer::{DeadLetterQueue, Writer};
 use shared::store::{Store, sdk_config};
 use shared::{Clock, Deadline, env};
@@ -12,7 +13,7 @@ use super::drain::Drain;
 use super::sender::Sender;
 
 /// How long a single call is tried for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Clients for the stack. Which variables have to be set depends on what is asked for.
 pub(crate) struct Remote {
@@ -21,9 +22,15 @@ pub(crate) struct Remote {
 
 impl Remote {
     pub(crate) async fn from_environment() -> Result<Self, Failure> {
-        Ok(Self {
-            config: sdk_config().await,
-        })
+        let config = sdk_config().await;
+        if config.region().is_none() {
+            return Err(env::EnvError::Missing("AWS_REGION").into());
+        }
+        // Asked for now, so that a mistake is told as one and not as a stack that does not answer.
+        let credentials = config.credentials_provider().ok_or_else(no_credentials)?;
+        let found = tokio::time::timeout(PATIENCE, credentials.provide_credentials()).await;
+        found.map_err(|_| no_credentials())?.map_err(|_| no_credentials())?;
+        Ok(Self { config })
     }
 
     /// Sends commands to the queue.
@@ -34,11 +41,7 @@ impl Remote {
     /// Waits for the queues to drain.
     pub(crate) fn drain(&self) -> Result<Drain, Failure> {
         let commands = env::required(env::QUEUE_URL)?;
-        Ok(Drain::new(
-            self.sqs(),
-            commands,
-            env::optional(env::DEAD_LETTER_QUEUE_URL),
-        ))
+        Ok(Drain::new(self.sqs(), commands, env::optional(env::DEAD_LETTER_QUEUE_URL)))
     }
 
     /// The tables.
@@ -67,6 +70,10 @@ impl Remote {
     fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&self.config)
     }
+}
+
+fn no_credentials() -> Failure {
+    env::EnvError::Missing("AWS_ACCESS_KEY_ID").into()
 }
 
 /// The deadline of one call made now.

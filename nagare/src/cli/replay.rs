@@ -60,13 +60,8 @@ struct Summary {
 
 impl Replay {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        if self
-            .speed
-            .is_some_and(|speed| !(speed.is_finite() && speed > 0.0))
-        {
-            return Err(Failure::Usage(
-                "--speed: expected a number above 0".to_owned(),
-            ));
+        if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
+            return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
         }
         let (total, shift) = self.survey()?;
         let remote = Remote::from_environment().await?;
@@ -85,24 +80,15 @@ impl Replay {
         bar.finish_and_clear();
 
         let bar = progress::bar(activities, "activities spread");
-        drain
-            .wait(|left| bar.set_position(activities.saturating_sub(left)))
-            .await?;
+        drain.wait(|left| bar.set_position(activities.saturating_sub(left))).await?;
         bar.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
 
         let bar = progress::counter("entries counted");
-        let entries = store
-            .count_entries(|counted| bar.inc(counted), soon)
-            .await?;
+        let entries = store.count_entries(|counted| bar.inc(counted), soon).await?;
         bar.finish_and_clear();
         let dead_letters = super::dead_letters::count(&store).await?;
-        self.print(&Summary {
-            activities,
-            entries,
-            dead_letters,
-            seconds,
-        });
+        self.print(&Summary { activities, entries, dead_letters, seconds });
         Ok(())
     }
 
@@ -116,17 +102,14 @@ impl Replay {
             total += 1;
         }
         let (Some(first), Some(last)) = (first, last) else {
-            return Err(Failure::Usage(format!(
-                "{}: there are no rows",
-                self.file.display()
-            )));
+            return Err(Failure::Usage(format!("{}: there are no rows", self.file.display())));
         };
         let offset = Clock::system().now().unix_millis() - last * 1000;
         Ok((total, Shift { offset, first }))
     }
 
     fn posts(&self) -> Result<impl Iterator<Item = Result<Post, Failure>> + use<>, Failure> {
-        let source = Source::from(self.file.as_path());
+        let source = Source::of(&self.file)?;
         let rows = source.rows(&HEADER)?.take(self.limit.unwrap_or(usize::MAX));
         Ok(rows.map(move |row| match Post::read(row) {
             Ok(post) => Ok(post),
@@ -145,12 +128,7 @@ impl Replay {
     }
 
     fn print(&self, summary: &Summary) {
-        let Summary {
-            activities,
-            entries,
-            dead_letters,
-            seconds,
-        } = summary;
+        let Summary { activities, entries, dead_letters, seconds } = summary;
         if self.json {
             println!("{}", serde_json::to_string(summary).unwrap_or_default());
         } else {
@@ -169,10 +147,7 @@ impl Post {
             let problem = format!("column {}: {problem}", HEADER[column]);
             RowError::Line(BadLine { number, problem })
         };
-        let seconds = fields[0]
-            .parse::<i64>()
-            .ok()
-            .filter(|t| (0..=253_402_300_799).contains(t));
+        let seconds = fields[0].parse::<i64>().ok().filter(|t| (0..=253_402_300_799).contains(t));
         Ok(Self {
             seconds: seconds.ok_or_else(|| bad(0, &"expected whole unix seconds"))?,
             author: ActorId::new(&fields[1]).map_err(|e| bad(1, &e))?,
@@ -181,21 +156,11 @@ impl Post {
     }
 
     fn command(self, shift: Shift) -> Result<Command, Failure> {
-        let Self {
-            seconds,
-            author,
-            kind,
-        } = self;
+        let Self { seconds, author, kind } = self;
         let activity_id = ActivityId::new(format!("{author}-{seconds}"));
         let activity_id = activity_id.map_err(|e| Failure::Usage(format!("{author}: {e}")))?;
         let published_at = Timestamp::from_unix_millis(seconds * 1000 + shift.offset);
         let payload = Payload::default();
-        Ok(Command::Publish(Publish {
-            activity_id,
-            actor_id: author,
-            published_at,
-            kind,
-            payload,
-        }))
+        Ok(Command::Publish(Publish { activity_id, actor_id: author, published_at, kind, payload }))
     }
 }

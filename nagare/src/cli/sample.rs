@@ -34,18 +34,12 @@ const ACTORS: [(&str, &str); 12] = [
 pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
     let hour = now.plus_millis(-now.unix_millis().rem_euclid(HOUR));
     let follows = (1..=VIEWERS).flat_map(move |viewer| {
-        let followed = ACTORS
-            .iter()
-            .enumerate()
-            .filter(move |(n, _)| follows(viewer, *n));
+        let followed = ACTORS.iter().enumerate().filter(move |(n, _)| follows(viewer, *n));
         followed.filter_map(move |(_, (actor, _))| follow(viewer, actor, hour))
     });
-    let lives = ACTORS
-        .iter()
-        .enumerate()
-        .flat_map(move |(n, (actor, title))| {
-            (0..3).filter_map(move |turn| activity(n, actor, title, turn, hour))
-        });
+    let lives = ACTORS.iter().enumerate().flat_map(move |(n, (actor, title))| {
+        (0..3).filter_map(move |turn| activity(n, actor, title, turn, hour))
+    });
     follows.chain(lives).collect()
 }
 
@@ -55,17 +49,10 @@ fn follows(viewer: usize, actor: usize) -> bool {
 }
 
 fn follow(viewer: usize, actor: &str, hour: Timestamp) -> Option<Command> {
-    let state = FollowState {
-        following: true,
-        changed_at: hour.plus_millis(-48 * HOUR),
-    };
+    let state = FollowState { following: true, changed_at: hour.plus_millis(-48 * HOUR) };
     let follower_id = ViewerId::new(format!("viewer-{viewer:02}")).ok()?;
     let followee_id = ActorId::new(actor).ok()?;
-    Some(Command::Follow(FollowChange {
-        follower_id,
-        followee_id,
-        state,
-    }))
+    Some(Command::Follow(FollowChange { follower_id, followee_id, state }))
 }
 
 fn activity(n: usize, actor: &str, title: &str, turn: usize, hour: Timestamp) -> Option<Command> {

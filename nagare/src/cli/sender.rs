@@ -1,5 +1,7 @@
 //! Commands onto the queue, ten a call, several calls at once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
@@ -17,7 +19,9 @@ use super::Failure;
 const BATCH: usize = 10;
 /// Calls under way at once.
 const IN_FLIGHT: usize = 8;
-/// How long a queue that does not answer is waited for: long enough to restart a stack.
+/// How long a queue is waited for that has not answered yet: nobody may be there.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a queue is waited for that has answered before: long enough to restart a stack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sends commands to one queue. A command that was accepted is sent once; one whose answer was lost
@@ -26,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Sender {
     client: Client,
     url: String,
+    answered: Arc<AtomicBool>,
 }
 
 /// A message as it is sent.
@@ -39,17 +44,13 @@ pub(crate) struct Outgoing {
 impl From<Command> for Outgoing {
     fn from(command: Command) -> Self {
         let group = Some(command.group().to_string());
-        Self {
-            body: command.to_body(),
-            group,
-            attributes: Vec::new(),
-        }
+        Self { body: command.to_body(), group, attributes: Vec::new() }
     }
 }
 
 impl Sender {
     pub(crate) fn new(client: Client, url: String) -> Self {
-        Self { client, url }
+        Self { client, url, answered: Arc::default() }
     }
 
     /// Sends a few commands.
@@ -86,7 +87,8 @@ impl Sender {
 
     /// Sends at most ten messages, and those that were not accepted again.
     pub(crate) async fn send_batch(&self, messages: &[Outgoing]) -> Result<(), Failure> {
-        let deadline = Deadline::after(PATIENCE);
+        let answered = self.answered.load(Ordering::Relaxed);
+        let deadline = Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE });
         let mut backoff = Backoff::default();
         let mut left: Vec<usize> = (0..messages.len()).collect();
         loop {
@@ -115,17 +117,12 @@ impl Sender {
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         let call = self.client.send_message_batch().queue_url(&self.url);
         let answer = call.set_entries(Some(entries)).send().await?;
+        self.answered.store(true, Ordering::Relaxed);
         if let Some(refused) = answer.failed.iter().find(|failed| failed.sender_fault) {
             let why = refused.message.as_deref().unwrap_or(&refused.code);
-            return Err(SendError::Refused(format!(
-                "the queue refused a message: {why}"
-            )));
+            return Err(SendError::Refused(format!("the queue refused a message: {why}")));
         }
-        Ok(answer
-            .failed
-            .iter()
-            .filter_map(|failed| failed.id.parse().ok())
-            .collect())
+        Ok(answer.failed.iter().filter_map(|failed| failed.id.parse().ok()).collect())
     }
 }
 
@@ -142,10 +139,7 @@ impl<R> From<SdkError<SendMessageBatchError, R>> for SendError {
         match error.as_service_error() {
             Some(service) => Self::Refused(format!(
                 "the queue refused: {}",
-                service
-                    .message()
-                    .or(service.code())
-                    .unwrap_or("no reason given")
+                service.message().or(service.code()).unwrap_or("no reason given")
             )),
             None => Self::Unreachable("it does not answer".to_owned()),
         }
@@ -164,9 +158,7 @@ fn entry(index: usize, message: &Outgoing) -> Result<SendMessageBatchRequestEntr
         .message_body(&message.body)
         .set_message_group_id(message.group.clone());
     for (name, value) in &message.attributes {
-        let value = MessageAttributeValue::builder()
-            .data_type("String")
-            .string_value(value);
+        let value = MessageAttributeValue::builder().data_type("String").string_value(value);
         entry = entry.message_attributes(*name, value.build()?);
     }
     Ok(entry.build()?)

@@ -98,10 +98,7 @@ impl Timeline {
             ("from", self.from.clone()),
             ("to", self.to.clone()),
         ];
-        given
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
+        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     fn going_on(&self, cursor: String) -> Vec<(&'static str, String)> {
@@ -115,13 +112,8 @@ impl Timeline {
             return Ok(());
         }
         let unexpected = |e| Failure::Unreachable(format!("the API's answer is not a page: {e}"));
-        let Activity {
-            activity_id,
-            actor_id,
-            kind,
-            published_at,
-            payload,
-        } = serde_json::from_str(activity.get()).map_err(unexpected)?;
+        let Activity { activity_id, actor_id, kind, published_at, payload } =
+            serde_json::from_str(activity.get()).map_err(unexpected)?;
         println!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}");
         Ok(())
     }
@@ -139,21 +131,17 @@ impl Api {
         let base = env::required(env::API_URL)?;
         let invalid = || Failure::Usage(format!("{}: expected a URL, got {base}", env::API_URL));
         let mut timeline = Url::parse(&base).map_err(|_| invalid())?;
-        timeline
-            .path_segments_mut()
-            .map_err(|()| invalid())?
-            .pop_if_empty()
-            .extend(["v1", "timelines", viewer]);
+        timeline.path_segments_mut().map_err(|()| invalid())?.pop_if_empty().extend([
+            "v1",
+            "timelines",
+            viewer,
+        ]);
         let token = env::optional(env::TOKEN).or_else(|| own_token(viewer));
         // The same cryptography as the AWS clients. An error says that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
-        Ok(Self {
-            client,
-            timeline,
-            token,
-        })
+        Ok(Self { client, timeline, token })
     }
 
     async fn page(&self, query: &[(&'static str, String)]) -> Result<Page, Failure> {
@@ -167,10 +155,7 @@ impl Api {
         }
         let unreachable = |e: reqwest::Error| {
             let host = self.timeline.origin().ascii_serialization();
-            Failure::Unreachable(format!(
-                "the API at {host} does not answer: {}",
-                e.without_url()
-            ))
+            Failure::Unreachable(format!("the API at {host} does not answer: {}", e.without_url()))
         };
         let answer = request.send().await.map_err(unreachable)?;
         let status = answer.status();
@@ -186,10 +171,8 @@ impl Api {
 /// The API's problem as this process's exit code.
 fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     let problem = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
-    let sentence = format!(
-        "{status}: {}",
-        problem.unwrap_or_else(|_| "no reason given".to_owned())
-    );
+    let sentence =
+        format!("{status}: {}", problem.unwrap_or_else(|_| "no reason given".to_owned()));
     match status {
         StatusCode::BAD_REQUEST => Failure::Usage(sentence),
         _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {

@@ -20,7 +20,7 @@ pub(super) struct Up {
     sample: bool,
     /// The port of the HTTP API on 127.0.0.1; the tables and the queue take the next two. 0: any free
     /// ports.
-    #[arg(long, default_value_t = 3000)]
+    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(0..=65533))]
     port: u16,
     /// Keep tables and queues in this directory; without it they are in memory.
     #[arg(long)]
@@ -36,22 +36,13 @@ pub(super) struct Up {
 impl Up {
     /// What `nagare` alone does.
     pub(super) fn sample() -> Self {
-        Self {
-            sample: true,
-            port: 3000,
-            data_dir: None,
-            auth: false,
-            print_env: false,
-        }
+        Self { sample: true, port: 3000, data_dir: None, auth: false, print_env: false }
     }
 
     pub(super) async fn run(self) -> Result<(), Failure> {
         log_for_people();
-        let config = StackConfig {
-            port: self.port,
-            data_dir: self.data_dir.clone(),
-            auth: self.auth,
-        };
+        let config =
+            StackConfig { port: self.port, data_dir: self.data_dir.clone(), auth: self.auth };
         let stack = Stack::start(config).await?;
         if self.sample {
             load_sample(&stack).await?;
@@ -109,9 +100,7 @@ async fn load_sample(stack: &Stack) -> Result<(), Failure> {
     let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
     let sender = Sender::new(client.clone(), commands.clone());
     sender.send(sample::commands(Clock::system().now())).await?;
-    Drain::new(client, commands, dead_letters)
-        .wait(|_| ())
-        .await
+    Drain::new(client, commands, dead_letters).wait(|_| ()).await
 }
 
 /// A client for the queue of a stack that this process runs, over its HTTP endpoint.
@@ -132,8 +121,6 @@ async fn stopped() -> Result<(), Failure> {
 fn log_for_people() {
     let filter = env::optional(env::LOG).unwrap_or_else(|| "warn".to_owned());
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("warn"));
-    let lines = tracing_subscriber::fmt()
-        .compact()
-        .with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt().compact().with_writer(std::io::stderr);
     let _ = lines.with_env_filter(filter).try_init();
 }

@@ -26,10 +26,7 @@ pub(super) struct Place<'a> {
 
 impl Admission {
     pub(super) fn new(limits: &Limits) -> Self {
-        let places = limits
-            .in_flight
-            .saturating_add(limits.queued)
-            .min(Semaphore::MAX_PERMITS);
+        let places = limits.in_flight.saturating_add(limits.queued).min(Semaphore::MAX_PERMITS);
         Self {
             places: Semaphore::new(places),
             running: Semaphore::new(limits.in_flight.min(Semaphore::MAX_PERMITS)),
@@ -38,16 +35,10 @@ impl Admission {
     }
 
     pub(super) async fn enter(&self) -> Result<Place<'_>, Problem> {
-        let place = self
-            .places
-            .try_acquire()
-            .map_err(|_full| Problem::overloaded())?;
+        let place = self.places.try_acquire().map_err(|_full| Problem::overloaded())?;
         let turn = tokio::time::timeout(self.queue_timeout, self.running.acquire()).await;
         match turn {
-            Ok(Ok(running)) => Ok(Place {
-                _running: running,
-                _place: place,
-            }),
+            Ok(Ok(running)) => Ok(Place { _running: running, _place: place }),
             Ok(Err(_)) | Err(_) => Err(Problem::overloaded()),
         }
     }

@@ -34,15 +34,8 @@ impl Authorization {
             Self::Open => Ok(None),
             Self::Jwt(authorizer) => {
                 let token = bearer_token(headers)?;
-                let claims = authorizer
-                    .verify(token, now)
-                    .ok_or_else(Problem::invalid_token)?;
-                Ok(Some(
-                    claims
-                        .into_iter()
-                        .map(|(name, value)| (name, text(value)))
-                        .collect(),
-                ))
+                let claims = authorizer.verify(token, now).ok_or_else(Problem::invalid_token)?;
+                Ok(Some(claims.into_iter().map(|(name, value)| (name, text(value))).collect()))
             }
         }
     }
@@ -127,10 +120,7 @@ fn is_current(claims: &Map<String, Value>, now: i64) -> bool {
 }
 
 fn names_someone(claims: &Map<String, Value>) -> bool {
-    claims
-        .get("sub")
-        .and_then(Value::as_str)
-        .is_some_and(|sub| !sub.is_empty())
+    claims.get("sub").and_then(Value::as_str).is_some_and(|sub| !sub.is_empty())
 }
 
 /// The token that the request carries. Of two headers neither counts: whoever is in front of us
@@ -141,9 +131,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let credentials = match (first, second) {
         (None, _) => return Err(Problem::no_token()),
         (Some(_), Some(_)) => return Err(Problem::invalid_token()),
-        (Some(only), None) => only
-            .to_str()
-            .map_err(|_not_ascii| Problem::invalid_token())?,
+        (Some(only), None) => only.to_str().map_err(|_not_ascii| Problem::invalid_token())?,
     };
     match credentials.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),

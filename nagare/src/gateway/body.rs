@@ -32,11 +32,7 @@ async fn read_or_discard(body: &mut Body, limit: usize) -> Result<Vec<u8>, Probl
             _ => kept.extend_from_slice(&chunk),
         }
     }
-    if received > limit {
-        Err(Problem::body_too_large())
-    } else {
-        Ok(kept)
-    }
+    if received > limit { Err(Problem::body_too_large()) } else { Ok(kept) }
 }
 
 /// The next data of the body, passing over trailers.

@@ -34,11 +34,7 @@ impl Arrival<'_> {
     pub(super) fn into_event(self) -> Result<ApiGatewayV2httpRequest, serde_json::Error> {
         let Parts { headers, uri, .. } = self.head;
         let viewer_id = viewer_id(self.head);
-        let route = if viewer_id.is_some() {
-            TIMELINE_ROUTE
-        } else {
-            DEFAULT_ROUTE
-        };
+        let route = if viewer_id.is_some() { TIMELINE_ROUTE } else { DEFAULT_ROUTE };
         let (body, is_base64_encoded) = body_text(headers, self.body);
 
         serde_json::from_value(json!({
@@ -57,13 +53,7 @@ impl Arrival<'_> {
     }
 
     fn context(&self, route: &str) -> Value {
-        let Parts {
-            method,
-            uri,
-            version,
-            headers,
-            ..
-        } = self.head;
+        let Parts { method, uri, version, headers, .. } = self.head;
         let domain = domain(headers);
         json!({
             "accountId": "000000000000",
@@ -112,29 +102,20 @@ fn query_parameters(query: &str) -> Option<BTreeMap<String, String>> {
 /// All headers but the cookies, which have a place of their own.
 fn joined_headers(headers: &HeaderMap) -> BTreeMap<&str, String> {
     let names = headers.keys().filter(|name| **name != COOKIE);
-    names
-        .map(|name| (name.as_str(), joined(headers, name)))
-        .collect()
+    names.map(|name| (name.as_str(), joined(headers, name))).collect()
 }
 
 fn joined(headers: &HeaderMap, name: &HeaderName) -> String {
     let values = headers.get_all(name).iter();
-    let values: Vec<_> = values
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
+    let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     values.join(",")
 }
 
 fn cookies(headers: &HeaderMap) -> Option<Vec<String>> {
     let values = headers.get_all(COOKIE).iter();
-    let lines: Vec<_> = values
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
+    let lines: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     let cookies = lines.iter().flat_map(|line| line.split(';')).map(str::trim);
-    let cookies: Vec<_> = cookies
-        .filter(|cookie| !cookie.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let cookies: Vec<_> = cookies.filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect();
     (!cookies.is_empty()).then_some(cookies)
 }
 
@@ -153,11 +134,7 @@ fn body_text(headers: &HeaderMap, body: &[u8]) -> (Option<String>, bool) {
 fn is_text(headers: &HeaderMap) -> bool {
     let content_type = joined(headers, &CONTENT_TYPE).to_ascii_lowercase();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let textual = [
-        "application/json",
-        "application/javascript",
-        "application/xml",
-    ];
+    let textual = ["application/json", "application/javascript", "application/xml"];
     let is_textual = essence.starts_with("text/") || textual.contains(&essence);
     is_textual && !headers.contains_key(CONTENT_ENCODING)
 }
@@ -168,18 +145,12 @@ fn domain(headers: &HeaderMap) -> String {
         Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
         _ => &host,
     };
-    if name.is_empty() {
-        "localhost".to_owned()
-    } else {
-        name.to_owned()
-    }
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
 fn source_ip(head: &Parts) -> IpAddr {
     let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |ConnectInfo(address)| {
-        address.ip()
-    })
+    peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |ConnectInfo(address)| address.ip())
 }
 
 /// For example `12/Mar/2020:19:03:58 +0000`.

@@ -57,9 +57,7 @@ impl Verifier<Vec<u8>> for Hs256 {
         message: &[u8],
         signature: &Vec<u8>,
     ) -> std::result::Result<(), SignatureError> {
-        self.over(message)
-            .verify_slice(signature)
-            .map_err(|_| SignatureError::new())
+        self.over(message).verify_slice(signature).map_err(|_| SignatureError::new())
     }
 }
 

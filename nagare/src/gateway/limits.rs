@@ -48,15 +48,9 @@ impl Limits {
 
 /// What the request line and the headers took on the wire, give or take optional white space.
 fn head_bytes(head: &Parts) -> usize {
-    let target = head
-        .uri
-        .path_and_query()
-        .map_or(0, |target| target.as_str().len());
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let request_line = head.method.as_str().len() + target + "  HTTP/1.1\r\n".len();
     let header = |name: &str, value: &[u8]| name.len() + value.len() + ": \r\n".len();
-    let headers = head
-        .headers
-        .iter()
-        .map(|(name, value)| header(name.as_str(), value.as_bytes()));
+    let headers = head.headers.iter().map(|(name, value)| header(name.as_str(), value.as_bytes()));
     request_line + headers.sum::<usize>()
 }

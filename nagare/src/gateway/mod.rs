@@ -102,10 +102,7 @@ where
     /// Takes the time, for tokens and for events, from `clock` instead of the system.
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static) -> Self {
-        Self {
-            clock: Box::new(clock),
-            ..self
-        }
+        Self { clock: Box::new(clock), ..self }
     }
 
     /// The API as something to serve.
@@ -122,23 +119,12 @@ where
         let now = (self.clock)();
 
         self.limits.check_head(&head)?;
-        let claims = self
-            .authorization
-            .claims(&head.headers, now.unix_timestamp())?;
+        let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
         let _place = self.admission.enter().await?;
         let body = body::read(body, &self.limits).await?;
 
-        let event = Arrival {
-            id,
-            now,
-            claims,
-            head: &head,
-            body: &body,
-        }
-        .into_event();
-        let answer = self
-            .invoke(event.map_err(|error| fault(id, &error))?, id)
-            .await?;
+        let event = Arrival { id, now, claims, head: &head, body: &body }.into_event();
+        let answer = self.invoke(event.map_err(|error| fault(id, &error))?, id).await?;
         response::from_answer(answer).map_err(|error| fault(id, &error))
     }
 
@@ -173,10 +159,8 @@ where
     E: Display + Send + 'static,
 {
     let id = Uuid::new_v4();
-    let mut response = gateway
-        .answer(request, id)
-        .await
-        .unwrap_or_else(IntoResponse::into_response);
+    let mut response =
+        gateway.answer(request, id).await.unwrap_or_else(IntoResponse::into_response);
     if let Ok(value) = HeaderValue::try_from(id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

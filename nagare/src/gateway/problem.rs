@@ -31,17 +31,11 @@ impl Problem {
     }
 
     pub(super) fn body_too_slow() -> Self {
-        Self::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "The request's body did not arrive in time.",
-        )
+        Self::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time.")
     }
 
     pub(super) fn body_too_large() -> Self {
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "The request's body is too large.",
-        )
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The request's body is too large.")
     }
 
     pub(super) fn head_too_large() -> Self {
@@ -52,41 +46,25 @@ impl Problem {
     }
 
     pub(super) fn overloaded() -> Self {
-        Self::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "More requests are under way than can be served.",
-        )
-        .with(RETRY_AFTER, "1")
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "More requests are under way than can be served.")
+            .with(RETRY_AFTER, "1")
     }
 
     pub(super) fn integration_timed_out() -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "The request took too long.",
-        )
-        .with(RETRY_AFTER, "1")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "The request took too long.")
+            .with(RETRY_AFTER, "1")
     }
 
     pub(super) fn internal() -> Self {
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "The request could not be answered.",
-        )
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The request could not be answered.")
     }
 
     fn new(status: StatusCode, detail: &'static str) -> Self {
-        Self {
-            status,
-            detail,
-            header: None,
-        }
+        Self { status, detail, header: None }
     }
 
     fn with(self, name: HeaderName, value: &'static str) -> Self {
-        Self {
-            header: Some((name, HeaderValue::from_static(value))),
-            ..self
-        }
+        Self { header: Some((name, HeaderValue::from_static(value))), ..self }
     }
 }
 
@@ -100,10 +78,7 @@ impl IntoResponse for Problem {
         });
         let mut response = (self.status, document.to_string()).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.extend(self.header);
         response
     }

@@ -34,9 +34,7 @@ pub(super) fn from_answer(answer: ApiGatewayV2httpResponse) -> Result<Response, 
 }
 
 fn status(code: i64) -> Result<StatusCode, InvalidAnswer> {
-    let status = u16::try_from(code)
-        .ok()
-        .and_then(|code| StatusCode::from_u16(code).ok());
+    let status = u16::try_from(code).ok().and_then(|code| StatusCode::from_u16(code).ok());
     let is_final = |status: &StatusCode| (200..600).contains(&status.as_u16());
     status.filter(is_final).ok_or(InvalidAnswer::Status(code))
 }
@@ -52,10 +50,7 @@ fn headers(
         headers.append(name, value.clone());
     }
     for cookie in cookies {
-        headers.append(
-            SET_COOKIE,
-            HeaderValue::try_from(cookie).map_err(InvalidAnswer::Cookie)?,
-        );
+        headers.append(SET_COOKIE, HeaderValue::try_from(cookie).map_err(InvalidAnswer::Cookie)?);
     }
     for name in OF_THE_CONNECTION {
         headers.remove(name);
@@ -69,10 +64,9 @@ fn body(body: encodings::Body, is_base64_encoded: bool) -> Result<Body, InvalidA
     match (body, is_base64_encoded) {
         (encodings::Body::Empty, _) => Ok(Body::empty()),
         (encodings::Body::Text(text), false) => Ok(Body::from(text)),
-        (encodings::Body::Text(text), true) => STANDARD
-            .decode(text)
-            .map(Body::from)
-            .map_err(InvalidAnswer::Base64),
+        (encodings::Body::Text(text), true) => {
+            STANDARD.decode(text).map(Body::from).map_err(InvalidAnswer::Base64)
+        }
         (encodings::Body::Binary(bytes), true) => Ok(Body::from(bytes)),
         (encodings::Body::Binary(bytes), false) => Ok(Body::from(STANDARD.encode(bytes))),
         _ => Err(InvalidAnswer::Body),

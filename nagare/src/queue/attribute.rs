@@ -55,18 +55,13 @@ impl Attributes {
         if self.0.len() <= MAX_ATTRIBUTES {
             return Ok(self);
         }
-        let sentence = format!(
-            "Number of message attributes [{}] exceeds 10.",
-            self.0.len()
-        );
+        let sentence = format!("Number of message attributes [{}] exceeds 10.", self.0.len());
         Err(QueueError::InvalidParameterValue(sentence))
     }
 
     /// Name and attribute, in the order of the names' bytes.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &MessageAttribute)> {
-        self.0
-            .iter()
-            .map(|(name, attribute)| (name.as_str(), attribute))
+        self.0.iter().map(|(name, attribute)| (name.as_str(), attribute))
     }
 
     /// One attribute.
@@ -87,25 +82,18 @@ impl Attributes {
 
     /// What they add to the size of their message.
     pub(super) fn bytes(&self) -> usize {
-        self.0
-            .iter()
-            .map(|(name, a)| name.len() + a.data_type.len() + a.value.bytes().len())
-            .sum()
+        self.0.iter().map(|(name, a)| name.len() + a.data_type.len() + a.value.bytes().len()).sum()
     }
 
     pub(super) fn from_raw(raw: BTreeMap<String, RawAttribute>) -> Result<Self, QueueError> {
-        raw.into_iter()
-            .try_fold(Self::default(), |attributes, (name, raw)| {
-                let attribute = raw.parse(&name)?;
-                attributes.with(name, attribute)
-            })
+        raw.into_iter().try_fold(Self::default(), |attributes, (name, raw)| {
+            let attribute = raw.parse(&name)?;
+            attributes.with(name, attribute)
+        })
     }
 
     pub(super) fn into_raw(self) -> BTreeMap<String, RawAttribute> {
-        self.0
-            .into_iter()
-            .map(|(name, attribute)| (name, attribute.into_raw()))
-            .collect()
+        self.0.into_iter().map(|(name, attribute)| (name, attribute.into_raw())).collect()
     }
 }
 
@@ -143,11 +131,7 @@ impl MessageAttribute {
             AttributeValue::Text(text) => (Some(text), None),
             AttributeValue::Binary(bytes) => (None, Some(BASE64.encode(bytes))),
         };
-        RawAttribute {
-            data_type: self.data_type,
-            string_value,
-            binary_value,
-        }
+        RawAttribute { data_type: self.data_type, string_value, binary_value }
     }
 }
 

@@ -7,8 +7,9 @@ use super::limits;
 
 /// The account that every local queue belongs to.
 pub const ACCOUNT_ID: &str = "000000000000";
-/// The region that every local queue says it is in.
-pub const REGION: &str = "us-east-1";
+/// The region that every local queue says it is in. None that AWS has: for those, version 1 of the
+/// `aws` command line ignores the endpoint it is told.
+pub const REGION: &str = "us-local-1";
 
 /// The settings of one queue.
 #[derive(Debug, Clone)]
@@ -75,9 +76,7 @@ impl QueueConfig {
             name,
             "has a largest message outside of 1 KiB to 1 MiB",
         )?;
-        self.redrive
-            .as_ref()
-            .map_or(Ok(()), |redrive| redrive.check(name, all))
+        self.redrive.as_ref().map_or(Ok(()), |redrive| redrive.check(name, all))
     }
 }
 
@@ -110,7 +109,5 @@ fn require(holds: bool, queue: &str, otherwise: &str) -> Result<(), QueueError> 
     if holds {
         return Ok(());
     }
-    Err(QueueError::Configuration(format!(
-        "queue {queue:?} {otherwise}"
-    )))
+    Err(QueueError::Configuration(format!("queue {queue:?} {otherwise}")))
 }

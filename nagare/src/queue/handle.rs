@@ -45,9 +45,7 @@ impl Queue {
         self.check_size(message.bytes())?;
         let ids = self.store().send(self.scope(), &[message])?;
         self.state().changed.notify_waiters();
-        ids.first()
-            .copied()
-            .ok_or_else(|| QueueError::Corrupt("a send made no message".into()))
+        ids.first().copied().ok_or_else(|| QueueError::Corrupt("a send made no message".into()))
     }
 
     /// Sends up to ten messages, all or none. The ids are in their order.
@@ -57,9 +55,7 @@ impl Queue {
         if total > limits::MAX_BYTES {
             return Err(QueueError::BatchRequestTooLong(total));
         }
-        messages
-            .iter()
-            .try_for_each(|message| self.check_size(message.bytes()))?;
+        messages.iter().try_for_each(|message| self.check_size(message.bytes()))?;
         let ids = self.store().send(self.scope(), messages)?;
         self.state().changed.notify_waiters();
         Ok(ids)
@@ -91,14 +87,7 @@ impl Queue {
             target: target.key,
             source_name: self.name(),
         });
-        let delivered = self.store().receive(
-            scope,
-            &Delivery {
-                max,
-                visible_at,
-                dead_letters,
-            },
-        )?;
+        let delivered = self.store().receive(scope, &Delivery { max, visible_at, dead_letters })?;
         if let (true, Some((_, target))) = (delivered.moved, target) {
             target.changed.notify_waiters();
         }
@@ -108,22 +97,14 @@ impl Queue {
     fn dead_letter_queue(&self) -> Option<(u32, &State)> {
         let redrive = self.config().redrive.as_ref()?;
         let named = |state: &&State| state.config.name == redrive.dead_letter_queue;
-        self.shared
-            .queues
-            .iter()
-            .find(named)
-            .map(|target| (redrive.max_receives, target))
+        self.shared.queues.iter().find(named).map(|target| (redrive.max_receives, target))
     }
 
     /// Reads a receipt handle that this queue gave out.
     pub fn receipt_handle(&self, text: &str) -> Result<ReceiptHandle, QueueError> {
         let handle = ReceiptHandle::parse(text)?;
         let own = handle.queue == self.state().key;
-        if own {
-            Ok(handle)
-        } else {
-            Err(QueueError::ReceiptHandleIsInvalid)
-        }
+        if own { Ok(handle) } else { Err(QueueError::ReceiptHandleIsInvalid) }
     }
 
     /// Deletes messages by the handles of their latest receives, and passes over other handles.
@@ -181,11 +162,7 @@ impl Queue {
     fn scope(&self) -> Scope {
         let now = self.now();
         let expired_until = now.saturating_sub(millis(self.config().retention));
-        Scope {
-            queue: self.state().key,
-            now,
-            expired_until,
-        }
+        Scope { queue: self.state().key, now, expired_until }
     }
 
     pub(super) fn now(&self) -> i64 {

@@ -41,11 +41,7 @@ pub(super) fn check_max_messages(max: usize) -> Result<(), QueueError> {
         return Ok(());
     }
     let reason = "Must be between 1 and 10, if provided.";
-    Err(invalid_value(
-        "MaxNumberOfMessages",
-        &max.to_string(),
-        reason,
-    ))
+    Err(invalid_value("MaxNumberOfMessages", &max.to_string(), reason))
 }
 
 pub(super) fn check_batch_len(entries: usize) -> Result<(), QueueError> {
@@ -75,9 +71,7 @@ pub(super) fn check_batch_ids<'a>(
 /// The alphabet that queue names and batch entry ids share.
 pub(super) fn is_identifier(text: &str) -> bool {
     (1..=80).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 pub(super) fn check_body(body: &str) -> Result<(), QueueError> {
@@ -94,11 +88,7 @@ pub(super) fn check_characters(text: &str) -> Result<(), QueueError> {
         '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => false,
         _ => true,
     };
-    if text.chars().all(allowed) {
-        Ok(())
-    } else {
-        Err(QueueError::InvalidMessageContents)
-    }
+    if text.chars().all(allowed) { Ok(()) } else { Err(QueueError::InvalidMessageContents) }
 }
 
 pub(super) fn check_group_id(id: &str) -> Result<(), QueueError> {

@@ -50,12 +50,7 @@ impl NewMessage {
         let body = body.into();
         limits::check_body(&body)?;
         let attributes = Attributes::default();
-        Ok(Self {
-            body,
-            delay: Duration::ZERO,
-            group_id: None,
-            attributes,
-        })
+        Ok(Self { body, delay: Duration::ZERO, group_id: None, attributes })
     }
 
     /// Hides the message at first, for at most 15 minutes.
@@ -69,10 +64,7 @@ impl NewMessage {
     pub fn in_group(self, id: impl Into<String>) -> Result<Self, QueueError> {
         let id = id.into();
         limits::check_group_id(&id)?;
-        Ok(Self {
-            group_id: Some(id),
-            ..self
-        })
+        Ok(Self { group_id: Some(id), ..self })
     }
 
     /// Puts attributes beside the body.
@@ -131,10 +123,7 @@ impl ReceivedMessage {
             ("SenderId", ACCOUNT_ID.to_owned()),
             ("SentTimestamp", self.sent_at.to_string()),
             ("ApproximateReceiveCount", self.receive_count.to_string()),
-            (
-                "ApproximateFirstReceiveTimestamp",
-                self.first_received_at.to_string(),
-            ),
+            ("ApproximateFirstReceiveTimestamp", self.first_received_at.to_string()),
         ];
         let group = self.group_id.clone().map(|id| ("MessageGroupId", id));
         let source = self.dead_letter_source.as_deref();

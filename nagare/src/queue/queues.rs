@@ -51,15 +51,8 @@ impl Queues {
         config::check_all(&configs)?;
         let now = clock();
         let register = |config| State::register(&store, config, now);
-        let queues = configs
-            .into_iter()
-            .map(register)
-            .collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Shared {
-            store: Mutex::new(store),
-            clock,
-            queues,
-        })))
+        let queues = configs.into_iter().map(register).collect::<Result<_, _>>()?;
+        Ok(Self(Arc::new(Shared { store: Mutex::new(store), clock, queues })))
     }
 
     /// The queue of that name.

@@ -38,11 +38,10 @@ pub(super) fn register(
         "INSERT INTO queues (name, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
         params![name, now],
     )?;
-    let stored = db.query_row(
-        "SELECT id, created_at FROM queues WHERE name = ?1",
-        [name],
-        |row| Ok((QueueKey(row.get(0)?), row.get(1)?)),
-    )?;
+    let stored =
+        db.query_row("SELECT id, created_at FROM queues WHERE name = ?1", [name], |row| {
+            Ok((QueueKey(row.get(0)?), row.get(1)?))
+        })?;
     Ok(stored)
 }
 
@@ -101,10 +100,7 @@ pub(super) fn ready(
          WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives, seq LIMIT ?3",
     )?;
     let found = statement.query_map(params![queue.0, now, max], |row| {
-        Ok(Ready {
-            seq: row.get(0)?,
-            receives: row.get(1)?,
-        })
+        Ok(Ready { seq: row.get(0)?, receives: row.get(1)? })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -178,9 +174,7 @@ pub(super) fn hidden_until(
          WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
     )?;
     let parameters = params![receipt.seq, receipt.queue.0, receipt.nonce];
-    Ok(statement
-        .query_row(parameters, |row| row.get(0))
-        .optional()?)
+    Ok(statement.query_row(parameters, |row| row.get(0)).optional()?)
 }
 
 pub(super) fn hide_until(db: &Connection, seq: i64, visible_at: i64) -> Result<(), QueueError> {
@@ -203,9 +197,7 @@ pub(super) fn expire(db: &Connection, queue: QueueKey, sent_until: i64) -> Resul
     let mut statement = db.prepare_cached(
         "DELETE FROM messages INDEXED BY by_age WHERE queue = ?1 AND sent_at <= ?2",
     )?;
-    Ok(rows_changed(
-        statement.execute(params![queue.0, sent_until])?,
-    ))
+    Ok(rows_changed(statement.execute(params![queue.0, sent_until])?))
 }
 
 pub(super) fn purge(db: &Connection, queue: QueueKey) -> Result<i64, QueueError> {
@@ -219,10 +211,7 @@ pub(super) fn hidden(db: &Connection, queue: QueueKey, now: i64) -> Result<Hidde
          FROM messages INDEXED BY by_visibility WHERE queue = ?1 AND visible_at > ?2",
     )?;
     Ok(statement.query_row(params![queue.0, now], |row| {
-        Ok(Hidden {
-            in_flight: row.get(0)?,
-            delayed: row.get(1)?,
-        })
+        Ok(Hidden { in_flight: row.get(0)?, delayed: row.get(1)? })
     })?)
 }
 
@@ -246,8 +235,7 @@ fn encode(attributes: &Attributes) -> Result<Option<String>, QueueError> {
         return Ok(None);
     }
     let json = serde_json::to_string(&attributes.clone().into_raw());
-    json.map(Some)
-        .map_err(|e| QueueError::Corrupt(e.to_string()))
+    json.map(Some).map_err(|e| QueueError::Corrupt(e.to_string()))
 }
 
 fn decode(stored: Option<String>) -> Result<Attributes, QueueError> {

@@ -29,12 +29,8 @@ impl Queue {
     /// Changes how long later receives hide messages, until the process ends.
     pub fn set_visibility_timeout(&self, timeout: Duration) -> Result<(), QueueError> {
         limits::check_visibility(timeout)?;
-        self.state()
-            .visibility_millis
-            .store(millis(timeout), Ordering::Relaxed);
-        self.state()
-            .modified_at
-            .store(self.now(), Ordering::Relaxed);
+        self.state().visibility_millis.store(millis(timeout), Ordering::Relaxed);
+        self.state().modified_at.store(self.now(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -51,15 +47,10 @@ impl Queue {
     /// The queues whose dead letters come here.
     pub fn dead_letter_sources(&self) -> impl Iterator<Item = &str> {
         let configs = self.siblings().iter().map(|state| &state.config);
-        configs
-            .filter(|config| self.takes_dead_letters_of(config))
-            .map(|c| c.name.as_str())
+        configs.filter(|config| self.takes_dead_letters_of(config)).map(|c| c.name.as_str())
     }
 
     fn takes_dead_letters_of(&self, config: &QueueConfig) -> bool {
-        config
-            .redrive
-            .as_ref()
-            .is_some_and(|redrive| redrive.dead_letter_queue == self.name())
+        config.redrive.as_ref().is_some_and(|redrive| redrive.dead_letter_queue == self.name())
     }
 }

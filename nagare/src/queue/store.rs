@@ -56,17 +56,11 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn in_memory() -> Result<Self, QueueError> {
         let max_pages = Some(schema::MEMORY_PAGES);
-        Ok(Self {
-            connection: schema::open_in_memory()?,
-            max_pages,
-        })
+        Ok(Self { connection: schema::open_in_memory()?, max_pages })
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
-        Ok(Self {
-            connection: schema::open_file(path)?,
-            max_pages: None,
-        })
+        Ok(Self { connection: schema::open_file(path)?, max_pages: None })
     }
 
     pub(super) fn register(&self, name: &str, now: i64) -> Result<(QueueKey, i64), QueueError> {
@@ -100,11 +94,7 @@ impl Store {
         self.transact(scope, |db| {
             let (ready, moved) = next_after_moves(db, scope, delivery)?;
             let deliver = |message: &Ready| {
-                let receipt = ReceiptHandle {
-                    queue: scope.queue,
-                    seq: message.seq,
-                    nonce,
-                };
+                let receipt = ReceiptHandle { queue: scope.queue, seq: message.seq, nonce };
                 rows::deliver(db, receipt, scope.now, delivery.visible_at)
             };
             let messages = ready.iter().map(deliver).collect::<Result<_, _>>()?;
@@ -119,10 +109,7 @@ impl Store {
     ) -> Result<(), QueueError> {
         self.transact(scope, |db| {
             let mut deleted = 0;
-            for receipt in receipts
-                .iter()
-                .filter(|receipt| receipt.queue == scope.queue)
-            {
+            for receipt in receipts.iter().filter(|receipt| receipt.queue == scope.queue) {
                 deleted += i64::from(rows::delete(db, receipt)?);
             }
             rows::add_to_total(db, scope.queue, -deleted)
@@ -154,11 +141,7 @@ impl Store {
             let total = rows::total(db, scope.queue)?;
             let hidden = rows::hidden(db, scope.queue, scope.now)?;
             let (in_flight, delayed) = (hidden.in_flight, hidden.delayed);
-            Ok(Counts {
-                visible: total - in_flight - delayed,
-                in_flight,
-                delayed,
-            })
+            Ok(Counts { visible: total - in_flight - delayed, in_flight, delayed })
         })
     }
 
@@ -228,13 +211,7 @@ fn bury(
     dead: &[&Ready],
 ) -> Result<(), QueueError> {
     for message in dead {
-        rows::move_to(
-            db,
-            message.seq,
-            dead_letters.target,
-            dead_letters.source_name,
-            scope.now,
-        )?;
+        rows::move_to(db, message.seq, dead_letters.target, dead_letters.source_name, scope.now)?;
     }
     rows::add_to_total(db, scope.queue, -length(dead))?;
     rows::add_to_total(db, dead_letters.target, length(dead))

@@ -15,12 +15,10 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::RetryConfig;
 
 use super::engine::Engine;
-use crate::queue::Wire;
+use crate::queue::{REGION, Wire};
 
 /// Credentials for a stack that asks for none.
 pub const ACCESS_KEY: &str = "local";
-/// The region of the local stack.
-pub const REGION: &str = "us-east-1";
 
 /// Answers the SDK from the embedded engine and queues.
 #[derive(Clone)]
@@ -103,9 +101,7 @@ fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
     aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(REGION))
-        .credentials_provider(Credentials::new(
-            ACCESS_KEY, ACCESS_KEY, None, None, "local",
-        ))
+        .credentials_provider(Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local"))
         .endpoint_url(endpoint)
         .retry_config(RetryConfig::disabled())
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

@@ -38,17 +38,11 @@ impl DataDir {
     /// # Errors
     /// [`DataDirError`] says what to do.
     pub(super) fn open(path: &Path) -> Result<Self, DataDirError> {
-        let unwritable = |source| DataDirError::Unwritable {
-            path: path.to_owned(),
-            source,
-        };
+        let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
         std::fs::create_dir_all(path).map_err(unwritable)?;
         let lock = File::create(path.join("lock")).map_err(unwritable)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.to_owned(),
-                _lock: lock,
-            }),
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path.to_owned())),
             Err(TryLockError::Error(source)) => Err(unwritable(source)),
         }
@@ -73,19 +67,10 @@ impl DataDir {
     /// [`DataDirError::Unwritable`]
     pub(super) fn cursor_secret(&self) -> Result<String, DataDirError> {
         let path = self.path.join("cursor-secret");
-        let unwritable = |source| DataDirError::Unwritable {
-            path: path.clone(),
-            source,
-        };
+        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
         let mut secret = String::new();
-        let mut file = File::options()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path);
-        let file = file
-            .as_mut()
-            .map_err(|e| unwritable(io::Error::from(e.kind())))?;
+        let mut file = File::options().read(true).append(true).create(true).open(&path);
+        let file = file.as_mut().map_err(|e| unwritable(io::Error::from(e.kind())))?;
         file.read_to_string(&mut secret).map_err(unwritable)?;
         if secret.is_empty() {
             secret = random_secret();

@@ -103,30 +103,18 @@ impl EventSource {
 
 /// The ids that the answer leaves on the queue.
 fn unfinished(messages: &[ReceivedMessage], response: &SqsBatchResponse) -> HashSet<String> {
-    let known: HashSet<_> = messages
-        .iter()
-        .map(|message| message.message_id.to_string())
-        .collect();
-    let reported = response
-        .batch_item_failures
-        .iter()
-        .map(|item| item.item_identifier.clone());
+    let known: HashSet<_> = messages.iter().map(|message| message.message_id.to_string()).collect();
+    let reported = response.batch_item_failures.iter().map(|item| item.item_identifier.clone());
     let reported: HashSet<_> = reported.collect();
     if reported.is_subset(&known) {
         return reported;
     }
-    whole_batch(
-        messages,
-        &"the answer names a message that is not in the batch",
-    )
+    whole_batch(messages, &"the answer names a message that is not in the batch")
 }
 
 fn whole_batch(messages: &[ReceivedMessage], why: &dyn std::fmt::Display) -> HashSet<String> {
     warn!(messages = messages.len(), "the whole batch failed: {why}");
-    messages
-        .iter()
-        .map(|message| message.message_id.to_string())
-        .collect()
+    messages.iter().map(|message| message.message_id.to_string()).collect()
 }
 
 /// Deletes what was acknowledged and sets the rest aside for a while.
@@ -135,15 +123,12 @@ fn settle(
     messages: &[ReceivedMessage],
     unfinished: &HashSet<String>,
 ) -> Result<(), QueueError> {
-    let (left, done): (Vec<_>, Vec<_>) = messages
-        .iter()
-        .partition(|message| unfinished.contains(&message.message_id.to_string()));
+    let (left, done): (Vec<_>, Vec<_>) =
+        messages.iter().partition(|message| unfinished.contains(&message.message_id.to_string()));
     let handles: Vec<_> = done.iter().map(|message| message.receipt_handle).collect();
     queue.delete_batch(&handles)?;
     for message in left {
-        let wait = SHORTEST
-            .saturating_mul(1 << message.receive_count.min(10))
-            .min(LONGEST);
+        let wait = SHORTEST.saturating_mul(1 << message.receive_count.min(10)).min(LONGEST);
         queue.change_visibility(&message.receipt_handle, wait)?;
     }
     Ok(())

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The handlers are the functions' own, called with the events Lambda would send. They reach the
-//! tables through the SDK, over a [connector](connector) in place of the network. Everything listens
+//! tables through the SDK, over a [connector] in place of the network. Everything listens
 //! on 127.0.0.1 only.
 
 pub mod connector;
@@ -42,8 +42,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
-use crate::queue::{QueueConfig, QueueError, Queues, Redrive, Wire};
-use connector::{ACCESS_KEY, InProcess, REGION};
+use crate::queue::{QueueConfig, QueueError, Queues, REGION, Redrive, Wire};
+use connector::{ACCESS_KEY, InProcess};
 use data_dir::{DataDir, DataDirError};
 use engine::{Engine, EngineError};
 use event_source::EventSource;
@@ -124,29 +124,17 @@ impl Stack {
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
         let clock = Clock::system();
         let parts = Parts::open(data_dir.as_ref(), &clock, &url(&queue))?;
-        let authorizer = config
-            .auth
-            .then(|| JwtAuthorizer::with_key(data_dir::random_secret()));
+        let authorizer = config.auth.then(|| JwtAuthorizer::with_key(data_dir::random_secret()));
 
         let (stop, stopped) = watch::channel(false);
         let mut servers = JoinSet::new();
         let environment = parts.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
-        servers.spawn(serve(
-            queue,
-            sqs_http::router(parts.wire.clone()),
-            stopped.clone(),
-        ));
+        servers.spawn(serve(queue, sqs_http::router(parts.wire.clone()), stopped.clone()));
         servers.spawn(serve(api, parts.gateway(authorizer), stopped.clone()));
         servers.spawn(serve_tables(tables, parts.engine.clone(), stopped.clone()));
         servers.spawn(sweep(parts.engine.clone()));
         let pollers = parts.poll(&stopped)?;
-        Ok(Self {
-            environment,
-            stop,
-            pollers,
-            servers,
-            _data_dir: data_dir,
-        })
+        Ok(Self { environment, stop, pollers, servers, _data_dir: data_dir })
     }
 
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
@@ -267,17 +255,11 @@ impl Parts {
             let alerter = alerter.clone();
             async move { alerter.handle(event, deadline).await }
         };
-        let (commands, letters) = (
-            self.queues.queue(COMMANDS)?,
-            self.queues.queue(DEAD_LETTERS)?,
-        );
+        let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: nobody else receives from a stack that was down.
         commands.release_in_flight()?;
         letters.release_in_flight()?;
-        let source = |concurrency| EventSource {
-            concurrency,
-            timeout: FUNCTION_TIMEOUT,
-        };
+        let source = |concurrency| EventSource { concurrency, timeout: FUNCTION_TIMEOUT };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),
@@ -296,10 +278,7 @@ impl Parts {
         let mut environment = vec![
             (env::API_URL, api.to_owned()),
             (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
-            (
-                env::DEAD_LETTER_QUEUE_URL,
-                self.wire.queue_url(DEAD_LETTERS),
-            ),
+            (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
             (env::TIMELINES_TABLE, names.timelines),
             (env::LEDGER_TABLE, names.ledger),
             (env::DEAD_LETTERS_TABLE, names.dead_letters),
@@ -312,42 +291,24 @@ impl Parts {
             ("AWS_REGION", REGION.to_owned()),
             ("AWS_DEFAULT_REGION", REGION.to_owned()),
         ];
-        environment.extend(
-            authorizer
-                .as_ref()
-                .map(|a| (env::JWT_KEY, a.key().to_owned())),
-        );
+        environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
         environment
     }
 }
 
 fn queue_configs() -> Vec<QueueConfig> {
     let dead_letter_queue = DEAD_LETTERS.to_owned();
-    let redrive = Some(Redrive {
-        max_receives: MAX_RECEIVES,
-        dead_letter_queue,
-    });
+    let redrive = Some(Redrive { max_receives: MAX_RECEIVES, dead_letter_queue });
     vec![
-        QueueConfig {
-            visibility_timeout: VISIBILITY,
-            redrive,
-            ..QueueConfig::new(COMMANDS)
-        },
-        QueueConfig {
-            retention: DEAD_LETTER_RETENTION,
-            ..QueueConfig::new(DEAD_LETTERS)
-        },
+        QueueConfig { visibility_timeout: VISIBILITY, redrive, ..QueueConfig::new(COMMANDS) },
+        QueueConfig { retention: DEAD_LETTER_RETENTION, ..QueueConfig::new(DEAD_LETTERS) },
     ]
 }
 
 /// Listeners for the API, the tables and the queue.
 async fn listeners(port: u16) -> Result<[TcpListener; 3], StackError> {
     let nth = |n: u16| if port == 0 { 0 } else { port.saturating_add(n) };
-    Ok([
-        listen(nth(0)).await?,
-        listen(nth(1)).await?,
-        listen(nth(2)).await?,
-    ])
+    Ok([listen(nth(0)).await?, listen(nth(1)).await?, listen(nth(2)).await?])
 }
 
 async fn listen(port: u16) -> Result<TcpListener, StackError> {
@@ -363,10 +324,7 @@ fn url(listener: &TcpListener) -> String {
 async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     let stopped = async move { drop(stop.wait_for(|stopping| *stopping).await) };
-    if let Err(failure) = axum::serve(listener, service)
-        .with_graceful_shutdown(stopped)
-        .await
-    {
+    if let Err(failure) = axum::serve(listener, service).with_graceful_shutdown(stopped).await {
         tracing::error!("a server stopped: {failure}");
     }
 }

@@ -24,12 +24,7 @@ pub(super) fn create_missing(database: &Database) -> Result<(), DynoxideError> {
     }]);
     let definitions = [
         (&tables.timelines, ["viewer_id", "sort_key"], &[][..], None),
-        (
-            &tables.ledger,
-            ["pk", "sk"],
-            &["follower_id", "followee_id"][..],
-            Some(followees),
-        ),
+        (&tables.ledger, ["pk", "sk"], &["follower_id", "followee_id"][..], Some(followees)),
         (&tables.dead_letters, ["id", "part"], &[][..], None),
     ];
     for (name, [hash, range], others, indexes) in definitions {

@@ -8,10 +8,7 @@ use crate::queue::{AttributeValue, MessageAttribute, Queue, REGION, ReceivedMess
 /// The event for a batch received from a queue.
 pub(super) fn event(queue: &Queue, messages: &[ReceivedMessage]) -> SqsEvent {
     let mut event = SqsEvent::default();
-    event.records = messages
-        .iter()
-        .map(|message| record(queue, message))
-        .collect();
+    event.records = messages.iter().map(|message| record(queue, message)).collect();
     event
 }
 
@@ -21,14 +18,9 @@ fn record(queue: &Queue, message: &ReceivedMessage) -> SqsMessage {
     record.receipt_handle = Some(message.receipt_handle.to_string());
     record.md5_of_body = Some(message.md5_of_body());
     record.body = Some(message.body.clone());
-    let system = message
-        .system_attributes()
-        .map(|(name, value)| (name.to_owned(), value));
+    let system = message.system_attributes().map(|(name, value)| (name.to_owned(), value));
     record.attributes = system.collect();
-    let own = message
-        .attributes
-        .iter()
-        .map(|(name, value)| (name.to_owned(), attribute(value)));
+    let own = message.attributes.iter().map(|(name, value)| (name.to_owned(), attribute(value)));
     record.message_attributes = own.collect();
     record.event_source_arn = Some(queue.config().arn());
     record.event_source = Some("aws:sqs".to_owned());

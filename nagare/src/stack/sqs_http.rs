@@ -14,24 +14,16 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024 * 1024;
 
 /// Serves the protocol at every path: SDKs send to the endpoint or to a queue's URL.
 pub(super) fn router(wire: Wire) -> Router {
-    Router::new()
-        .fallback(answer)
-        .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
-        .with_state(wire)
+    Router::new().fallback(answer).layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES)).with_state(wire)
 }
 
 async fn answer(State(wire): State<Wire>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers
-        .get("x-amz-target")
-        .and_then(|value| value.to_str().ok());
+    let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let answer = wire.call(target.unwrap_or_default(), &body).await;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, answer.body).into_response();
     let headers = response.headers_mut();
-    headers.insert(
-        "content-type",
-        HeaderValue::from_static("application/x-amz-json-1.0"),
-    );
+    headers.insert("content-type", HeaderValue::from_static("application/x-amz-json-1.0"));
     let request_id = HeaderValue::try_from(Uuid::new_v4().to_string());
     let error = answer.error_type.map(HeaderValue::try_from);
     if let Ok(request_id) = request_id {

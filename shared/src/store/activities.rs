@@ -89,17 +89,11 @@ impl Store {
             now.merge(change.clone());
             let unchanged = known.revision > 0 && now == known.record;
             if unchanged {
-                return Ok(Merged {
-                    before: known.record,
-                    now,
-                });
+                return Ok(Merged { before: known.record, now });
             }
             match self.replace(key, &known, &now, deadline).await? {
                 None => {
-                    return Ok(Merged {
-                        before: known.record,
-                        now,
-                    });
+                    return Ok(Merged { before: known.record, now });
                 }
                 Some(overtaken_by) => known = overtaken_by,
             }
@@ -118,16 +112,11 @@ impl Store {
         let stored = ledger_key(keys::activity(key));
         let answer = attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(stored.clone()))
-                .consistent_read(true)
-                .send()
+            get.set_key(Some(stored.clone())).consistent_read(true).send()
         });
         match answer.await?.item {
             None => Ok(ActivityRecord::default()),
-            Some(item) => read_record(&Row {
-                table: &self.tables.ledger,
-                item,
-            }),
+            Some(item) => read_record(&Row { table: &self.tables.ledger, item }),
         }
     }
 
@@ -166,24 +155,15 @@ impl Store {
     }
 
     fn read_revised(&self, item: Item) -> Result<Revised, StoreError> {
-        let row = Row {
-            table: &self.tables.ledger,
-            item,
-        };
+        let row = Row { table: &self.tables.ledger, item };
         // The revision is gone if somebody wrote the item by hand; starting from zero would then
         // meet the same refusal for ever.
-        Ok(Revised {
-            record: read_record(&row)?,
-            revision: row.number("revision")?,
-        })
+        Ok(Revised { record: read_record(&row)?, revision: row.number("revision")? })
     }
 }
 
 pub(super) fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {
-    matches!(
-        error.as_service_error(),
-        Some(PutItemError::ConditionalCheckFailedException(_))
-    )
+    matches!(error.as_service_error(), Some(PutItemError::ConditionalCheckFailedException(_)))
 }
 
 /// What stood in the way of a conditional put, if that is why it failed.
@@ -239,15 +219,7 @@ pub(super) fn read_record(row: &Row<'_>) -> Result<ActivityRecord, StoreError> {
     };
     let kind = match row.optional("edited_kind_at", "an instant")? {
         None => None,
-        Some(at) => Some(Edit {
-            at,
-            value: row.parsed("edited_kind", "a kind")?,
-        }),
+        Some(at) => Some(Edit { at, value: row.parsed("edited_kind", "a kind")? }),
     };
-    Ok(ActivityRecord {
-        published,
-        deleted: row.flag("deleted")?,
-        payload,
-        kind,
-    })
+    Ok(ActivityRecord { published, deleted: row.flag("deleted")?, payload, kind })
 }

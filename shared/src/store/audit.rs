@@ -68,10 +68,7 @@ impl Store {
             })
             .await?;
             for item in answer.items.unwrap_or_default() {
-                let row = Row {
-                    table: &self.tables.ledger,
-                    item,
-                };
+                let row = Row { table: &self.tables.ledger, item };
                 found.push(row.parsed("followee_id", "an id")?);
             }
             start = answer.last_evaluated_key;
@@ -104,10 +101,7 @@ impl Store {
             })
             .await?;
             for item in answer.items.unwrap_or_default() {
-                let row = Row {
-                    table: &self.tables.ledger,
-                    item,
-                };
+                let row = Row { table: &self.tables.ledger, item };
                 seen(row.parsed("follower_id", "an id")?);
             }
             start = answer.last_evaluated_key;
@@ -159,10 +153,7 @@ impl Store {
         sort_key: &SortKey,
         actor_id: ActorId,
     ) -> Result<TransactWriteItem, StoreError> {
-        let key = ActivityKey {
-            activity_id: sort_key.activity_id.clone(),
-            actor_id,
-        };
+        let key = ActivityKey { activity_id: sort_key.activity_id.clone(), actor_id };
         let check = ConditionCheck::builder()
             .table_name(&self.tables.ledger)
             .set_key(Some(ledger_key(keys::activity(&key))))

@@ -116,25 +116,15 @@ impl Store {
         let Some(item) = self.letter_part(id, LETTER, deadline).await? else {
             return Ok(None);
         };
-        let row = Row {
-            table: &self.tables.dead_letters,
-            item,
-        };
+        let row = Row { table: &self.tables.dead_letters, item };
         let mut letter = read_letter(&row)?;
         if row.optional_text("body")?.is_some() {
             return Ok(Some(letter));
         }
         for index in 0..usize::try_from(row.number("parts")?).unwrap_or(0) {
             let name = part_name(&letter.message_id, index);
-            let item = self
-                .letter_part(id, &name, deadline)
-                .await?
-                .unwrap_or_default();
-            letter.body += Row {
-                table: row.table,
-                item,
-            }
-            .text("body")?;
+            let item = self.letter_part(id, &name, deadline).await?.unwrap_or_default();
+            letter.body += Row { table: row.table, item }.text("body")?;
         }
         Ok(Some(letter))
     }
@@ -165,17 +155,9 @@ impl Store {
         })
         .await?;
         let rows = answer.items.unwrap_or_default().into_iter();
-        let letters = rows.map(|item| {
-            read_letter(&Row {
-                table: &self.tables.dead_letters,
-                item,
-            })
-        });
+        let letters = rows.map(|item| read_letter(&Row { table: &self.tables.dead_letters, item }));
         let letters = letters.collect::<Result<Vec<_>, _>>()?;
-        Ok(DeadLetterPage {
-            letters,
-            next: answer.last_evaluated_key,
-        })
+        Ok(DeadLetterPage { letters, next: answer.last_evaluated_key })
     }
 
     /// Removes a letter as it was read; one that has come back since stays.
@@ -207,11 +189,7 @@ impl Store {
         let parts = split(&letter.body).len();
         for index in (0..parts).filter(|_| removed && parts > 1) {
             let key = part_key(&letter.id, &part_name(&letter.message_id, index));
-            let delete = || {
-                self.client
-                    .delete_item()
-                    .table_name(&self.tables.dead_letters)
-            };
+            let delete = || self.client.delete_item().table_name(&self.tables.dead_letters);
             attempt(deadline, || delete().set_key(Some(key.clone())).send()).await?;
         }
         Ok(())
@@ -241,10 +219,7 @@ fn part_name(message_id: &str, index: usize) -> String {
 }
 
 fn digest(body: &str) -> String {
-    Sha256::digest(body)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Cuts a body into parts that fit an item, never within a character.

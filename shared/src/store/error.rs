@@ -49,10 +49,7 @@ impl StoreError {
     /// (or another invocation), so trying at once would only make a hot loop.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::Throttled | Self::Contended | Self::Unavailable(_)
-        )
+        matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
     }
 
     /// A short fixed word for metrics and dead letters.
@@ -89,19 +86,14 @@ impl StoreError {
             | "IncompleteSignatureException"
             | "ExpiredTokenException" => Self::Denied(message.to_owned()),
             _ if status >= 500 => Self::Unavailable(format!("status {status}, {code}")),
-            _ => Self::Rejected {
-                code: code.to_owned(),
-                message: message.to_owned(),
-            },
+            _ => Self::Rejected { code: code.to_owned(), message: message.to_owned() },
         }
     }
 
     /// The error that a cancelled transaction stands for, judged by the reasons of its parts; a
     /// failed condition is not an error and has to be looked for before.
     pub(super) fn of_cancellation<'a>(codes: impl Iterator<Item = &'a str>) -> Self {
-        let telling = codes
-            .filter(|code| !code.is_empty() && *code != "None")
-            .max();
+        let telling = codes.filter(|code| !code.is_empty() && *code != "None").max();
         match telling {
             Some("ProvisionedThroughputExceeded") => Self::Throttled,
             Some(code) => Self::of_code(code, "the transaction was cancelled", 400),
@@ -119,11 +111,7 @@ where
             SdkError::ServiceError(service) => {
                 let status = service.raw().status().as_u16();
                 let (code, message) = (service.err().code(), service.err().message());
-                Self::of_code(
-                    code.unwrap_or("no code"),
-                    message.unwrap_or_default(),
-                    status,
-                )
+                Self::of_code(code.unwrap_or("no code"), message.unwrap_or_default(), status)
             }
             SdkError::ConstructionFailure(_) => Self::Rejected {
                 code: "request not built".to_owned(),

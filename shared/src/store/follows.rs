@@ -45,11 +45,7 @@ impl Store {
         change: &FollowChange,
         deadline: Deadline,
     ) -> Result<FollowState, StoreError> {
-        let FollowChange {
-            follower_id,
-            followee_id,
-            state,
-        } = change;
+        let FollowChange { follower_id, followee_id, state } = change;
         // On a tie the unfollow wins: it may replace either state, a follow only itself.
         let condition = if state.following {
             "attribute_not_exists(changed_at) OR changed_at < :at \
@@ -82,12 +78,8 @@ impl Store {
             }
         })
         .await?;
-        overtaken_by.map_or(Ok(*state), |item| {
-            read_state(&Row {
-                table: &self.tables.ledger,
-                item,
-            })
-        })
+        overtaken_by
+            .map_or(Ok(*state), |item| read_state(&Row { table: &self.tables.ledger, item }))
     }
 
     /// What is on record of one edge, if anything.
@@ -106,13 +98,7 @@ impl Store {
             get.set_key(Some(key.clone())).consistent_read(true).send()
         });
         let item = answer.await?.item;
-        item.map(|item| {
-            read_state(&Row {
-                table: &self.tables.ledger,
-                item,
-            })
-        })
-        .transpose()
+        item.map(|item| read_state(&Row { table: &self.tables.ledger, item })).transpose()
     }
 
     /// Reads the edges of one followee, beyond a place if one is given.
@@ -134,22 +120,15 @@ impl Store {
                 .key_condition_expression("pk = :pk")
                 .projection_expression("pk, sk, following")
                 .expression_attribute_values(":pk", text(&pk))
-                .set_exclusive_start_key(after.map(|sk| {
-                    ledger_key(LedgerKey {
-                        pk: pk.clone(),
-                        sk: sk.to_owned(),
-                    })
-                }))
+                .set_exclusive_start_key(
+                    after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_owned() })),
+                )
                 .limit(PAGE)
                 .send()
         })
         .await?;
         let more = answer.last_evaluated_key.is_some();
-        let edges = answer
-            .items
-            .unwrap_or_default()
-            .into_iter()
-            .map(|item| self.read_edge(item));
+        let edges = answer.items.unwrap_or_default().into_iter().map(|item| self.read_edge(item));
         let edges = edges.collect::<Result<Vec<_>, _>>()?;
         let next = edges.last().filter(|_| more).map(|edge| edge.place.clone());
         Ok(EdgePage { edges, next })
@@ -197,25 +176,15 @@ impl Store {
     }
 
     fn read_edge(&self, item: Item) -> Result<Edge, StoreError> {
-        let row = Row {
-            table: &self.tables.ledger,
-            item,
-        };
+        let row = Row { table: &self.tables.ledger, item };
         let place = row.text("sk")?.to_owned();
         let follower = keys::follower_of(&place).ok_or_else(|| row.corrupt("sk", "an edge"))?;
-        Ok(Edge {
-            follower,
-            following: row.flag("following")?,
-            place,
-        })
+        Ok(Edge { follower, following: row.flag("following")?, place })
     }
 }
 
 /// Reads an edge's state back.
 pub(super) fn read_state(row: &Row<'_>) -> Result<FollowState, StoreError> {
     let changed_at = row.parsed("changed_at", "an instant")?;
-    Ok(FollowState {
-        following: row.flag("following")?,
-        changed_at,
-    })
+    Ok(FollowState { following: row.flag("following")?, changed_at })
 }

@@ -24,10 +24,7 @@ pub(super) fn truth(value: bool) -> AttributeValue {
 
 /// The key attributes of a ledger item.
 pub(super) fn ledger_key(key: LedgerKey) -> Item {
-    HashMap::from([
-        ("pk".to_owned(), text(key.pk)),
-        ("sk".to_owned(), text(key.sk)),
-    ])
+    HashMap::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
 }
 
 /// An item that was read, with the name of its table for errors.
@@ -38,19 +35,10 @@ pub(super) struct Row<'a> {
 
 impl Row<'_> {
     pub(super) fn corrupt(&self, attribute: &str, expected: &'static str) -> StoreError {
-        let key = |name| {
-            self.item
-                .get(name)
-                .and_then(|v| v.as_s().ok())
-                .map_or("", String::as_str)
-        };
+        let key = |name| self.item.get(name).and_then(|v| v.as_s().ok()).map_or("", String::as_str);
         let keys = ["pk", "sk", "id", "part"].map(key).join(" ");
         StoreError::Corrupt {
-            place: format!(
-                "table {}, item {}, attribute {attribute}",
-                self.table,
-                keys.trim()
-            ),
+            place: format!("table {}, item {}, attribute {attribute}", self.table, keys.trim()),
             expected,
         }
     }
@@ -65,8 +53,7 @@ impl Row<'_> {
     }
 
     pub(super) fn text(&self, name: &str) -> Result<&str, StoreError> {
-        self.optional_text(name)?
-            .ok_or_else(|| self.corrupt(name, "a string"))
+        self.optional_text(name)?.ok_or_else(|| self.corrupt(name, "a string"))
     }
 
     /// A parsed text, if the attribute is there.
@@ -84,15 +71,14 @@ impl Row<'_> {
         name: &str,
         expected: &'static str,
     ) -> Result<T, StoreError> {
-        self.optional(name, expected)?
-            .ok_or_else(|| self.corrupt(name, expected))
+        self.optional(name, expected)?.ok_or_else(|| self.corrupt(name, expected))
     }
 
     pub(super) fn number(&self, name: &str) -> Result<i64, StoreError> {
         match self.item.get(name) {
-            Some(AttributeValue::N(digits)) => digits
-                .parse()
-                .map_err(|_| self.corrupt(name, "a whole number")),
+            Some(AttributeValue::N(digits)) => {
+                digits.parse().map_err(|_| self.corrupt(name, "a whole number"))
+            }
             _ => Err(self.corrupt(name, "a whole number")),
         }
     }

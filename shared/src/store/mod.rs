@@ -91,11 +91,7 @@ impl Store {
     #[must_use]
     pub fn new(client: Client, tables: Tables) -> Self {
         let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-        Self {
-            client,
-            tables: Arc::new(tables),
-            in_flight,
-        }
+        Self { client, tables: Arc::new(tables), in_flight }
     }
 
     /// The names of the tables.

@@ -46,15 +46,9 @@ impl Store {
         deleted: bool,
         deadline: Deadline,
     ) -> Result<(), StoreError> {
-        let key = LedgerKey {
-            pk: keys::outbox(actor),
-            sk: sort_key.to_string(),
-        };
+        let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
         let mut item = ledger_key(key);
-        item.insert(
-            "activity_id".to_owned(),
-            text(sort_key.activity_id.as_str()),
-        );
+        item.insert("activity_id".to_owned(), text(sort_key.activity_id.as_str()));
         if deleted {
             item.insert("deleted".to_owned(), truth(true));
         }
@@ -62,11 +56,8 @@ impl Store {
             let put = self.client.put_item().table_name(&self.tables.ledger);
             let put = put.set_item(Some(item.clone()));
             // A row without the mark says no more than whatever may be there already.
-            let put = if deleted {
-                put
-            } else {
-                put.condition_expression("attribute_not_exists(pk)")
-            };
+            let put =
+                if deleted { put } else { put.condition_expression("attribute_not_exists(pk)") };
             match put.send().await {
                 Err(e) if !is_condition_failure(&e) => Err(e),
                 _ => Ok(()),
@@ -95,37 +86,24 @@ impl Store {
                 .key_condition_expression("pk = :pk AND sk >= :from")
                 .expression_attribute_values(":pk", text(&pk))
                 .expression_attribute_values(":from", text(from.to_string()))
-                .set_exclusive_start_key(after.map(|sk| {
-                    ledger_key(LedgerKey {
-                        pk: pk.clone(),
-                        sk: sk.to_string(),
-                    })
-                }))
+                .set_exclusive_start_key(
+                    after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_string() })),
+                )
                 .limit(PAGE)
                 .send()
         })
         .await?;
         let more = answer.last_evaluated_key.is_some();
-        let rows = answer
-            .items
-            .unwrap_or_default()
-            .into_iter()
-            .map(|item| self.outbox_row(item));
+        let rows = answer.items.unwrap_or_default().into_iter().map(|item| self.outbox_row(item));
         let rows = rows.collect::<Result<Vec<_>, _>>()?;
         let next = rows.last().filter(|_| more).map(|row| row.sort_key.clone());
         Ok(OutboxPage { rows, next })
     }
 
     fn outbox_row(&self, item: super::item::Item) -> Result<OutboxRow, StoreError> {
-        let row = Row {
-            table: &self.tables.ledger,
-            item,
-        };
+        let row = Row { table: &self.tables.ledger, item };
         let sort_key =
             SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
-        Ok(OutboxRow {
-            sort_key,
-            deleted: row.flag("deleted")?,
-        })
+        Ok(OutboxRow { sort_key, deleted: row.flag("deleted")? })
     }
 }

@@ -67,13 +67,8 @@ impl Facts {
     pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<Published> {
         self.edges.get(actor).filter(|edge| edge.following)?;
         let activity_id = sort_key.activity_id.clone();
-        let record = self.records.get(&ActivityKey {
-            activity_id,
-            actor_id: actor.clone(),
-        })?;
-        record
-            .visible()
-            .filter(|published| published.at == sort_key.published_at)
+        let record = self.records.get(&ActivityKey { activity_id, actor_id: actor.clone() })?;
+        record.visible().filter(|published| published.at == sort_key.published_at)
     }
 }
 
@@ -93,9 +88,7 @@ impl Store {
     ) -> Result<(Vec<EntryRow>, Option<String>), StoreError> {
         let first = span.from.to_string();
         // `~` sorts behind every character of a key, so nothing in the last millisecond is missed.
-        let last = span
-            .to
-            .map_or_else(|| format!("{}~", Timestamp::LAST), |to| to.to_string());
+        let last = span.to.map_or_else(|| format!("{}~", Timestamp::LAST), |to| to.to_string());
         // DynamoDB refuses a start key outside the condition, and one that retention has passed by
         // lies outside: what was beyond it is then either all of the span or nothing.
         let after = match (after, span.order) {
@@ -124,9 +117,7 @@ impl Store {
                 .send()
         })
         .await?;
-        let next = answer
-            .last_evaluated_key
-            .and_then(|mut key| into_text(key.remove("sort_key")?));
+        let next = answer.last_evaluated_key.and_then(|mut key| into_text(key.remove("sort_key")?));
         let rows = answer.items.unwrap_or_default().into_iter().map(entry_row);
         Ok((rows.collect(), next))
     }
@@ -143,34 +134,19 @@ impl Store {
     ) -> Result<Facts, StoreError> {
         let actors: HashSet<_> = entries.iter().map(|(_, actor)| actor).collect();
         let mut edges: HashMap<LedgerKey, &ActorId> = HashMap::new();
-        edges.extend(
-            actors
-                .into_iter()
-                .map(|actor| (keys::edge(viewer, actor), actor)),
-        );
+        edges.extend(actors.into_iter().map(|actor| (keys::edge(viewer, actor), actor)));
         let mut records: HashMap<LedgerKey, ActivityKey> = HashMap::new();
         records.extend(entries.iter().map(|(key, actor)| {
             let (activity_id, actor_id) = (key.activity_id.clone(), actor.clone());
-            let key = ActivityKey {
-                activity_id,
-                actor_id,
-            };
+            let key = ActivityKey { activity_id, actor_id };
             (keys::activity(&key), key)
         }));
         let wanted: Vec<_> = edges.keys().chain(records.keys()).cloned().collect();
-        let pages = wanted
-            .chunks(BATCH_GET)
-            .map(|keys| self.batch_get(keys, deadline));
+        let pages = wanted.chunks(BATCH_GET).map(|keys| self.batch_get(keys, deadline));
         let mut facts = Facts::default();
         for item in try_join_all(pages).await?.into_iter().flatten() {
-            let row = Row {
-                table: &self.tables.ledger,
-                item,
-            };
-            let key = LedgerKey {
-                pk: row.text("pk")?.to_owned(),
-                sk: row.text("sk")?.to_owned(),
-            };
+            let row = Row { table: &self.tables.ledger, item };
+            let key = LedgerKey { pk: row.text("pk")?.to_owned(), sk: row.text("sk")?.to_owned() };
             if let Some(actor) = edges.get(&key) {
                 facts.edges.insert((*actor).clone(), read_state(&row)?);
             } else if let Some(activity) = records.remove(&key) {
@@ -221,31 +197,21 @@ impl Store {
         let mut left: Vec<_> = keys.iter().cloned().map(ledger_key).collect();
         let (mut found, mut backoff) = (Vec::with_capacity(left.len()), Backoff::default());
         while !left.is_empty() {
-            let request = KeysAndAttributes::builder()
-                .set_keys(Some(left))
-                .consistent_read(true);
+            let request = KeysAndAttributes::builder().set_keys(Some(left)).consistent_read(true);
             let request = request.build().map_err(|e| StoreError::Rejected {
                 code: "request not built".to_owned(),
                 message: e.to_string(),
             })?;
             let answer = attempt(deadline, || {
-                self.client
-                    .batch_get_item()
-                    .request_items(table, request.clone())
-                    .send()
+                self.client.batch_get_item().request_items(table, request.clone()).send()
             })
             .await?;
             let items = answer.responses.and_then(|mut tables| tables.remove(table));
             found.extend(items.unwrap_or_default());
-            let unprocessed = answer
-                .unprocessed_keys
-                .and_then(|mut keys| keys.remove(table));
+            let unprocessed = answer.unprocessed_keys.and_then(|mut keys| keys.remove(table));
             left = unprocessed.map(|keys| keys.keys).unwrap_or_default();
             if !left.is_empty() {
-                backoff
-                    .wait(deadline)
-                    .await
-                    .map_err(|_| StoreError::Throttled)?;
+                backoff.wait(deadline).await.map_err(|_| StoreError::Throttled)?;
             }
         }
         Ok(found)
@@ -261,10 +227,7 @@ pub(super) fn entry_row(mut item: Item) -> EntryRow {
     let number = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
     EntryRow {
         expires_at: item.get("expires_at").and_then(number),
-        sort_key: item
-            .remove("sort_key")
-            .and_then(into_text)
-            .unwrap_or_default(),
+        sort_key: item.remove("sort_key").and_then(into_text).unwrap_or_default(),
         actor_id: item.remove("actor_id").and_then(into_text),
     }
 }

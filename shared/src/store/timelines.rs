@@ -62,10 +62,9 @@ pub enum Purge {
 impl<'a> EntryWrite<'a> {
     fn key(&self) -> (&'a str, &'a str) {
         match self {
-            Self::Put {
-                viewer, sort_key, ..
+            Self::Put { viewer, sort_key, .. } | Self::Erase { viewer, sort_key } => {
+                (viewer.as_str(), sort_key)
             }
-            | Self::Erase { viewer, sort_key } => (viewer.as_str(), sort_key),
         }
     }
 
@@ -76,23 +75,15 @@ impl<'a> EntryWrite<'a> {
         item.insert("sort_key".to_owned(), text(sort_key));
         let request = WriteRequest::builder();
         let request = match self {
-            Self::Put {
-                actor, expires_at, ..
-            } => {
+            Self::Put { actor, expires_at, .. } => {
                 item.insert("actor_id".to_owned(), text(actor.as_str()));
                 item.insert("expires_at".to_owned(), number(expires_at));
                 request.put_request(
-                    PutRequest::builder()
-                        .set_item(Some(item))
-                        .build()
-                        .map_err(unbuilt)?,
+                    PutRequest::builder().set_item(Some(item)).build().map_err(unbuilt)?,
                 )
             }
             Self::Erase { .. } => request.delete_request(
-                DeleteRequest::builder()
-                    .set_key(Some(item))
-                    .build()
-                    .map_err(unbuilt)?,
+                DeleteRequest::builder().set_key(Some(item)).build().map_err(unbuilt)?,
             ),
         };
         Ok(request.build())
@@ -113,9 +104,7 @@ impl Store {
         let mut seen = HashSet::new();
         let mut distinct: Vec<_> = writes.into_iter().collect();
         distinct.retain(|write| seen.insert(write.key()));
-        let batches = distinct
-            .chunks(BATCH)
-            .map(|batch| self.write_batch(batch, deadline));
+        let batches = distinct.chunks(BATCH).map(|batch| self.write_batch(batch, deadline));
         stream::iter(batches.collect::<Vec<_>>())
             .buffer_unordered(super::IN_FLIGHT)
             .try_fold(Tally::default(), async |mut sum, tally| {
@@ -132,14 +121,8 @@ impl Store {
         batch: &[EntryWrite<'_>],
         deadline: Deadline,
     ) -> Result<Tally, StoreError> {
-        let mut left = batch
-            .iter()
-            .map(EntryWrite::request)
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut tally = Tally {
-            entries: batch.len() as u64,
-            sends: 0,
-        };
+        let mut left = batch.iter().map(EntryWrite::request).collect::<Result<Vec<_>, _>>()?;
+        let mut tally = Tally { entries: batch.len() as u64, sends: 0 };
         let mut backoff = Backoff::default();
         loop {
             tally.sends += left.len() as u64;
@@ -168,16 +151,9 @@ impl Store {
         let table = &self.tables.timelines;
         // The semaphore is never closed, so a permit is only missing where time ran out.
         let _permit = deadline.bound(self.in_flight.acquire()).await?;
-        let call = self
-            .client
-            .batch_write_item()
-            .request_items(table, requests.to_vec())
-            .send();
+        let call = self.client.batch_write_item().request_items(table, requests.to_vec()).send();
         let answer = deadline.bound(call).await??;
-        Ok(answer
-            .unprocessed_items
-            .and_then(|mut left| left.remove(table))
-            .unwrap_or_default())
+        Ok(answer.unprocessed_items.and_then(|mut left| left.remove(table)).unwrap_or_default())
     }
 
     /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as
@@ -199,8 +175,7 @@ impl Store {
             .condition_expression("following = :no AND changed_at = :at")
             .expression_attribute_values(":no", truth(false))
             .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
-        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline)
-            .await
+        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline).await
     }
 
     /// The same for a viewer who never followed the actor: as long as there is no edge.
@@ -214,11 +189,8 @@ impl Store {
         sort_keys: &[SortKey],
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
-        let check = self
-            .edge_check(viewer, actor)
-            .condition_expression("attribute_not_exists(pk)");
-        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline)
-            .await
+        let check = self.edge_check(viewer, actor).condition_expression("attribute_not_exists(pk)");
+        self.purge_while(check.build().map_err(unbuilt)?, viewer, sort_keys, deadline).await
     }
 
     fn edge_check(&self, viewer: &ViewerId, actor: &ActorId) -> ConditionCheckBuilder {
@@ -236,11 +208,8 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
         for keys in sort_keys.chunks(PURGE) {
-            let mut parts = vec![
-                TransactWriteItem::builder()
-                    .condition_check(check.clone())
-                    .build(),
-            ];
+            let mut parts =
+                vec![TransactWriteItem::builder().condition_check(check.clone()).build()];
             for key in keys {
                 parts.push(self.deletion(viewer, key)?);
             }
@@ -268,10 +237,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
         attempt(deadline, || async {
-            let call = self
-                .client
-                .transact_write_items()
-                .set_transact_items(Some(parts.to_vec()));
+            let call = self.client.transact_write_items().set_transact_items(Some(parts.to_vec()));
             match call.send().await {
                 Ok(_) => Ok(Purge::Done),
                 Err(error) => check_failed(error).map(|()| Purge::Overtaken),
@@ -291,12 +257,7 @@ where
     else {
         return Err(error.into());
     };
-    let codes = || {
-        cancelled
-            .cancellation_reasons()
-            .iter()
-            .map(|r| r.code().unwrap_or_default())
-    };
+    let codes = || cancelled.cancellation_reasons().iter().map(|r| r.code().unwrap_or_default());
     if codes().any(|code| code == "ConditionalCheckFailed") {
         return Ok(());
     }
@@ -304,8 +265,5 @@ where
 }
 
 pub(super) fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
-    StoreError::Rejected {
-        code: "request not built".to_owned(),
-        message: error.to_string(),
-    }
+    StoreError::Rejected { code: "request not built".to_owned(), message: error.to_string() }
 }

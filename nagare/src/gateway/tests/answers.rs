@@ -67,11 +67,7 @@ async fn check_body(handler: fn() -> HandlerResult, expected: &[u8]) {
 #[tokio::test]
 async fn bodies() {
     check_body(|| with_body(Body::Empty, false), b"").await;
-    check_body(
-        || with_body(Body::Text("ü".to_owned()), false),
-        "ü".as_bytes(),
-    )
-    .await;
+    check_body(|| with_body(Body::Text("ü".to_owned()), false), "ü".as_bytes()).await;
     check_body(|| with_body(Body::Text("AP8=".to_owned()), true), b"\0\xff").await;
     check_body(|| with_body(Body::Binary(vec![0, 255]), true), b"\0\xff").await;
     check_body(|| with_body(Body::Binary(vec![0, 255]), false), b"AP8=").await;
@@ -80,10 +76,7 @@ async fn bodies() {
 async fn check_failure(handler: fn() -> HandlerResult, what: &str) {
     let answer = answer_of(handler).await;
     answer.assert_problem(500, what);
-    assert!(
-        !String::from_utf8(answer.body).unwrap().contains("secret"),
-        "{what}"
-    );
+    assert!(!String::from_utf8(answer.body).unwrap().contains("secret"), "{what}");
 }
 
 #[tokio::test]
@@ -95,11 +88,7 @@ async fn failures_show_nothing_of_the_inside() {
     check_failure(|| Ok(answer(100)), "an interim status").await;
     check_failure(|| Ok(answer(600)), "a status of no class").await;
     check_failure(|| Ok(answer(200 + (1 << 16))), "a status that wraps round").await;
-    check_failure(
-        || with_body(Body::Text("secret!".to_owned()), true),
-        "no base64",
-    )
-    .await;
+    check_failure(|| with_body(Body::Text("secret!".to_owned()), true), "no base64").await;
     let split = || {
         let mut answer = answer(200);
         answer.cookies = vec!["a=1\r\nx: secret".to_owned()];

@@ -31,13 +31,7 @@ async fn read_answer(connection: &mut BufReader<TcpStream>) -> (String, Vec<u8>)
 async fn one_connection_carries_many_requests_until_the_shutdown() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let api = echo(
-        Authorization::Open,
-        Limits {
-            body_bytes: 100_000,
-            ..Limits::default()
-        },
-    );
+    let api = echo(Authorization::Open, Limits { body_bytes: 100_000, ..Limits::default() });
     let (stop, stopped) = oneshot::channel::<()>();
     let service = api.into_make_service_with_connect_info::<SocketAddr>();
     let server = axum::serve(listener, service).with_graceful_shutdown(async {

@@ -21,11 +21,7 @@ async fn check<const N: usize>(request: Request, expected: [(&str, Value); N]) {
 
 async fn check_route(method: &str, path: &str, viewer_id: Option<&str>) {
     let route = viewer_id.map_or("$default", |_| "GET /v1/timelines/{viewer_id}");
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .body(Body::empty())
-        .unwrap();
+    let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
     let expected = [
         ("/routeKey", json!(route)),
         ("/requestContext/routeKey", json!(route)),
@@ -66,9 +62,7 @@ async fn routes() {
 
 #[tokio::test]
 async fn a_head_request_reaches_the_handler_too() {
-    let request = Request::head("/v1/timelines/bob")
-        .body(Body::empty())
-        .unwrap();
+    let request = Request::head("/v1/timelines/bob").body(Body::empty()).unwrap();
     let answer = send(&echo(Authorization::Open, Limits::default()), request).await;
     assert_eq!(answer.status, 200);
 }
@@ -79,10 +73,7 @@ async fn query() {
         ("limit=5", json!({ "limit": "5" })),
         ("limit=5&limit=6", json!({ "limit": "5,6" })),
         ("limit=5,6", json!({ "limit": "5,6" })),
-        (
-            "limit=6&order=newest&limit=5",
-            json!({ "limit": "6,5", "order": "newest" }),
-        ),
+        ("limit=6&order=newest&limit=5", json!({ "limit": "6,5", "order": "newest" })),
         ("limit=", json!({ "limit": "" })),
         ("limit", json!({ "limit": "" })),
         ("=5", json!({ "": "5" })),
@@ -102,14 +93,8 @@ async fn query() {
         ];
         check(request, expected).await;
     }
-    check(
-        get("/x"),
-        [
-            ("/rawQueryString", json!("")),
-            ("/queryStringParameters", json!(null)),
-        ],
-    )
-    .await;
+    check(get("/x"), [("/rawQueryString", json!("")), ("/queryStringParameters", json!(null))])
+        .await;
 }
 
 #[tokio::test]
@@ -148,10 +133,7 @@ async fn headers_and_context() {
 #[tokio::test]
 async fn header_bytes_that_are_no_text_do_not_fail_a_request() {
     let latin1 = http::HeaderValue::from_bytes(b"Gr\xfc\xdfe").unwrap();
-    let request = Request::get("/")
-        .header("user-agent", latin1)
-        .body(Body::empty())
-        .unwrap();
+    let request = Request::get("/").header("user-agent", latin1).body(Body::empty()).unwrap();
     let replaced = json!("Gr\u{fffd}\u{fffd}e");
     check(request, [("/requestContext/http/userAgent", replaced)]).await;
 }
@@ -177,13 +159,6 @@ async fn bodies() {
     ] {
         let request = Request::post("/").header("content-type", content_type);
         let request = request.body(Body::from(body)).unwrap();
-        check(
-            request,
-            [
-                ("/body", json!(told)),
-                ("/isBase64Encoded", json!(is_base64)),
-            ],
-        )
-        .await;
+        check(request, [("/body", json!(told)), ("/isBase64Encoded", json!(is_base64))]).await;
     }
 }

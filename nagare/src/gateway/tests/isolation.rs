@@ -22,24 +22,16 @@ enum Outcome {
 use Outcome::{InvalidToken, NoToken, Sub};
 
 async fn check(what: &str, credentials: &[&str], expected: Outcome) {
-    let api = echo(
-        Authorization::Jwt(JwtAuthorizer::with_key(KEY)),
-        Limits::default(),
-    );
+    let api = echo(Authorization::Jwt(JwtAuthorizer::with_key(KEY)), Limits::default());
     let mut request = get("/v1/timelines/bob");
     for credential in credentials {
-        request
-            .headers_mut()
-            .append("authorization", credential.parse().unwrap());
+        request.headers_mut().append("authorization", credential.parse().unwrap());
     }
     let answer = send(&api, request).await;
     match expected {
         Sub(sub) => {
             assert_eq!(answer.status, 200, "{what}");
-            assert_eq!(
-                answer.json()["requestContext"]["authorizer"]["jwt"]["claims"]["sub"],
-                sub
-            );
+            assert_eq!(answer.json()["requestContext"]["authorizer"]["jwt"]["claims"]["sub"], sub);
         }
         NoToken => {
             answer.assert_problem(401, what);
@@ -58,22 +50,13 @@ async fn check_token(what: &str, token: &str, expected: Outcome) {
 }
 
 async fn check_claims(claims: Value, expected: Outcome) {
-    let token = forge(
-        json!({ "alg": "HS256", "typ": "JWT" }),
-        &claims.to_string(),
-        hs256,
-    );
+    let token = forge(json!({ "alg": "HS256", "typ": "JWT" }), &claims.to_string(), hs256);
     check_token(&claims.to_string(), &token, expected).await;
 }
 
 async fn check_header(header: Value, sign: fn(&str) -> Vec<u8>, expected: Outcome) {
     let what = header.to_string();
-    check_token(
-        &what,
-        &forge(header, &claims("bob").to_string(), sign),
-        expected,
-    )
-    .await;
+    check_token(&what, &forge(header, &claims("bob").to_string(), sign), expected).await;
 }
 
 fn claims(sub: &str) -> Value {
@@ -131,12 +114,7 @@ async fn ways_to_carry_a_token() {
     check("two headers, good first", &[&bob, forged], InvalidToken).await;
     check("two headers, good last", &[forged, &bob], InvalidToken).await;
     check("the same header twice", &[&bob, &bob], InvalidToken).await;
-    check(
-        "two in one header",
-        &[&format!("{bob}, {forged}")],
-        InvalidToken,
-    )
-    .await;
+    check("two in one header", &[&format!("{bob}, {forged}")], InvalidToken).await;
     check("not ASCII", &["Bearer ü"], InvalidToken).await;
 }
 
@@ -144,9 +122,7 @@ async fn ways_to_carry_a_token() {
 async fn malformed_tokens() {
     let token = bobs_token();
     let parts: Vec<&str> = token.split('.').collect();
-    let [header, payload, signature] = parts[..] else {
-        panic!("{token}")
-    };
+    let [header, payload, signature] = parts[..] else { panic!("{token}") };
     for malformed in [
         "x".to_owned(),
         "..".to_owned(),
@@ -194,19 +170,13 @@ async fn algorithms() {
     for confused in ["HS384", "HS512", "RS256", "PS256", "ES256", "EdDSA"] {
         check_header(json!({ "alg": confused }), hs256, InvalidToken).await;
     }
-    check_header(
-        json!({ "alg": "HS256", "crit": ["b64"], "b64": false }),
-        hs256,
-        InvalidToken,
-    )
-    .await;
+    check_header(json!({ "alg": "HS256", "crit": ["b64"], "b64": false }), hs256, InvalidToken)
+        .await;
 
     // A key that the token brings along is nobody's key.
     let own_key = json!({ "alg": "HS256", "jwk": { "kty": "oct", "k": "AAAA" } });
     let sign = |message: &str| {
-        let mac = Hmac::<Sha256>::new_from_slice(&[0; 3])
-            .unwrap()
-            .chain_update(message);
+        let mac = Hmac::<Sha256>::new_from_slice(&[0; 3]).unwrap().chain_update(message);
         mac.finalize().into_bytes().to_vec()
     };
     let token = forge(own_key, &claims("bob").to_string(), sign);
@@ -215,9 +185,8 @@ async fn algorithms() {
 
 #[tokio::test]
 async fn keys() {
-    let other = JwtAuthorizer::with_key("another key of thirty-two chars..")
-        .mint("bob", NOW + 60)
-        .unwrap();
+    let other =
+        JwtAuthorizer::with_key("another key of thirty-two chars..").mint("bob", NOW + 60).unwrap();
     check_token("another key", &other, InvalidToken).await;
 
     let authorizer = JwtAuthorizer::with_key(KEY);
@@ -253,13 +222,7 @@ async fn lifetimes() {
 #[tokio::test]
 async fn subjects() {
     check_claims(json!({ "exp": NOW + 60 }), InvalidToken).await;
-    for sub in [
-        json!(""),
-        json!(null),
-        json!(1),
-        json!(["bob"]),
-        json!({ "is": "bob" }),
-    ] {
+    for sub in [json!(""), json!(null), json!(1), json!(["bob"]), json!({ "is": "bob" })] {
         check_claims(json!({ "exp": NOW + 60, "sub": sub }), InvalidToken).await;
     }
     for payload in ["[]", "\"bob\"", "null", "{", ""] {
@@ -294,10 +257,7 @@ async fn subjects() {
 
 #[tokio::test]
 async fn all_claims_are_handed_on_as_strings() {
-    let api = echo(
-        Authorization::Jwt(JwtAuthorizer::with_key(KEY)),
-        Limits::default(),
-    );
+    let api = echo(Authorization::Jwt(JwtAuthorizer::with_key(KEY)), Limits::default());
     let claims = json!({
         "sub": "bob", "exp": NOW + 60, "aud": ["a", "b"], "email_verified": true,
         "scope": "read write", "address": { "country": "JP" }, "nickname": null,
@@ -312,27 +272,18 @@ async fn all_claims_are_handed_on_as_strings() {
         "sub": "bob", "exp": (NOW + 60).to_string(), "aud": "[a b]", "email_verified": "true",
         "scope": "read write", "address": r#"{"country":"JP"}"#, "nickname": "null",
     });
-    assert_eq!(
-        event["requestContext"]["authorizer"]["jwt"],
-        json!({ "claims": expected })
-    );
+    assert_eq!(event["requestContext"]["authorizer"]["jwt"], json!({ "claims": expected }));
 }
 
 #[tokio::test]
 async fn no_route_is_without_the_authorizer_and_no_reason_is_given() {
-    let api = echo(
-        Authorization::Jwt(JwtAuthorizer::with_key(KEY)),
-        Limits::default(),
-    );
+    let api = echo(Authorization::Jwt(JwtAuthorizer::with_key(KEY)), Limits::default());
     for target in ["/", "/elsewhere", "/v1/timelines/", "/v1/timelines/bob/"] {
         send(&api, get(target)).await.assert_problem(401, target);
     }
 
     let mut details = Vec::new();
-    for token in [
-        JwtAuthorizer::with_key(KEY).mint("bob", NOW).unwrap(),
-        "x".to_owned(),
-    ] {
+    for token in [JwtAuthorizer::with_key(KEY).mint("bob", NOW).unwrap(), "x".to_owned()] {
         let mut request = get("/v1/timelines/bob");
         let credentials = format!("Bearer {token}").parse().unwrap();
         request.headers_mut().insert("authorization", credentials);
@@ -346,8 +297,6 @@ async fn an_open_api_vouches_for_nobody() {
     let mut request = get("/v1/timelines/bob");
     let credentials = format!("Bearer {}", bobs_token()).parse().unwrap();
     request.headers_mut().insert("authorization", credentials);
-    let event = send(&echo(Authorization::Open, Limits::default()), request)
-        .await
-        .json();
+    let event = send(&echo(Authorization::Open, Limits::default()), request).await.json();
     assert_eq!(event["requestContext"].get("authorizer"), None);
 }

@@ -42,40 +42,20 @@ impl Answer {
     /// Asserts that this is a problem document, complete and of this status.
     fn assert_problem(&self, status: u16, what: &str) {
         assert_eq!(self.status, status, "{what}");
-        assert_eq!(
-            self.header("content-type"),
-            Some("application/problem+json"),
-            "{what}"
-        );
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{what}");
         let problem = self.json();
         assert_eq!(problem["type"], "about:blank", "{what}");
         assert_eq!(problem["status"], status, "{what}");
-        assert_eq!(
-            problem["title"],
-            self.status.canonical_reason().unwrap(),
-            "{what}"
-        );
-        assert!(
-            problem["detail"]
-                .as_str()
-                .is_some_and(|detail| !detail.is_empty()),
-            "{what}"
-        );
+        assert_eq!(problem["title"], self.status.canonical_reason().unwrap(), "{what}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{what}");
     }
 }
 
 async fn send(api: &Router, request: Request) -> Answer {
     let response = api.clone().oneshot(request).await.unwrap();
     let (head, body) = response.into_parts();
-    let body = axum::body::to_bytes(body, usize::MAX)
-        .await
-        .unwrap()
-        .to_vec();
-    Answer {
-        status: head.status,
-        headers: head.headers,
-        body,
-    }
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    Answer { status: head.status, headers: head.headers, body }
 }
 
 fn get(target: &str) -> Request {

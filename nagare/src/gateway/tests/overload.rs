@@ -47,11 +47,7 @@ impl Gated {
 }
 
 fn capacity(in_flight: usize, queued: usize) -> Limits {
-    Limits {
-        in_flight,
-        queued,
-        ..Limits::default()
-    }
+    Limits { in_flight, queued, ..Limits::default() }
 }
 
 /// Goes as far as it can without waiting; whether it is still under way then.
@@ -104,10 +100,7 @@ async fn the_queue_waits_for_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn the_queue_does_not_wait_for_ever() {
-    let limits = Limits {
-        integration_timeout: Duration::from_secs(3600),
-        ..capacity(1, 1)
-    };
+    let limits = Limits { integration_timeout: Duration::from_secs(3600), ..capacity(1, 1) };
     let api = Gated::new(limits);
     let mut running = pin!(api.send());
     assert!(is_pending(running.as_mut()).await);

@@ -31,14 +31,8 @@ fn chunked(chunks: &[&'static [u8]]) -> Body {
 }
 
 async fn check_body(what: &str, body: Body, status: u16) {
-    let limits = Limits {
-        body_bytes: 10,
-        ..Limits::default()
-    };
-    let request = Request::post("/")
-        .header("content-type", "text/plain")
-        .body(body)
-        .unwrap();
+    let limits = Limits { body_bytes: 10, ..Limits::default() };
+    let request = Request::post("/").header("content-type", "text/plain").body(body).unwrap();
     let answer = send(&echo(Authorization::Open, limits), request).await;
     match status {
         200 => assert_eq!(answer.status, 200, "{what}"),
@@ -53,12 +47,7 @@ async fn bodies() {
     check_body("far over", Body::from(vec![b'x'; 1000]), 413).await;
     check_body("chunks", chunked(&[b"12345", b"67890"]), 200).await;
     check_body("chunks over", chunked(&[b"12345", b"678901"]), 413).await;
-    check_body(
-        "chunks over, in the end",
-        chunked(&[b"123456789012", b"3"]),
-        413,
-    )
-    .await;
+    check_body("chunks over, in the end", chunked(&[b"123456789012", b"3"]), 413).await;
     check_body("chunks far over", chunked(&[&b"1234567890"[..]; 100]), 413).await;
     check_body("empty chunks", chunked(&[b"", b"", b"1"]), 200).await;
 }
@@ -82,9 +71,7 @@ async fn a_body_that_does_not_come() {
 #[tokio::test]
 async fn ten_megabytes_by_default() {
     let api = echo(Authorization::Open, Limits::default());
-    let over = Request::post("/")
-        .body(Body::from(vec![0; 10 * 1024 * 1024 + 1]))
-        .unwrap();
+    let over = Request::post("/").body(Body::from(vec![0; 10 * 1024 * 1024 + 1])).unwrap();
     send(&api, over).await.assert_problem(413, "over 10 MB");
 }
 
@@ -102,18 +89,11 @@ async fn request_lines_and_headers() {
         (50_000, 0, 431),
     ] {
         let mut request = get(&format!("/{}", "x".repeat(target - 1)));
-        request
-            .headers_mut()
-            .insert("x", "v".repeat(value).parse().unwrap());
+        request.headers_mut().insert("x", "v".repeat(value).parse().unwrap());
         let answer = send(&echo(Authorization::Open, Limits::default()), request).await;
-        assert_eq!(
-            answer.status, status,
-            "{target} bytes of target, {value} of header"
-        );
+        assert_eq!(answer.status, status, "{target} bytes of target, {value} of header");
     }
 
     let request = get(&format!("/?{}", "q".repeat(10_240)));
-    send(&echo(Authorization::Open, Limits::default()), request)
-        .await
-        .assert_problem(431, "query");
+    send(&echo(Authorization::Open, Limits::default()), request).await.assert_problem(431, "query");
 }

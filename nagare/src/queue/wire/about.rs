@@ -114,11 +114,7 @@ impl Wire {
         request: SetQueueAttributes,
     ) -> Result<Nothing, Fault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
-        if let Some(name) = request
-            .attributes
-            .keys()
-            .find(|name| *name != "VisibilityTimeout")
-        {
+        if let Some(name) = request.attributes.keys().find(|name| *name != "VisibilityTimeout") {
             let sentence = format!("The local stack's queues do not let {name} be changed.");
             return Err(QueueError::UnsupportedOperation(sentence).into());
         }
@@ -134,9 +130,7 @@ impl Wire {
     pub(super) fn get_queue_url(&self, request: NamedQueue) -> Result<QueueUrl, Fault> {
         let name = required(request.queue_name, "QueueName")?;
         let queue = self.queues.queue(&name)?;
-        Ok(QueueUrl {
-            queue_url: self.queue_url(queue.name()),
-        })
+        Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
     }
 
     pub(super) fn create_queue(&self, request: NamedQueue) -> Result<QueueUrl, Fault> {
@@ -146,18 +140,14 @@ impl Wire {
                             none can be created.";
             QueueError::UnsupportedOperation(sentence.to_owned())
         })?;
-        Ok(QueueUrl {
-            queue_url: self.queue_url(queue.name()),
-        })
+        Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
     }
 
     /// All at once: there are too few queues to need pages.
     pub(super) fn list_queues(&self, request: ListQueues) -> QueueUrls {
         let queues = self.queues.iter();
         let wanted = queues.filter(|queue| queue.name().starts_with(&request.queue_name_prefix));
-        QueueUrls {
-            queue_urls: wanted.map(|queue| self.queue_url(queue.name())).collect(),
-        }
+        QueueUrls { queue_urls: wanted.map(|queue| self.queue_url(queue.name())).collect() }
     }
 
     pub(super) fn list_dead_letter_sources(
@@ -165,10 +155,7 @@ impl Wire {
         request: AboutQueue,
     ) -> Result<DeadLetterSources, Fault> {
         let queue = self.queue_at(request.queue_url.as_deref())?;
-        let queue_urls = queue
-            .dead_letter_sources()
-            .map(|name| self.queue_url(name))
-            .collect();
+        let queue_urls = queue.dead_letter_sources().map(|name| self.queue_url(name)).collect();
         Ok(DeadLetterSources { queue_urls })
     }
 
@@ -187,31 +174,16 @@ fn describe(queue: &Queue) -> Result<BTreeMap<&'static str, String>, QueueError>
     let (config, counts) = (queue.config(), queue.counts()?);
     let mut attributes = BTreeMap::from([
         ("ApproximateNumberOfMessages", counts.visible.to_string()),
-        (
-            "ApproximateNumberOfMessagesDelayed",
-            counts.delayed.to_string(),
-        ),
-        (
-            "ApproximateNumberOfMessagesNotVisible",
-            counts.in_flight.to_string(),
-        ),
+        ("ApproximateNumberOfMessagesDelayed", counts.delayed.to_string()),
+        ("ApproximateNumberOfMessagesNotVisible", counts.in_flight.to_string()),
         ("CreatedTimestamp", (queue.created_at() / 1_000).to_string()),
         ("DelaySeconds", "0".to_owned()),
-        (
-            "LastModifiedTimestamp",
-            (queue.modified_at() / 1_000).to_string(),
-        ),
+        ("LastModifiedTimestamp", (queue.modified_at() / 1_000).to_string()),
         ("MaximumMessageSize", config.max_message_bytes.to_string()),
-        (
-            "MessageRetentionPeriod",
-            config.retention.as_secs().to_string(),
-        ),
+        ("MessageRetentionPeriod", config.retention.as_secs().to_string()),
         ("QueueArn", config.arn()),
         ("ReceiveMessageWaitTimeSeconds", "0".to_owned()),
-        (
-            "VisibilityTimeout",
-            queue.visibility_timeout().as_secs().to_string(),
-        ),
+        ("VisibilityTimeout", queue.visibility_timeout().as_secs().to_string()),
     ]);
     if let Some(redrive) = &config.redrive {
         let target = config::arn(&redrive.dead_letter_queue);

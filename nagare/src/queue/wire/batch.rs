@@ -32,10 +32,7 @@ pub(super) struct Done {
 
 impl<S> BatchReply<S> {
     pub(super) fn new() -> Self {
-        Self {
-            successful: Vec::new(),
-            failed: Vec::new(),
-        }
+        Self { successful: Vec::new(), failed: Vec::new() }
     }
 
     pub(super) fn succeed(&mut self, entry: S) {
@@ -46,11 +43,6 @@ impl<S> BatchReply<S> {
         let fault = fault.into();
         let code = fault.code().to_owned();
         let (sender_fault, message) = (fault.is_senders, fault.message);
-        self.failed.push(Failure {
-            id,
-            sender_fault,
-            code,
-            message,
-        });
+        self.failed.push(Failure { id, sender_fault, code, message });
     }
 }

@@ -23,10 +23,7 @@ struct Body<'a> {
 
 impl Fault {
     pub(super) fn unknown_operation(target: &str) -> Self {
-        Self::protocol(
-            "UnknownOperationException",
-            format!("Unknown operation {target:?}."),
-        )
+        Self::protocol("UnknownOperationException", format!("Unknown operation {target:?}."))
     }
 
     pub(super) fn not_understood(error: &serde_json::Error) -> Self {
@@ -34,12 +31,7 @@ impl Fault {
     }
 
     fn protocol(name: &'static str, message: String) -> Self {
-        Self {
-            is_senders: true,
-            message,
-            name,
-            query_code: name.to_owned(),
-        }
+        Self { is_senders: true, message, name, query_code: name.to_owned() }
     }
 
     pub(super) fn code(&self) -> &str {
@@ -47,16 +39,9 @@ impl Fault {
     }
 
     pub(super) fn into_response(self) -> WireResponse {
-        let (status, side) = if self.is_senders {
-            (400, "Sender")
-        } else {
-            (500, "Receiver")
-        };
+        let (status, side) = if self.is_senders { (400, "Sender") } else { (500, "Receiver") };
         let kind = format!("com.amazonaws.sqs#{}", self.name);
-        let body = serde_json::to_string(&Body {
-            kind,
-            message: &self.message,
-        });
+        let body = serde_json::to_string(&Body { kind, message: &self.message });
         WireResponse {
             status,
             body: body.unwrap_or_default(),

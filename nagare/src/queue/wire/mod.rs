@@ -55,11 +55,7 @@ impl Wire {
     /// Answers one request. `target` is the header `x-amz-target`, as in `AmazonSQS.SendMessage`.
     pub async fn call(&self, target: &str, body: &[u8]) -> WireResponse {
         match self.answer(target, body).await {
-            Ok(body) => WireResponse {
-                status: 200,
-                body,
-                error_type: None,
-            },
+            Ok(body) => WireResponse { status: 200, body, error_type: None },
             Err(fault) => fault.into_response(),
         }
     }
@@ -88,11 +84,7 @@ impl Wire {
     /// The queue a request names. Any host will do: a client may reach this one under several.
     fn queue_at(&self, url: Option<&str>) -> Result<Queue, QueueError> {
         let url = required(url, "QueueUrl")?;
-        let name = url
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
+        let name = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         self.queues.queue(name)
     }
 }

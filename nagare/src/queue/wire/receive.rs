@@ -50,10 +50,7 @@ struct Message {
     body: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     attributes: BTreeMap<&'static str, String>,
-    #[serde(
-        rename = "MD5OfMessageAttributes",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_attributes: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     message_attributes: BTreeMap<String, RawAttribute>,
@@ -64,15 +61,10 @@ impl Wire {
         let queue = self.queue_at(request.queue_url.as_deref())?;
         let max = at_least_one(request.max_number_of_messages.unwrap_or(1))?;
         let visibility = request.visibility_timeout;
-        let visibility = visibility
-            .map(|s| seconds("VisibilityTimeout", s))
-            .transpose()?;
+        let visibility = visibility.map(|s| seconds("VisibilityTimeout", s)).transpose()?;
         let wait = seconds("WaitTimeSeconds", request.wait_time_seconds.unwrap_or(0))?;
         let messages = queue.receive(max, visibility, wait).await?;
-        let messages = messages
-            .into_iter()
-            .map(|message| request.present(message))
-            .collect();
+        let messages = messages.into_iter().map(|message| request.present(message)).collect();
         Ok(Received { messages })
     }
 }
@@ -82,10 +74,7 @@ impl ReceiveMessage {
         let asked = |name: &str| {
             self.attribute_names.include(name) || self.message_system_attribute_names.include(name)
         };
-        let attributes = message
-            .system_attributes()
-            .filter(|(name, _)| asked(name))
-            .collect();
+        let attributes = message.system_attributes().filter(|(name, _)| asked(name)).collect();
         let sent = message.attributes.clone();
         let wanted = sent.filtered(|name| self.message_attribute_names.include(name));
         Message {

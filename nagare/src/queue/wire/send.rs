@@ -55,10 +55,7 @@ pub(super) struct Sent {
     message_id: String,
     #[serde(rename = "MD5OfMessageBody")]
     md5_of_body: String,
-    #[serde(
-        rename = "MD5OfMessageAttributes",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "MD5OfMessageAttributes", skip_serializing_if = "Option::is_none")]
     md5_of_attributes: Option<String>,
 }
 
@@ -89,10 +86,7 @@ impl Wire {
         }
         if !messages.is_empty() {
             let ids = queue.send_batch(&messages)?;
-            answers
-                .into_iter()
-                .zip(ids)
-                .for_each(|(sent, id)| reply.succeed(sent.under(id)));
+            answers.into_iter().zip(ids).for_each(|(sent, id)| reply.succeed(sent.under(id)));
         }
         Ok(reply)
     }
@@ -103,9 +97,7 @@ impl Message {
         let body = required(self.message_body, "MessageBody")?;
         let delay = seconds("DelaySeconds", self.delay_seconds.unwrap_or(0))?;
         let attributes = Attributes::from_raw(self.message_attributes)?;
-        let message = NewMessage::new(body)?
-            .delayed(delay)?
-            .with_attributes(attributes);
+        let message = NewMessage::new(body)?.delayed(delay)?.with_attributes(attributes);
         match self.message_group_id {
             Some(id) => message.in_group(id),
             None => Ok(message),
@@ -124,9 +116,6 @@ impl Sent {
     }
 
     fn under(self, message_id: MessageId) -> Self {
-        Self {
-            message_id: message_id.to_string(),
-            ..self
-        }
+        Self { message_id: message_id.to_string(), ..self }
     }
 }
