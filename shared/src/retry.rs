@@ -1,4 +1,4 @@
-//! The one retry policy. The SDK's own is switched off (see [`crate::store::client`]), so no retry
+//! The one retry policy. The SDK's own is switched off (see [`crate::store::sdk_config`]), so no retry
 //! multiplies another: what fails here is tried again here until the deadline, and what is left
 //! then is delivered again by the queue.
 
