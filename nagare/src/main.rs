@@ -9,7 +9,8 @@ use nagare::cli::Cli;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[tokio::main]
+/// More threads than cores: those that wait for the embedded engine leave theirs to others.
+#[tokio::main(worker_threads = 8)]
 async fn main() -> ExitCode {
     match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,

@@ -84,9 +84,7 @@ impl Replay {
         bar.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
 
-        let bar = progress::counter("entries counted");
-        let entries = store.count_entries(|counted| bar.inc(counted), soon).await?;
-        bar.finish_and_clear();
+        let entries = store.entry_count(soon()).await?;
         let dead_letters = super::dead_letters::count(&store).await?;
         self.print(&Summary { activities, entries, dead_letters, seconds });
         Ok(())

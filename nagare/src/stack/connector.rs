@@ -38,7 +38,7 @@ impl InProcess {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
         let (status, body) = match target.strip_prefix("DynamoDB_20120810.") {
-            Some(operation) => self.engine.call(operation, body).await,
+            Some(operation) => self.engine.call(operation, body),
             None => {
                 let answer = self.queues.call(target, body).await;
                 (answer.status, answer.body)

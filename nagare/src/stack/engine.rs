@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use dynoxide::actions::batch_write_item::{
     BatchWriteItemRequest, BatchWriteItemResponse, WriteRequest,
@@ -10,7 +9,6 @@ use dynoxide::actions::batch_write_item::{
 use dynoxide::types::{AttributeValue, Item};
 use dynoxide::{Database, DynoxideError, ImportOptions};
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::sync::Mutex;
 
 use super::schema;
 
@@ -23,9 +21,6 @@ const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expir
 #[derive(Clone)]
 pub struct Engine {
     database: Database,
-    /// The engine does one thing at a time behind a mutex of its own. Callers queue up here instead,
-    /// where waiting does not hold up a thread.
-    turn: Arc<Mutex<()>>,
 }
 
 /// The engine could not be started.
@@ -61,7 +56,7 @@ impl Engine {
 
     fn start(database: Database) -> Result<Self, EngineError> {
         schema::create_missing(&database)?;
-        Ok(Self { database, turn: Arc::default() })
+        Ok(Self { database })
     }
 
     /// The database itself, to serve it over HTTP.
@@ -78,42 +73,41 @@ impl Engine {
         Ok(self.database.sweep_ttl()?)
     }
 
-    /// Does one operation of the DynamoDB protocol: status and body of the answer.
-    pub async fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        match self.dispatch(operation, body).await {
+    /// Does one operation of the DynamoDB protocol: status and body of the answer. Holds up its thread
+    /// while another call is in the engine.
+    #[must_use]
+    pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        match self.dispatch(operation, body) {
             Ok(answer) => (200, answer),
             Err(error) => (error.status_code(), error.to_json()),
         }
     }
 
-    async fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
+    fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
         match operation {
-            "BatchGetItem" => self.run(body, Database::batch_get_item).await,
-            "BatchWriteItem" => self.run(body, batch_write).await,
-            "DeleteItem" => self.run(body, Database::delete_item).await,
-            "DescribeTable" => self.run(body, Database::describe_table).await,
-            "GetItem" => self.run(body, Database::get_item).await,
-            "PutItem" => self.run(body, Database::put_item).await,
-            "Query" => self.run(body, Database::query).await,
-            "Scan" => self.run(body, Database::scan).await,
-            "TransactWriteItems" => self.run(body, Database::transact_write_items).await,
-            "UpdateItem" => self.run(body, Database::update_item).await,
+            "BatchGetItem" => self.run(body, Database::batch_get_item),
+            "BatchWriteItem" => self.run(body, batch_write),
+            "DeleteItem" => self.run(body, Database::delete_item),
+            "DescribeTable" => self.run(body, Database::describe_table),
+            "GetItem" => self.run(body, Database::get_item),
+            "PutItem" => self.run(body, Database::put_item),
+            "Query" => self.run(body, Database::query),
+            "Scan" => self.run(body, Database::scan),
+            "TransactWriteItems" => self.run(body, Database::transact_write_items),
+            "UpdateItem" => self.run(body, Database::update_item),
             other => Err(DynoxideError::ValidationException(format!("{other} is not served here"))),
         }
     }
 
-    /// Parses and prints outside the engine's turn.
-    async fn run<Q: DeserializeOwned, A: Serialize>(
+    /// Parses and prints outside of the engine, which does one thing at a time behind its own mutex.
+    fn run<Q: DeserializeOwned, A: Serialize>(
         &self,
         body: &[u8],
         operation: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
     ) -> Result<String, DynoxideError> {
         let refused = |e: serde_json::Error| DynoxideError::SerializationException(e.to_string());
         let request = serde_json::from_slice(body).map_err(refused)?;
-        let answer = {
-            let _turn = self.turn.lock().await;
-            operation(&self.database, request)?
-        };
+        let answer = operation(&self.database, request)?;
         serde_json::to_string(&answer).map_err(refused)
     }
 }

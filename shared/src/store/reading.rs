@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures::future::try_join_all;
 
 use super::activities::read_record;
@@ -156,35 +156,16 @@ impl Store {
         Ok(facts)
     }
 
-    /// Counts all entries there are, for operators: it reads the whole table. `counted` is told of
-    /// each step, `deadline` makes the deadline of each.
+    /// How many entries the table says it holds. The embedded engine counts them; DynamoDB brings the
+    /// number up to date every six hours or so.
     ///
     /// # Errors
     /// [`StoreError`]
-    pub async fn count_entries(
-        &self,
-        counted: impl Fn(u64),
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<u64, StoreError> {
-        let (mut total, mut start) = (0, None);
-        loop {
-            let answer = attempt(deadline(), || {
-                self.client
-                    .scan()
-                    .table_name(&self.tables.timelines)
-                    .select(Select::Count)
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
-            let step = u64::try_from(answer.count).unwrap_or(0);
-            counted(step);
-            total += step;
-            start = answer.last_evaluated_key;
-            if start.is_none() {
-                return Ok(total);
-            }
-        }
+    pub async fn entry_count(&self, deadline: Deadline) -> Result<u64, StoreError> {
+        let table = &self.tables.timelines;
+        let answer = attempt(deadline, || self.client.describe_table().table_name(table).send());
+        let count = answer.await?.table.and_then(|table| table.item_count).unwrap_or(0);
+        Ok(u64::try_from(count).unwrap_or(0))
     }
 
     /// Reads ledger items by key; the keys DynamoDB gives back as unprocessed are asked for again.

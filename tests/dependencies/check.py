@@ -1,0 +1,81 @@
+"""Which dependencies may come in: licences, sources, and what must not be there.
+
+Reads `cargo metadata` and nothing else, so it needs no network and no further tool. Advisories need a
+database that no package registry serves; `cargo deny check advisories` (deny.toml) covers them where
+it can be fetched.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FUNCTIONS = ["dlq-alerter", "fanout-writer", "timeline-reader"]
+
+
+def metadata():
+    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return json.loads(answer.stdout)
+
+
+def admitted(expression, allowed):
+    """True if the licence expression can be met with allowed licences alone."""
+    either = re.split(r"\s+OR\s+|/", expression.replace("(", " ").replace(")", " "))
+    return any(all(term.strip() in allowed for term in re.split(r"\s+AND\s+", part)) for part in either)
+
+
+def reachable(data, root):
+    """Names of the packages that end up in a package's binary."""
+    nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
+    names = {package["id"]: package["name"] for package in data["packages"]}
+    (start,) = [i for i, name in names.items() if name == root]
+    seen, todo = set(), [start]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for dependency in nodes[node]["deps"]:
+            kinds = {kind["kind"] for kind in dependency["dep_kinds"]}
+            if None in kinds:
+                todo.append(dependency["pkg"])
+    return {names[node] for node in seen}
+
+
+def problems(data, rules):
+    allowed = set(rules["licenses"]["allow"]) | {"Apache-2.0 WITH LLVM-exception"}
+    denied = set(rules["bans"]["deny"])
+    for package in data["packages"]:
+        name = f"{package['name']} {package['version']}"
+        if package["source"] is None:
+            continue
+        if not package["source"].startswith("registry+"):
+            yield f"{name} comes from {package['source']}"
+        if not admitted(package.get("license") or "", allowed):
+            yield f"{name} has the licence {package.get('license')!r}"
+        if package["name"] in denied:
+            yield f"{name} must not come in"
+    for function in FUNCTIONS:
+        found = reachable(data, function)
+        for one in ({"hyper", "ureq", "reqwest", "isahc"}, {"rustls", "native-tls", "openssl"}):
+            stacks = sorted(one & found)
+            if len(stacks) != 1:
+                yield f"{function} has {stacks}, expected one of {sorted(one)}"
+
+
+def main():
+    rules = tomllib.loads((ROOT / "deny.toml").read_text())
+    data = metadata()
+    found = list(problems(data, rules))
+    for problem in found:
+        print(problem)
+    print(f"{len(data['packages'])} packages checked, {len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
