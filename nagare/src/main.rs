@@ -9,8 +9,7 @@ use nagare::cli::Cli;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// More threads than cores: those that wait for the embedded engine leave theirs to others.
-#[tokio::main(worker_threads = 8)]
+#[tokio::main]
 async fn main() -> ExitCode {
     match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,

@@ -132,11 +132,14 @@ impl Writer {
         redelivered: bool,
         deadline: Deadline,
     ) -> Result<Outcome, Failure> {
+        // In boxes: what the largest of them keeps while it waits is not copied along for all.
         match command {
-            Command::Publish(publish) => self.publish(publish, redelivered, deadline).await,
-            Command::Update(update) => self.update(update, deadline).await,
-            Command::Delete(delete) => self.delete(delete, deadline).await,
-            Command::Follow(change) => self.follow(change, deadline).await,
+            Command::Publish(publish) => {
+                Box::pin(self.publish(publish, redelivered, deadline)).await
+            }
+            Command::Update(update) => Box::pin(self.update(update, deadline)).await,
+            Command::Delete(delete) => Box::pin(self.delete(delete, deadline)).await,
+            Command::Follow(change) => Box::pin(self.follow(change, deadline)).await,
         }
     }
 }

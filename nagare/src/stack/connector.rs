@@ -3,7 +3,7 @@
 //! is the same code that runs on AWS.
 
 use aws_sdk_dynamodb::config::{
-    BehaviorVersion, Credentials, Region, StalledStreamProtectionConfig,
+    BehaviorVersion, Region, StalledStreamProtectionConfig,
 };
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
@@ -15,6 +15,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::RetryConfig;
 
 use super::engine::Engine;
+use super::tables_http::TARGET;
 use crate::queue::{REGION, Wire};
 
 /// Credentials for a stack that asks for none.
@@ -37,7 +38,7 @@ impl InProcess {
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
-        let (status, body) = match target.strip_prefix("DynamoDB_20120810.") {
+        let (status, body) = match target.strip_prefix(TARGET) {
             Some(operation) => self.engine.call(operation, body),
             None => {
                 let answer = self.queues.call(target, body).await;
@@ -101,7 +102,7 @@ fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
     aws_sdk_sqs::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(REGION))
-        .credentials_provider(Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local"))
+        .allow_no_auth()
         .endpoint_url(endpoint)
         .retry_config(RetryConfig::disabled())
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())

@@ -1,27 +1,49 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
+//!
+//! Every operation runs in the engine's own implementation of it, one at a time. Three that make up
+//! nearly all of the work take a shorter way: a batch of entries, and the put of a new item under a
+//! condition that a new item meets, go in by the engine's import; a query of an empty partition ends
+//! with the look that says so. One lock is around all of it, so nothing comes between look and put.
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dynoxide::actions::batch_write_item::{
     BatchWriteItemRequest, BatchWriteItemResponse, WriteRequest,
 };
+use dynoxide::actions::put_item::{PutItemRequest, PutItemResponse};
+use dynoxide::actions::query::{QueryRequest, QueryResponse};
+use dynoxide::actions::scan::ScanRequest;
+use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
+use dynoxide::actions::{
+    batch_get_item, batch_write_item, delete_item, describe_table, describe_time_to_live, get_item,
+    import_items, list_tables, put_item, query, scan, transact_get_items, transact_write_items,
+    update_item,
+};
+use dynoxide::storage::Storage;
 use dynoxide::types::{AttributeValue, Item};
-use dynoxide::{Database, DynoxideError, ImportOptions};
+use dynoxide::{DynoxideError, ImportOptions};
+use futures::FutureExt;
+use rusqlite::params_from_iter;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use shared::Timestamp;
 
 use super::schema;
 
 /// Items DynamoDB takes in one batch.
 const BATCH: usize = 25;
+/// Items one page of a scan looks at, at most.
+const MOST_SCANNED: usize = 2_000;
+/// Entries a sweep looks at before it lets others in.
+const SWEPT_AT_ONCE: usize = 500;
 /// What a writer puts into an entry, all of it short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
 /// The engine. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine {
-    database: Database,
-}
+pub struct Engine(Arc<Mutex<Storage>>);
 
 /// The engine could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +60,10 @@ impl Engine {
     /// # Errors
     /// [`EngineError`]
     pub fn in_memory() -> Result<Self, EngineError> {
-        Self::start(Database::new("file:tables?vfs=memdb")?)
+        let storage = Storage::new("file:tables?vfs=memdb")?;
+        let exclusive = storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE");
+        exclusive.map_err(DynoxideError::from)?;
+        Self::start(storage)
     }
 
     /// Tables in a file, as they were left.
@@ -46,31 +71,41 @@ impl Engine {
     /// # Errors
     /// [`EngineError`]
     pub fn open(file: &Path) -> Result<Self, EngineError> {
-        let database = Database::new(&file.to_string_lossy())?;
+        let storage = Storage::new(&file.to_string_lossy())?;
         // Leaves SQLite at synchronous=NORMAL with a write-ahead log: what was acknowledged
         // survives the death of the process, at several times the speed of the default.
-        database.enable_bulk_loading()?;
-        database.disable_bulk_loading()?;
-        Self::start(database)
+        storage.enable_bulk_loading()?;
+        storage.disable_bulk_loading()?;
+        Self::start(storage)
     }
 
-    fn start(database: Database) -> Result<Self, EngineError> {
-        schema::create_missing(&database)?;
-        Ok(Self { database })
+    fn start(storage: Storage) -> Result<Self, EngineError> {
+        schema::create_missing(&storage)?;
+        Ok(Self(Arc::new(Mutex::new(storage))))
     }
 
-    /// The database itself, to serve it over HTTP.
-    #[must_use]
-    pub fn database(&self) -> Database {
-        self.database.clone()
-    }
-
-    /// Drops what its TTL has passed by, as DynamoDB does some time after.
+    /// Drops the entries that their TTL has passed by, as DynamoDB does some time after. Returns how
+    /// many.
     ///
     /// # Errors
     /// [`EngineError`]
-    pub fn sweep(&self) -> Result<usize, EngineError> {
-        Ok(self.database.sweep_ttl()?)
+    pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
+        let table = schema::tables().timelines;
+        let (mut swept, mut start) = (0, None);
+        loop {
+            let storage = self.storage();
+            let page = run(scan::execute(&*storage, expired(&table, now, start)?))?;
+            for item in page.items.unwrap_or_default() {
+                let key = json!({"TableName": table, "Key": item});
+                let delete = serde_json::from_value(key).map_err(|e| refused(&e))?;
+                run(delete_item::execute(&*storage, delete))?;
+                swept += 1;
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(swept);
+            }
+        }
     }
 
     /// Does one operation of the DynamoDB protocol: status and body of the answer. Holds up its thread
@@ -83,49 +118,155 @@ impl Engine {
         }
     }
 
+    #[rustfmt::skip]
     fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
+        let tables = VectorIndexLifecycle::new;
         match operation {
-            "BatchGetItem" => self.run(body, Database::batch_get_item),
-            "BatchWriteItem" => self.run(body, batch_write),
-            "DeleteItem" => self.run(body, Database::delete_item),
-            "DescribeTable" => self.run(body, Database::describe_table),
-            "GetItem" => self.run(body, Database::get_item),
-            "PutItem" => self.run(body, Database::put_item),
-            "Query" => self.run(body, Database::query),
-            "Scan" => self.run(body, Database::scan),
-            "TransactWriteItems" => self.run(body, Database::transact_write_items),
-            "UpdateItem" => self.run(body, Database::update_item),
+            "BatchGetItem" => self.answer(body, |s, q| run(batch_get_item::execute(s, q))),
+            "BatchWriteItem" => self.answer(body, batch_write),
+            "DeleteItem" => self.answer(body, |s, q| run(delete_item::execute(s, q))),
+            "DescribeTable" => self.answer(body, |s, q| run(describe_table::execute(s, q, &tables()))),
+            "DescribeTimeToLive" => self.answer(body, |s, q| run(describe_time_to_live::execute(s, q))),
+            "GetItem" => self.answer(body, |s, q| run(get_item::execute(s, q))),
+            "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),
+            "PutItem" => self.answer(body, put),
+            "Query" => self.answer(body, read),
+            "Scan" => self.answer(body, |s, q| run(scan::execute(s, in_pages(q)))),
+            "TransactGetItems" => self.answer(body, |s, q| run(transact_get_items::execute(s, q))),
+            "TransactWriteItems" => self.answer(body, |s, q| run(transact_write_items::execute(s, q))),
+            "UpdateItem" => self.answer(body, |s, q| run(update_item::execute(s, q))),
             other => Err(DynoxideError::ValidationException(format!("{other} is not served here"))),
         }
     }
 
-    /// Parses and prints outside of the engine, which does one thing at a time behind its own mutex.
-    fn run<Q: DeserializeOwned, A: Serialize>(
+    /// Parses and prints outside of the lock.
+    fn answer<Q: DeserializeOwned, A: Serialize>(
         &self,
         body: &[u8],
-        operation: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
+        operation: impl FnOnce(&Storage, Q) -> Result<A, DynoxideError>,
     ) -> Result<String, DynoxideError> {
-        let refused = |e: serde_json::Error| DynoxideError::SerializationException(e.to_string());
-        let request = serde_json::from_slice(body).map_err(refused)?;
-        let answer = operation(&self.database, request)?;
-        serde_json::to_string(&answer).map_err(refused)
+        let request = serde_json::from_slice(body).map_err(|e| refused(&e))?;
+        let answer = operation(&self.storage(), request)?;
+        serde_json::to_string(&answer).map_err(|e| refused(&e))
     }
+
+    /// A panic in the engine leaves no transaction behind that was not rolled back.
+    fn storage(&self) -> MutexGuard<'_, Storage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The engine is written for asynchronous storage; over SQLite it never waits.
+pub(super) fn run<T>(
+    operation: impl Future<Output = Result<T, DynoxideError>>,
+) -> Result<T, DynoxideError> {
+    let waited = || DynoxideError::InternalServerError("the engine waited".to_owned());
+    operation.now_or_never().unwrap_or_else(|| Err(waited()))
+}
+
+/// What is wrong with a request. Its own rules the engine reports through serde, behind a marker and
+/// before the place.
+fn refused(error: &serde_json::Error) -> DynoxideError {
+    let message = error.to_string();
+    let Some(rule) = message.strip_prefix("VALIDATION:") else {
+        return DynoxideError::SerializationException(message);
+    };
+    let rule = rule.rsplit_once(" at line ").map_or(rule, |(rule, _)| rule);
+    DynoxideError::ValidationException(rule.to_owned())
+}
+
+/// The engine reads all of a table before it cuts a page at 1 MiB, unless it is told where to stop.
+fn in_pages(mut request: ScanRequest) -> ScanRequest {
+    request.limit.get_or_insert(MOST_SCANNED);
+    request
+}
+
+fn expired(
+    table: &str,
+    now: Timestamp,
+    start: Option<Item>,
+) -> Result<ScanRequest, DynoxideError> {
+    let request = json!({
+        "TableName": table,
+        "Limit": SWEPT_AT_ONCE,
+        "FilterExpression": "expires_at < :now",
+        "ExpressionAttributeValues": {":now": {"N": (now.unix_millis() / 1000).to_string()}},
+        "ProjectionExpression": "viewer_id, sort_key",
+        "ExclusiveStartKey": start,
+    });
+    serde_json::from_value(request).map_err(|e| refused(&e))
+}
+
+/// Puts an item. A new one whose condition can only be met goes in as an import, without a look at
+/// what it replaces.
+fn put(storage: &Storage, request: PutItemRequest) -> Result<PutItemResponse, DynoxideError> {
+    let ledger = schema::tables().ledger;
+    let key = request.item.get("pk").zip(request.item.get("sk"));
+    let new = request.table_name == ledger
+        && request.condition_expression.as_deref().is_some_and(is_met_by_a_new_item)
+        && request.return_values.is_none()
+        && request.return_consumed_capacity.is_none()
+        && request.return_item_collection_metrics.is_none()
+        && key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]));
+    if !new {
+        return run(put_item::execute(storage, request));
+    }
+    let (item, options) = (vec![request.item], ImportOptions::default());
+    run(import_items::execute_skip_gsi_deletes(storage, &ledger, item, &options))?;
+    Ok(PutItemResponse::default())
+}
+
+/// Reads a partition. An empty one, and most outboxes and most followers are, answers at once.
+fn read(storage: &Storage, request: QueryRequest) -> Result<QueryResponse, DynoxideError> {
+    let ledger = schema::tables().ledger;
+    let values = request.expression_attribute_values.as_ref();
+    let partition = values.and_then(|values| values.get(":pk"));
+    let empty = request.table_name == ledger
+        && request.index_name.is_none()
+        && request.key_condition_expression.as_deref().is_some_and(|keys| {
+            keys.strip_prefix("pk = :pk").is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+        && request.return_consumed_capacity.is_none()
+        && partition.is_some_and(|pk| !ledger_holds(storage, "pk = ?1", &[pk]));
+    if !empty {
+        return run(query::execute(storage, request));
+    }
+    Ok(QueryResponse { items: Some(Vec::new()), ..QueryResponse::default() })
+}
+
+/// Whether the ledger has anything there. Where it cannot be told, the engine finds out itself.
+fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> bool {
+    let sql = format!("SELECT 1 FROM \"{}\" WHERE {condition} LIMIT 1", schema::tables().ledger);
+    let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>() else {
+        return true;
+    };
+    let look = |sql| storage.conn().prepare_cached(sql)?.exists(params_from_iter(key));
+    look(&sql).unwrap_or(true)
+}
+
+/// True for `attribute_not_exists(name)`, alone or before an `OR`: no other operator binds weaker.
+fn is_met_by_a_new_item(condition: &str) -> bool {
+    let name_and_rest = condition.strip_prefix("attribute_not_exists(");
+    name_and_rest.and_then(|text| text.split_once(')')).is_some_and(|(name, rest)| {
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            && (rest.is_empty() || rest.starts_with(" OR "))
+    })
 }
 
 /// Writes a batch. The engine commits every item of a batch on its own; a batch of nothing but entries
 /// goes in as one import, which is one commit and several times as fast. Whatever else a batch may
 /// be, the engine judges it itself.
 fn batch_write(
-    database: &Database,
+    storage: &Storage,
     request: BatchWriteItemRequest,
 ) -> Result<BatchWriteItemResponse, DynoxideError> {
     let table = schema::tables().timelines;
     if !is_only_entries(&table, &request) {
-        return database.batch_write_item(request);
+        return run(batch_write_item::execute(storage, request));
     }
     let writes = request.request_items.into_values().flatten();
     let entries = writes.filter_map(|write| Some(write.put_request?.item)).collect();
-    database.import_items(&table, entries, ImportOptions::default())?;
+    run(import_items::execute(storage, &table, entries, &ImportOptions::default()))?;
     Ok(BatchWriteItemResponse::default())
 }
 
@@ -148,11 +289,8 @@ fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
 }
 
 fn key_of(item: &Item) -> [String; 2] {
-    let text = |name: &str| match item.get(name) {
-        Some(AttributeValue::S(text)) => text.clone(),
-        _ => String::new(),
-    };
-    [text("viewer_id"), text("sort_key")]
+    ["viewer_id", "sort_key"]
+        .map(|name| item.get(name).and_then(AttributeValue::to_key_string).unwrap_or_default())
 }
 
 impl std::fmt::Debug for Engine {

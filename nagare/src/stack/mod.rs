@@ -5,7 +5,7 @@
 //!                                     │ five receives                       ├─▶ connector ─▶ engine
 //!                                     └────▶ queue ─▶ event_source ─▶ dlq_alerter ─┤               ▲
 //!   viewers ────HTTP──▶ gateway ─▶ timeline_reader ─────────────────────────┘               │
-//!   any SDK ────HTTP──▶ the engine's own server ────────────────────────────────────────────┘
+//!   any SDK ────HTTP──▶ tables_http ────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The handlers are the functions' own, called with the events Lambda would send. They reach the
@@ -19,6 +19,7 @@ pub mod event_source;
 pub mod schema;
 mod sqs_event;
 mod sqs_http;
+mod tables_http;
 
 use std::convert::Infallible;
 use std::io;
@@ -131,8 +132,8 @@ impl Stack {
         let environment = parts.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
         servers.spawn(serve(queue, sqs_http::router(parts.wire.clone()), stopped.clone()));
         servers.spawn(serve(api, parts.gateway(authorizer), stopped.clone()));
-        servers.spawn(serve_tables(tables, parts.engine.clone(), stopped.clone()));
-        servers.spawn(sweep(parts.engine.clone()));
+        servers.spawn(serve(tables, tables_http::router(parts.engine.clone()), stopped.clone()));
+        servers.spawn(sweep(parts.engine.clone(), clock));
         let pollers = parts.poll(&stopped)?;
         Ok(Self { environment, stop, pollers, servers, _data_dir: data_dir })
     }
@@ -329,20 +330,12 @@ async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<
     }
 }
 
-async fn serve_tables(listener: TcpListener, engine: Engine, mut stop: watch::Receiver<bool>) {
-    let stopped = async move { drop(stop.wait_for(|stopping| *stopping).await) };
-    let served = dynoxide::server::serve_with_shutdown(listener, engine.database(), stopped).await;
-    if let Err(failure) = served {
-        tracing::error!("the tables' server stopped: {failure}");
-    }
-}
-
-async fn sweep(engine: Engine) {
+async fn sweep(engine: Engine, clock: Clock) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {
         ticks.tick().await;
-        let engine = engine.clone();
-        if let Ok(Err(failure)) = tokio::task::spawn_blocking(move || engine.sweep()).await {
+        let (engine, now) = (engine.clone(), clock.now());
+        if let Ok(Err(failure)) = tokio::task::spawn_blocking(move || engine.sweep(now)).await {
             tracing::warn!("expired entries were not dropped: {failure}");
         }
     }

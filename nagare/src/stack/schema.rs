@@ -1,8 +1,12 @@
 //! The tables as the template declares them, for the embedded engine.
 
-use dynoxide::{Database, DynoxideError};
+use dynoxide::DynoxideError;
+use dynoxide::actions::{create_table, update_time_to_live};
+use dynoxide::storage::Storage;
 use serde_json::{Value, json};
 use shared::store::Tables;
+
+use super::engine::run;
 
 /// The names of the local stack's tables.
 #[must_use]
@@ -15,7 +19,7 @@ pub fn tables() -> Tables {
 }
 
 /// Creates the tables that are not there yet.
-pub(super) fn create_missing(database: &Database) -> Result<(), DynoxideError> {
+pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     let tables = tables();
     let followees = json!([{
         "IndexName": shared::store::BY_FOLLOWER,
@@ -40,7 +44,7 @@ pub(super) fn create_missing(database: &Database) -> Result<(), DynoxideError> {
         if let Some(indexes) = indexes {
             definition["GlobalSecondaryIndexes"] = indexes;
         }
-        match database.create_table(request(definition)?) {
+        match run(create_table::execute(storage, request(definition)?)) {
             Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
             Err(error) => return Err(error),
         }
@@ -49,7 +53,7 @@ pub(super) fn create_missing(database: &Database) -> Result<(), DynoxideError> {
         "TableName": tables.timelines,
         "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
     });
-    match database.update_time_to_live(request(expiry)?) {
+    match run(update_time_to_live::execute(storage, request(expiry)?)) {
         // Already enabled.
         Ok(_) | Err(DynoxideError::ValidationException(_)) => Ok(()),
         Err(error) => Err(error),

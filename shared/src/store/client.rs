@@ -65,7 +65,8 @@ where
 {
     let mut backoff = Backoff::default();
     loop {
-        let error = match deadline.bound(call()).await? {
+        // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
+        let error = match deadline.bound(Box::pin(call())).await? {
             Ok(answer) => return Ok(answer),
             Err(error) => StoreError::from(error),
         };

@@ -1,0 +1,36 @@
+//! The tables over HTTP: any AWS SDK finds DynamoDB here.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use uuid::Uuid;
+
+use super::engine::Engine;
+
+/// What DynamoDB takes.
+const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// What the target of every operation begins with.
+pub(super) const TARGET: &str = "DynamoDB_20120810.";
+
+/// Serves the protocol at the root.
+pub(super) fn router(engine: Engine) -> Router {
+    let limit = DefaultBodyLimit::max(MAX_REQUEST_BYTES);
+    Router::new().fallback(answer).layer(limit).with_state(engine)
+}
+
+async fn answer(State(engine): State<Engine>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
+    let operation = target.and_then(|target| target.strip_prefix(TARGET)).unwrap_or_default();
+    let (status, answer) = engine.call(operation, &body);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, answer).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.0"));
+    if let Ok(request_id) = HeaderValue::try_from(Uuid::new_v4().to_string()) {
+        headers.insert("x-amzn-requestid", request_id);
+    }
+    response
+}

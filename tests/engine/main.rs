@@ -1,0 +1,190 @@
+//! The embedded tables take shorter ways for what is done most. Random calls, of the shapes that the
+//! store sends and of some that it does not, must be answered as the engine answers them itself.
+
+use dynoxide::Database;
+use dynoxide::actions::create_table::CreateTableRequest;
+use fastrand::Rng;
+use nagare::stack::engine::Engine;
+use nagare::stack::schema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+const SEEDS: u64 = 60;
+const STEPS: usize = 80;
+
+#[test]
+fn shorter_ways_answer_as_the_long_ones_do() {
+    for seed in 0..SEEDS {
+        let (engine, reference) = (Engine::in_memory().unwrap(), reference());
+        let mut random = Rng::with_seed(seed);
+        for step in 0..STEPS {
+            let (operation, request) = call(&mut random);
+            let ours = ours(&engine, operation, &request);
+            let theirs = theirs(&reference, operation, request.clone());
+            assert_eq!(ours, theirs, "seed {seed}, step {step}: {operation} {request}");
+        }
+    }
+}
+
+/// The engine as its library has it, with the same tables.
+fn reference() -> Database {
+    let (made, database) = (Engine::in_memory().unwrap(), Database::memory().unwrap());
+    let tables = schema::tables();
+    for name in [&tables.timelines, &tables.ledger] {
+        let (_, described) = made.call("DescribeTable", &body(&json!({"TableName": name})));
+        let described: Value = serde_json::from_str(&described).unwrap();
+        let mut definition = json!({"TableName": name, "BillingMode": "PAY_PER_REQUEST"});
+        for part in ["KeySchema", "AttributeDefinitions"] {
+            definition[part] = described["Table"][part].clone();
+        }
+        if let Some(indexes) = described["Table"]["GlobalSecondaryIndexes"].as_array() {
+            definition["GlobalSecondaryIndexes"] = indexes.iter().map(index).collect();
+        }
+        let request: CreateTableRequest = serde_json::from_value(definition).unwrap();
+        database.create_table(request).unwrap();
+    }
+    database
+}
+
+fn index(described: &Value) -> Value {
+    let parts = ["IndexName", "KeySchema", "Projection"];
+    parts.iter().map(|part| ((*part).to_owned(), described[part].clone())).collect()
+}
+
+fn ours(engine: &Engine, operation: &str, request: &Value) -> Result<Value, String> {
+    let (status, answer) = engine.call(operation, &body(request));
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    if status == 200 { Ok(answer) } else { Err(answer["__type"].as_str().unwrap().to_owned()) }
+}
+
+fn theirs(database: &Database, operation: &str, request: Value) -> Result<Value, String> {
+    match operation {
+        "BatchWriteItem" => answer(request, |q| database.batch_write_item(q)),
+        "DeleteItem" => answer(request, |q| database.delete_item(q)),
+        "GetItem" => answer(request, |q| database.get_item(q)),
+        "PutItem" => answer(request, |q| database.put_item(q)),
+        "Query" => answer(request, |q| database.query(q)),
+        "Scan" => answer(request, |q| database.scan(q)),
+        other => panic!("{other} is not compared"),
+    }
+}
+
+fn answer<Q: DeserializeOwned, A: Serialize>(
+    request: Value,
+    call: impl FnOnce(Q) -> Result<A, dynoxide::DynoxideError>,
+) -> Result<Value, String> {
+    let answered = call(serde_json::from_value(request).unwrap());
+    let answered = answered.map(|answer| serde_json::to_value(&answer).unwrap());
+    answered.map_err(|error| {
+        let error: Value = serde_json::from_str(&error.to_json()).unwrap();
+        error["__type"].as_str().unwrap().to_owned()
+    })
+}
+
+fn body(request: &Value) -> Vec<u8> {
+    request.to_string().into_bytes()
+}
+
+/// A call on few keys, so that calls meet.
+fn call(random: &mut Rng) -> (&'static str, Value) {
+    let tables = schema::tables();
+    let ledger = tables.ledger;
+    match random.u8(0..100) {
+        0..40 => ("PutItem", put(random, &ledger)),
+        40..60 => ("Query", query(random, &ledger)),
+        60..75 => ("BatchWriteItem", json!({"RequestItems": {tables.timelines: batch(random)}})),
+        75..80 => ("Scan", json!({"TableName": random.choice([ledger, tables.timelines])})),
+        80..85 => ("Scan", json!({"TableName": ledger, "IndexName": "by_follower"})),
+        85..92 => ("GetItem", json!({"TableName": ledger, "Key": key(random)})),
+        _ => ("DeleteItem", json!({"TableName": ledger, "Key": key(random)})),
+    }
+}
+
+fn key(random: &mut Rng) -> Value {
+    json!({"pk": {"S": pk(random)}, "sk": {"S": digit(random)}})
+}
+
+fn pk(random: &mut Rng) -> String {
+    format!("followers#{}", digit(random))
+}
+
+fn digit(random: &mut Rng) -> String {
+    random.u8(0..4).to_string()
+}
+
+fn put(random: &mut Rng, table: &str) -> Value {
+    let mut item = key(random);
+    let at = json!({"S": digit(random)});
+    item["changed_at"] = at.clone();
+    item["following"] = json!({"BOOL": random.bool()});
+    if random.u8(0..4) > 0 {
+        item["follower_id"] = json!({"S": digit(random)});
+        item["followee_id"] = json!({"S": digit(random)});
+    }
+    if random.u8(0..20) == 0 {
+        // Refused: an index key of another type, or a key that is missing.
+        if random.bool() {
+            item["follower_id"] = json!({"N": "1"});
+        } else {
+            item.as_object_mut().unwrap().remove("sk");
+        }
+    }
+    let mut request = json!({"TableName": table, "Item": item});
+    let conditions = [
+        None,
+        Some(("attribute_not_exists(pk)", false)),
+        Some(("attribute_exists(pk)", false)),
+        Some(("attribute_not_exists(changed_at) AND attribute_exists(pk)", false)),
+        Some(("attribute_not_exists(changed_at) OR changed_at < :at", true)),
+        Some(("changed_at < :at OR attribute_not_exists(changed_at)", true)),
+    ];
+    if let Some((condition, valued)) = random.choice(conditions).unwrap() {
+        request["ConditionExpression"] = condition.into();
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD".into();
+        if valued {
+            request["ExpressionAttributeValues"] = json!({":at": at});
+        }
+    }
+    if random.u8(0..5) == 0 {
+        request["ReturnValues"] = "ALL_OLD".into();
+    }
+    request
+}
+
+fn query(random: &mut Rng, table: &str) -> Value {
+    let mut values = json!({":pk": {"S": pk(random)}});
+    let mut condition = "pk = :pk".to_owned();
+    if random.bool() {
+        condition.push_str(" AND sk >= :from");
+        values[":from"] = json!({"S": digit(random)});
+    }
+    let mut request = json!({"TableName": table, "KeyConditionExpression": condition});
+    if random.u8(0..3) == 0 {
+        request["FilterExpression"] = "following = :no".into();
+        values[":no"] = json!({"BOOL": false});
+    }
+    if random.u8(0..3) == 0 {
+        request["Limit"] = random.u8(1..3).into();
+    }
+    request["ExpressionAttributeValues"] = values;
+    request
+}
+
+fn batch(random: &mut Rng) -> Vec<Value> {
+    let writes = (0..random.u8(1..5)).map(|_| {
+        let (viewer, sort_key) = (json!({"S": digit(random)}), json!({"S": digit(random)}));
+        if random.u8(0..6) == 0 {
+            let key = json!({"viewer_id": viewer, "sort_key": sort_key});
+            return json!({"DeleteRequest": {"Key": key}});
+        }
+        let mut item = json!({"viewer_id": viewer, "sort_key": sort_key});
+        item["actor_id"] = json!({"S": digit(random)});
+        item["expires_at"] = json!({"N": digit(random)});
+        if random.u8(0..8) == 0 {
+            item["more"] = json!({"NULL": true});
+        }
+        json!({"PutRequest": {"Item": item}})
+    });
+    writes.collect()
+}
