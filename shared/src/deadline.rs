@@ -6,6 +6,11 @@ use tokio::time::Instant;
 
 use crate::timestamp::Timestamp;
 
+/// Time to answer in, after work has stopped.
+const MARGIN: Duration = Duration::from_secs(2);
+/// For an invocation whose end is not known.
+const UNKNOWN: Duration = Duration::from_secs(30);
+
 /// The moment by which work has to be done. Copied along with every call, so that no retry and no
 /// remote call outlives the invocation that asked for it.
 #[derive(Debug, Clone, Copy)]
@@ -24,23 +29,27 @@ impl Deadline {
         Self(Instant::now() + duration)
     }
 
-    /// The deadline that the wall clock will show as `end`.
+    /// The deadline of an invocation that Lambda says ends at `end` (unix milliseconds), early enough
+    /// to report what is unfinished.
+    ///
+    /// Lambda never invokes a function whose time is up. Emulators that do not know say some
+    /// instant long past (`cargo lambda watch` says ten minutes after 1970 began); then
+    /// it is half a minute from now.
     #[must_use]
-    pub fn at(end: Timestamp, now: Timestamp) -> Self {
-        let left = end.unix_millis().saturating_sub(now.unix_millis());
-        Self::after(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
+    pub fn of_invocation(end: u64, now: Timestamp) -> Self {
+        let end = i64::try_from(end).unwrap_or(i64::MAX);
+        match u64::try_from(end.saturating_sub(now.unix_millis())) {
+            Ok(left) if left > 0 => {
+                Self::after(Duration::from_millis(left).saturating_sub(MARGIN))
+            }
+            _ => Self::after(UNKNOWN),
+        }
     }
 
     /// The time left; zero once it has passed.
     #[must_use]
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
-    }
-
-    /// The same deadline, `margin` earlier: time to report what is unfinished.
-    #[must_use]
-    pub fn earlier_by(self, margin: Duration) -> Self {
-        Self(self.0.checked_sub(margin).unwrap_or(self.0))
     }
 
     /// Runs `work`, dropping it at the deadline.
@@ -61,5 +70,20 @@ impl Deadline {
         }
         tokio::time::sleep(duration).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_invocation_ends_in_time_to_report() {
+        let now: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap_or(Timestamp::LAST);
+        let left = |end| Deadline::of_invocation(end, now).remaining();
+        let begun = u64::try_from(now.unix_millis()).unwrap_or(0);
+        assert_eq!(left(begun + 60_000), Duration::from_secs(58));
+        assert_eq!(left(begun + 500), Duration::ZERO);
+        assert_eq!(left(600_000), UNKNOWN, "an emulator that does not know");
     }
 }

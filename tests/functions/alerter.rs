@@ -4,7 +4,7 @@ use nagare::stack::schema;
 use serde_json::json;
 use shared::store::Tables;
 
-use crate::support::{World, event, message, publish, soon, unfinished};
+use tests::{World, event, message, publish, soon, unfinished};
 
 #[tokio::test]
 async fn a_letter_is_kept_in_full_and_counted_by_reason() {

@@ -4,5 +4,4 @@
 
 mod alerter;
 mod reader;
-mod support;
 mod writer;

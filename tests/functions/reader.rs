@@ -4,7 +4,7 @@ use serde_json::Value;
 use shared::store::Tables;
 use timeline_reader::Authorization;
 
-use crate::support::{World, follow, publish};
+use tests::{World, follow, publish};
 
 /// A world in which bob's timeline holds `a0`..`a9`, a minute apart.
 async fn with_ten() -> World {

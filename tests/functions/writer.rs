@@ -6,7 +6,7 @@ use nagare::stack::schema;
 use serde_json::json;
 use shared::store::Tables;
 
-use crate::support::{World, delete, event, follow, message, publish, soon, unfollow};
+use tests::{World, delete, event, follow, message, publish, soon, unfollow};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
 

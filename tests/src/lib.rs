@@ -1,1 +1,247 @@
-//! Tests of the whole. Each test binary is a folder beside this one.
+//! What the tests of the whole share: one of each function over one engine, and short names for
+//! frequent calls. Each test binary is a folder beside this one.
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use dlq_alerter::{Alerter, Metrics};
+use fanout_writer::{DeadLetterQueue, Writer};
+use nagare::queue::{QueueConfig, Queues, ReceivedMessage, Wire};
+use nagare::stack::connector::{self, InProcess};
+use nagare::stack::engine::Engine;
+use nagare::stack::schema;
+use serde_json::{Value, json};
+use shared::cursor::CursorSeal;
+use shared::store::{Store, Tables};
+use shared::{Clock, Deadline, Retention, Timestamp};
+use timeline_reader::{Authorization, Reader};
+
+/// What the clock of a new world shows.
+pub const NOW: &str = "2026-11-20T12:00:00.000Z";
+const DEAD_LETTERS: &str = "dead";
+
+/// The functions and what they work on.
+pub struct World {
+    /// The fan-out writer.
+    pub writer: Writer,
+    /// The timeline reader.
+    pub reader: Reader,
+    /// The alerter.
+    pub alerter: Alerter,
+    /// What all of them take the time from.
+    pub clock: Clock,
+    /// The tables themselves.
+    pub engine: Engine,
+    /// What the alerter counted.
+    pub metrics: Output,
+    queues: Queues,
+}
+
+/// What was written to standard output.
+#[derive(Clone, Default)]
+pub struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output {
+    /// The lines, each a JSON object.
+    pub fn lines(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        let lines = std::str::from_utf8(&bytes).unwrap().lines();
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    /// A world in which nothing has happened.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_tables(schema::tables())
+    }
+
+    /// A world whose functions were told these names; the engine has the true ones.
+    #[must_use]
+    pub fn with_tables(tables: Tables) -> Self {
+        Self::built(tables, SharedHttpConnector::new)
+    }
+
+    /// A world whose functions reach the tables and queues by way of what `wrap` makes of the direct
+    /// way: the edge at which tests watch, delay and fail calls.
+    #[must_use]
+    pub fn behind(wrap: impl FnOnce(InProcess) -> SharedHttpConnector) -> Self {
+        Self::built(schema::tables(), wrap)
+    }
+
+    fn built(tables: Tables, wrap: impl FnOnce(InProcess) -> SharedHttpConnector) -> Self {
+        let clock = Clock::manual(NOW.parse().unwrap());
+        let time = clock.clone();
+        let time = Arc::new(move || time.now().unix_millis());
+        let queues = Queues::in_memory(vec![QueueConfig::new(DEAD_LETTERS)], time).unwrap();
+        let wire = Wire::new(queues.clone(), "http://queue");
+        let engine = Engine::in_memory().unwrap();
+        let inside = InProcess::new(engine.clone(), wire.clone());
+        let inside = wrap(inside);
+        let store = Store::new(connector::dynamodb(inside.clone()), tables);
+        let (retention, metrics) = (Retention::default(), Output::default());
+        let dead_letters =
+            DeadLetterQueue { client: connector::sqs(inside), url: wire.queue_url(DEAD_LETTERS) };
+        Self {
+            writer: Writer { store: store.clone(), dead_letters, retention, clock: clock.clone() },
+            reader: Reader {
+                store: store.clone(),
+                seal: CursorSeal::new(&[7; 32]).unwrap(),
+                authorization: Authorization::Open,
+                retention,
+                clock: clock.clone(),
+            },
+            alerter: Alerter { store, metrics: Metrics::to(metrics.clone()), clock: clock.clone() },
+            clock,
+            engine,
+            metrics,
+            queues,
+        }
+    }
+
+    /// Gives the writer a batch of bodies, all received for the n-th time; returns the indexes of
+    /// those that have to come again.
+    pub async fn write(&self, bodies: &[&str], receives: u32) -> Vec<usize> {
+        let records = bodies.iter().enumerate();
+        let records = records.map(|(index, body)| message(&index.to_string(), body, receives));
+        let response = self.writer.handle(event(records), soon()).await.unwrap();
+        unfinished(&response)
+    }
+
+    /// Gives the writer commands, one batch each, and expects all of them to be done.
+    pub async fn done(&self, commands: &[Value]) {
+        for command in commands {
+            let body = command.to_string();
+            assert_eq!(self.write(&[&body], 1).await, [0_usize; 0], "{body}");
+        }
+    }
+
+    /// What is on the dead-letter queue.
+    pub async fn dead_letters(&self) -> Vec<ReceivedMessage> {
+        let queue = self.queues.queue(DEAD_LETTERS).unwrap();
+        queue.receive(10, None, Duration::ZERO).await.unwrap()
+    }
+
+    /// Reads a path of the API; the answer's status, headers and body.
+    pub async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
+        self.request("GET", path, query, None).await
+    }
+
+    /// Sends a request to the reader, in the name of `subject` if there is one.
+    pub async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        subject: Option<&str>,
+    ) -> (i64, Vec<(String, String)>, Value) {
+        let mut event = json!({
+            "version": "2.0", "rawPath": path, "rawQueryString": query, "headers": {},
+            "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
+                "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
+            }},
+        });
+        if let Some(subject) = subject {
+            event["requestContext"]["authorizer"] = json!({"jwt": {"claims": {"sub": subject}}});
+        }
+        let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
+        let answer = self.reader.handle(&event, soon()).await;
+        let answer = serde_json::to_value(&answer).unwrap();
+        let headers = answer["headers"].as_object().unwrap().iter();
+        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
+        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+    }
+
+    /// The activity ids on the first page of a timeline.
+    pub async fn ids(&self, viewer: &str, query: &str) -> Vec<String> {
+        let (status, _, page) = self.get(&format!("/v1/timelines/{viewer}"), query).await;
+        assert_eq!(status, 200, "{page}");
+        let items = page["items"].as_array().unwrap().iter();
+        items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Sets the time.
+    pub fn set_clock(&self, text: &str) {
+        self.clock.set(text.parse::<Timestamp>().unwrap());
+    }
+}
+
+/// A deadline that no test comes near.
+#[must_use]
+pub fn soon() -> Deadline {
+    Deadline::after(Duration::from_secs(20))
+}
+
+/// A message as Lambda hands it over.
+#[must_use]
+pub fn message(id: &str, body: &str, receives: u32) -> SqsMessage {
+    serde_json::from_value(json!({
+        "messageId": id, "body": body,
+        "attributes": {"ApproximateReceiveCount": receives.to_string(), "SentTimestamp": "1795176000000"},
+    }))
+    .unwrap()
+}
+
+/// A batch of messages.
+#[must_use]
+pub fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
+    let mut event = SqsEvent::default();
+    event.records = records.into_iter().collect();
+    event
+}
+
+/// The reported ids, as indexes into the batch.
+#[must_use]
+pub fn unfinished(response: &SqsBatchResponse) -> Vec<usize> {
+    let ids = response.batch_item_failures.iter().map(|item| item.item_identifier.parse());
+    ids.collect::<Result<_, _>>().unwrap()
+}
+
+/// A follow command.
+#[must_use]
+pub fn follow(follower: &str, followee: &str, at: &str) -> Value {
+    json!({"type": "follow.created", "follower_id": follower, "followee_id": followee, "at": at})
+}
+
+/// An unfollow command.
+#[must_use]
+pub fn unfollow(follower: &str, followee: &str, at: &str) -> Value {
+    json!({"type": "follow.deleted", "follower_id": follower, "followee_id": followee, "at": at})
+}
+
+/// A publish command.
+#[must_use]
+pub fn publish(actor: &str, activity: &str, at: &str) -> Value {
+    json!({"type": "activity.published", "actor_id": actor, "activity_id": activity,
+           "published_at": at, "payload": {"of": activity}})
+}
+
+/// A delete command.
+#[must_use]
+pub fn delete(actor: &str, activity: &str) -> Value {
+    json!({"type": "activity.deleted", "actor_id": actor, "activity_id": activity})
+}

@@ -1,15 +1,10 @@
 //! The Lambda function: wires [`dlq_alerter`] to its environment.
 
-use std::time::Duration;
-
 use aws_lambda_events::event::sqs::SqsEvent;
 use dlq_alerter::{Alerter, Metrics};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Timestamp, env, telemetry};
-
-/// Time to answer in, after work has stopped.
-const MARGIN: Duration = Duration::from_secs(2);
+use shared::{Clock, Deadline, env, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -21,8 +16,7 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let end = Timestamp::from_unix_millis(event.context.deadline.try_into()?);
-        let deadline = Deadline::at(end, alerter.clock.now()).earlier_by(MARGIN);
+        let deadline = Deadline::of_invocation(event.context.deadline, alerter.clock.now());
         alerter.handle(event.payload, deadline).await.map_err(Error::from)
     }))
     .await

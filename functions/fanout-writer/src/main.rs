@@ -1,15 +1,10 @@
 //! The Lambda function: wires [`fanout_writer`] to its environment.
 
-use std::time::Duration;
-
 use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::{DeadLetterQueue, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Timestamp, env, telemetry};
-
-/// Time to answer in, after work has stopped.
-const MARGIN: Duration = Duration::from_secs(2);
+use shared::{Clock, Deadline, env, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -26,8 +21,7 @@ async fn main() -> Result<(), Error> {
         clock: clock.clone(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let end = Timestamp::from_unix_millis(event.context.deadline.try_into()?);
-        let deadline = Deadline::at(end, clock.now()).earlier_by(MARGIN);
+        let deadline = Deadline::of_invocation(event.context.deadline, clock.now());
         writer.handle(event.payload, deadline).await.map_err(Error::from)
     }))
     .await

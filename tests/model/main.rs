@@ -1,0 +1,97 @@
+//! Whatever happens, in whatever order: when it is quiet again, every timeline is what the query of the
+//! contract answers, and until then no reader was shown what he must not see.
+//!
+//! ```text
+//! history    commands, chosen by a seed
+//! reference  what they mean: maps and sets, and no code of the project
+//! gate       the edge below the SDK: each call of a handler waits there for its turn
+//! run        one history against the real handlers: deliveries, crashes, time, readers between
+//! check      what a reader may be shown at any moment, and must be shown in the end
+//! ```
+//!
+//! A seed decides everything, so a failure comes back:
+//!
+//! ```sh
+//! NAGARE_MODEL_SEED=17 cargo test -p tests --test model            # one seed, told in detail
+//! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
+//! ```
+//!
+//! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
+//! left is printed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod check;
+mod gate;
+mod history;
+mod reference;
+mod run;
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use history::Sent;
+
+/// How many seeds a run without instructions tries.
+const SEEDS: Range<u64> = 0..200;
+/// Commands in a history.
+const COMMANDS: usize = 200;
+
+#[test]
+fn timelines_equal_the_query_whatever_happens() {
+    let seeds = seeds();
+    let single = seeds.end - seeds.start == 1;
+    for seed in seeds {
+        let history = history::of(seed, COMMANDS);
+        if let Err(problem) = attempt(seed, &history) {
+            let (least, problem) = shrink(seed, history, problem);
+            let commands: Vec<_> = least.iter().map(ToString::to_string).collect();
+            let commands = commands.join("\n  ");
+            panic!("NAGARE_MODEL_SEED={seed}: {problem}\nwith these commands left:\n  {commands}");
+        }
+        if single {
+            println!("seed {seed} passes");
+        }
+    }
+}
+
+fn seeds() -> Range<u64> {
+    let number = |text: &str| text.parse().expect("a seed is a number");
+    #[allow(clippy::disallowed_methods, reason = "how to choose seeds from the command line")]
+    let [one, many] = ["NAGARE_MODEL_SEED", "NAGARE_MODEL_SEEDS"].map(|name| std::env::var(name).ok());
+    match (one, many) {
+        (Some(seed), _) => number(&seed)..number(&seed) + 1,
+        (None, Some(range)) => {
+            let (first, end) = range.split_once("..").expect("seeds are given as FIRST..END");
+            number(first)..number(end)
+        }
+        (None, None) => SEEDS,
+    }
+}
+
+/// Runs a history; what went wrong, if something did.
+fn attempt(seed: u64, history: &[Sent]) -> Result<(), String> {
+    let run = AssertUnwindSafe(|| run::run(seed, history));
+    catch_unwind(run).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Err(format!("a panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// Leaves out as much of a history as it takes to fail no longer, in ever smaller pieces.
+fn shrink(seed: u64, mut history: Vec<Sent>, mut problem: String) -> (Vec<Sent>, String) {
+    let mut piece = history.len() / 2;
+    while piece > 0 {
+        let mut start = 0;
+        while start < history.len() {
+            let mut less = history.clone();
+            less.drain(start..(start + piece).min(history.len()));
+            match attempt(seed, &less) {
+                Err(found) => (history, problem) = (less, found),
+                Ok(()) => start += piece,
+            }
+        }
+        piece /= 2;
+    }
+    (history, problem)
+}

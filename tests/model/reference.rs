@@ -1,0 +1,122 @@
+//! What a history means. This shares nothing with the implementation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::history::{RETENTION, What};
+
+/// An activity as a reader is shown it, in the order of timelines: time, then id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Shown {
+    pub(crate) at: i64,
+    pub(crate) id: String,
+    pub(crate) actor: String,
+    pub(crate) kind: String,
+    pub(crate) payload: String,
+}
+
+/// Some commands, as a set: what they mean does not depend on their order.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Reference {
+    /// By id: who published it, and when. More than one: only one of them got through.
+    pub(crate) publishes: BTreeMap<String, BTreeMap<(String, i64), (String, String)>>,
+    pub(crate) deletes: BTreeSet<(String, String)>,
+    updates: BTreeMap<(String, String), BTreeSet<(i64, String)>>,
+    kinds: BTreeMap<(String, String), BTreeSet<(i64, String)>>,
+    /// By viewer and actor: when, and whether they unfollowed then. The greatest is in force.
+    pub(crate) follows: BTreeMap<(String, String), BTreeSet<(i64, bool)>>,
+}
+
+impl Reference {
+    pub(crate) fn take(&mut self, what: &What) {
+        match what.clone() {
+            What::Publish { id, actor, at, kind, payload } => {
+                let variants = self.publishes.entry(id).or_default();
+                variants.insert((actor, at), (kind, payload.to_string()));
+            }
+            What::Update { id, actor, at, kind, payload } => {
+                let key = (id, actor);
+                if let Some(kind) = kind {
+                    self.kinds.entry(key.clone()).or_default().insert((at, kind));
+                }
+                self.updates.entry(key).or_default().insert((at, payload.to_string()));
+            }
+            What::Delete { id, actor } => {
+                self.deletes.insert((id, actor));
+            }
+            What::Follow { viewer, actor, at, following } => {
+                self.follows.entry((viewer, actor)).or_default().insert((at, !following));
+            }
+        }
+    }
+
+    /// Removes a publish that was refused because its id was another's.
+    pub(crate) fn refuse(&mut self, id: &str, actor: &str, at: i64) {
+        if let Some(variants) = self.publishes.get_mut(id) {
+            variants.remove(&(actor.to_owned(), at));
+        }
+    }
+
+    pub(crate) fn follows(&self, viewer: &str, actor: &str) -> bool {
+        let edge = self.follows.get(&(viewer.to_owned(), actor.to_owned()));
+        edge.and_then(|changes| changes.last()).is_some_and(|(_, unfollowed)| !unfollowed)
+    }
+
+    /// The query of the contract, oldest first.
+    pub(crate) fn timeline(&self, viewer: &str, now: i64) -> BTreeSet<Shown> {
+        let mut timeline = BTreeSet::new();
+        for (id, variants) in &self.publishes {
+            for ((actor, at), (kind, payload)) in variants {
+                let key = (id.clone(), actor.clone());
+                if *at < now - RETENTION
+                    || self.deletes.contains(&key)
+                    || !self.follows(viewer, actor)
+                {
+                    continue;
+                }
+                let latest = |edits: &BTreeMap<_, BTreeSet<(i64, String)>>, first: &String| {
+                    let edits: Option<&BTreeSet<_>> = edits.get(&key);
+                    edits.and_then(BTreeSet::last).map_or(first, |(_, value)| value).clone()
+                };
+                timeline.insert(Shown {
+                    at: *at,
+                    id: id.clone(),
+                    actor: actor.clone(),
+                    kind: latest(&self.kinds, kind),
+                    payload: latest(&self.updates, payload),
+                });
+            }
+        }
+        timeline
+    }
+
+    /// Whether these words may stand in an activity at all.
+    pub(crate) fn may_say(&self, shown: &Shown) -> bool {
+        let key = (shown.id.clone(), shown.actor.clone());
+        let variants = self.publishes.get(&shown.id);
+        let Some((_, payload)) = variants.and_then(|v| v.get(&(shown.actor.clone(), shown.at)))
+        else {
+            return false;
+        };
+        let edited = self.updates.get(&key).into_iter().flatten();
+        *payload == shown.payload || edited.into_iter().any(|(_, text)| *text == shown.payload)
+    }
+}
+
+/// Reads an item of an answer.
+pub(crate) fn shown(item: &Value) -> Shown {
+    let text = |name: &str| item[name].as_str().unwrap().to_owned();
+    Shown {
+        at: millis(&text("published_at")),
+        id: text("activity_id"),
+        actor: text("actor_id"),
+        kind: text("kind"),
+        payload: item["payload"].to_string(),
+    }
+}
+
+/// An instant as it is printed, in unix milliseconds.
+pub(crate) fn millis(text: &str) -> i64 {
+    text.parse::<shared::Timestamp>().unwrap().unix_millis()
+}
