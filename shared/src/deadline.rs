@@ -39,9 +39,7 @@ impl Deadline {
     pub fn of_invocation(end: u64, now: Timestamp) -> Self {
         let end = i64::try_from(end).unwrap_or(i64::MAX);
         match u64::try_from(end.saturating_sub(now.unix_millis())) {
-            Ok(left) if left > 0 => {
-                Self::after(Duration::from_millis(left).saturating_sub(MARGIN))
-            }
+            Ok(left) if left > 0 => Self::after(Duration::from_millis(left).saturating_sub(MARGIN)),
             _ => Self::after(UNKNOWN),
         }
     }

@@ -82,7 +82,8 @@ pub(crate) async fn walk(
     loop {
         let (before, now) = (observed.borrow().done.clone(), world.clock.now().unix_millis());
         let (status, headers, page) = world.get(&format!("/v1/timelines/{viewer}"), &query).await;
-        if status == 503 && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("retry-after")) {
+        if status == 503 && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
+        {
             return Ok(());
         }
         if status != 200 {
@@ -90,7 +91,9 @@ pub(crate) async fn walk(
         }
         let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
         for item in &items {
-            if let Some(problem) = not_to_be_shown(item, &walk, &before, &observed.borrow().started, now) {
+            if let Some(problem) =
+                not_to_be_shown(item, &walk, &before, &observed.borrow().started, now)
+            {
                 return Err(format!("{viewer} was shown {item:?}, {problem}"));
             }
         }
@@ -306,13 +309,12 @@ async fn nothing_left_behind(
     now: i64,
 ) -> Result<(), String> {
     let owner = ViewerId::new(viewer).unwrap();
-    let span =
-        Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
+    let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
     let (mut place, mut kept) = (None::<String>, Vec::new());
     loop {
         let entries = world.writer.store.entries(&owner, span, place.as_deref(), 100, soon());
         let (rows, next) = entries.await.unwrap();
-        kept.extend(rows.iter().map(|row| row.target().unwrap()));
+        kept.extend(rows.iter().map(|row| (row.target().unwrap(), row.expires_at.unwrap())));
         match next {
             None => break,
             next => place = next,
@@ -320,8 +322,11 @@ async fn nothing_left_behind(
     }
     let known: BTreeSet<_> =
         timeline.iter().map(|item| (item.at, item.id.as_str(), item.actor.as_str())).collect();
-    for (key, actor) in &kept {
+    for ((key, actor), expires_at) in &kept {
         let at = key.published_at.unix_millis();
+        if !(1..=1000).contains(&(expires_at * 1000 - at - RETENTION)) {
+            return Err(format!("{viewer} has an entry of {at} that expires at {expires_at} s"));
+        }
         let place = (at, key.activity_id.as_str(), actor.as_str());
         if at >= now - RETENTION && !known.contains(&place) {
             return Err(format!("{viewer} has an entry left behind: {place:?}"));

@@ -18,7 +18,12 @@
 //!
 //! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
 //! left is printed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
 mod check;
 mod gate;
@@ -26,8 +31,12 @@ mod history;
 mod reference;
 mod run;
 
+use std::num::NonZero;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, available_parallelism};
 
 use history::Sent;
 
@@ -38,26 +47,36 @@ const COMMANDS: usize = 200;
 
 #[test]
 fn timelines_equal_the_query_whatever_happens() {
-    let seeds = seeds();
-    let single = seeds.end - seeds.start == 1;
-    for seed in seeds {
-        let history = history::of(seed, COMMANDS);
-        if let Err(problem) = attempt(seed, &history) {
-            let (least, problem) = shrink(seed, history, problem);
-            let commands: Vec<_> = least.iter().map(ToString::to_string).collect();
-            let commands = commands.join("\n  ");
-            panic!("NAGARE_MODEL_SEED={seed}: {problem}\nwith these commands left:\n  {commands}");
+    let (seeds, next) = (seeds(), AtomicU64::new(0));
+    let failure = Mutex::new(None);
+    let work = || {
+        while failure.lock().unwrap().is_none() {
+            let seed = seeds.start + next.fetch_add(1, Ordering::SeqCst);
+            if seed >= seeds.end {
+                return;
+            }
+            let history = history::of(seed, COMMANDS);
+            if let Err(problem) = attempt(seed, &history) {
+                failure.lock().unwrap().get_or_insert((seed, history, problem));
+            }
         }
-        if single {
-            println!("seed {seed} passes");
-        }
+    };
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    if let Some((seed, history, problem)) = failure.into_inner().unwrap() {
+        eprintln!("seed {seed}: {problem}; leaving out commands as long as it fails");
+        let (least, problem) = shrink(seed, history, problem);
+        let commands: Vec<_> = least.iter().map(ToString::to_string).collect();
+        let commands = commands.join("\n  ");
+        panic!("NAGARE_MODEL_SEED={seed}: {problem}\nwith these commands left:\n  {commands}");
     }
 }
 
 fn seeds() -> Range<u64> {
     let number = |text: &str| text.parse().expect("a seed is a number");
     #[allow(clippy::disallowed_methods, reason = "how to choose seeds from the command line")]
-    let [one, many] = ["NAGARE_MODEL_SEED", "NAGARE_MODEL_SEEDS"].map(|name| std::env::var(name).ok());
+    let [one, many] =
+        ["NAGARE_MODEL_SEED", "NAGARE_MODEL_SEEDS"].map(|name| std::env::var(name).ok());
     match (one, many) {
         (Some(seed), _) => number(&seed)..number(&seed) + 1,
         (None, Some(range)) => {

@@ -16,11 +16,14 @@ pub(crate) struct Shown {
     pub(crate) payload: String,
 }
 
+/// The publishes of one id: by actor and time, the kind and the payload.
+pub(crate) type Variants = BTreeMap<(String, i64), (String, String)>;
+
 /// Some commands, as a set: what they mean does not depend on their order.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Reference {
     /// By id: who published it, and when. More than one: only one of them got through.
-    pub(crate) publishes: BTreeMap<String, BTreeMap<(String, i64), (String, String)>>,
+    pub(crate) publishes: BTreeMap<String, Variants>,
     pub(crate) deletes: BTreeSet<(String, String)>,
     updates: BTreeMap<(String, String), BTreeSet<(i64, String)>>,
     kinds: BTreeMap<(String, String), BTreeSet<(i64, String)>>,

@@ -31,9 +31,8 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let waiting = Waiting::default();
-    let world = World::behind(|inside| {
-        SharedHttpConnector::new(Gate { inside, waiting: waiting.clone() })
-    });
+    let world =
+        World::behind(|inside| SharedHttpConnector::new(Gate { inside, waiting: waiting.clone() }));
     world.clock.set(Timestamp::from_unix_millis(START));
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
@@ -49,9 +48,10 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
             handlers: Vec::new(),
             readers: Vec::new(),
         };
-        run.to_the_end().await?;
+        run.until_quiet().await?;
         waiting.open();
-        check::in_the_end(&world, history, &observed.borrow(), &mut run.random).await
+        let observed = observed.take();
+        check::in_the_end(&world, history, &observed, &mut run.random).await
     }))
 }
 
@@ -89,7 +89,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn to_the_end(&mut self) -> Result<(), String> {
+    async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
             self.go_on()?;
             if self.arriving.is_empty() && self.handlers.is_empty() && self.readers.is_empty() {

@@ -2,9 +2,7 @@
 //! embedded tables and queues. Everything above the connector (serialising, error types, timeouts)
 //! is the same code that runs on AWS.
 
-use aws_sdk_dynamodb::config::{
-    BehaviorVersion, Region, StalledStreamProtectionConfig,
-};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };

@@ -181,11 +181,7 @@ fn in_pages(mut request: ScanRequest) -> ScanRequest {
     request
 }
 
-fn expired(
-    table: &str,
-    now: Timestamp,
-    start: Option<Item>,
-) -> Result<ScanRequest, DynoxideError> {
+fn expired(table: &str, now: Timestamp, start: Option<Item>) -> Result<ScanRequest, DynoxideError> {
     let request = json!({
         "TableName": table,
         "Limit": SWEPT_AT_ONCE,
@@ -224,7 +220,8 @@ fn read(storage: &Storage, request: QueryRequest) -> Result<QueryResponse, Dynox
     let empty = request.table_name == ledger
         && request.index_name.is_none()
         && request.key_condition_expression.as_deref().is_some_and(|keys| {
-            keys.strip_prefix("pk = :pk").is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            keys.strip_prefix("pk = :pk")
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         })
         && request.return_consumed_capacity.is_none()
         && partition.is_some_and(|pk| !ledger_holds(storage, "pk = ?1", &[pk]));
@@ -237,7 +234,8 @@ fn read(storage: &Storage, request: QueryRequest) -> Result<QueryResponse, Dynox
 /// Whether the ledger has anything there. Where it cannot be told, the engine finds out itself.
 fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> bool {
     let sql = format!("SELECT 1 FROM \"{}\" WHERE {condition} LIMIT 1", schema::tables().ledger);
-    let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>() else {
+    let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>()
+    else {
         return true;
     };
     let look = |sql| storage.conn().prepare_cached(sql)?.exists(params_from_iter(key));
