@@ -1,0 +1,72 @@
+//! What a page costs does not depend on how many the viewer follows.
+
+use std::sync::{Arc, Mutex};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use futures::{StreamExt, stream};
+use nagare::stack::connector::InProcess;
+use shared::command::FollowChange;
+use shared::follow::FollowState;
+use shared::{ActorId, ViewerId};
+use tests::{NOW, World, publish, soon};
+
+/// Notes the operation of each call.
+#[derive(Debug)]
+struct Counted {
+    inside: InProcess,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl HttpConnector for Counted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        self.calls.lock().unwrap().push(operation.to_owned());
+        self.inside.call(request)
+    }
+}
+
+async fn follow_up_to(world: &World, from: usize, to: usize) {
+    let changed_at = NOW.parse().unwrap();
+    let follows = (from..to).map(|n| FollowChange {
+        follower_id: ViewerId::new("bob").unwrap(),
+        followee_id: ActorId::new(&format!("actor-{n}")).unwrap(),
+        state: FollowState { following: true, changed_at },
+    });
+    let recorded = stream::iter(follows).map(|follow| async move {
+        world.writer.store.record_follow(&follow, soon()).await.unwrap();
+    });
+    recorded.buffer_unordered(64).collect::<()>().await;
+}
+
+#[tokio::test]
+async fn a_page_is_one_query_and_at_most_two_batch_gets() {
+    let calls = Arc::default();
+    let world = World::behind(|inside| {
+        SharedHttpConnector::new(Counted { inside, calls: Arc::clone(&calls) })
+    });
+    let mut following = 0;
+    for follows in [30, 300, 3_000, 30_000] {
+        follow_up_to(&world, following, follows).await;
+        following = follows;
+        // Activities of a hundred and twenty different actors, or of as many as there are.
+        for n in 0..120 {
+            let actor = format!("actor-{}", n * 7_919 % follows);
+            let at = format!("2026-11-20T11:{:02}:{:02}.{:03}Z", n / 60, n % 60, follows / 100);
+            world.done(&[publish(&actor, &format!("a-{follows}-{n}"), &at)]).await;
+        }
+        for limit in [1, 20, 100] {
+            calls.lock().unwrap().clear();
+            let ids = world.ids("bob", &format!("limit={limit}")).await;
+            assert_eq!(ids.len(), limit);
+            let calls = calls.lock().unwrap();
+            let count = |name: &str| calls.iter().filter(|call| *call == name).count();
+            assert_eq!(count("Query"), 1, "{follows} follows, {limit} items: {calls:?}");
+            assert!(count("BatchGetItem") <= if limit == 100 { 2 } else { 1 }, "{calls:?}");
+            assert_eq!(calls.len(), count("Query") + count("BatchGetItem"), "{calls:?}");
+        }
+    }
+}
