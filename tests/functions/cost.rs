@@ -33,7 +33,7 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
     let changed_at = NOW.parse().unwrap();
     let follows = (from..to).map(|n| FollowChange {
         follower_id: ViewerId::new("bob").unwrap(),
-        followee_id: ActorId::new(&format!("actor-{n}")).unwrap(),
+        followee_id: ActorId::new(format!("actor-{n}")).unwrap(),
         state: FollowState { following: true, changed_at },
     });
     let recorded = stream::iter(follows).map(|follow| async move {

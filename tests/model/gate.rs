@@ -44,10 +44,11 @@ impl Waiting {
         turn
     }
 
-    /// Gives the n-th of the waiting calls its turn; the number counts round.
+    /// Gives the n-th of the waiting calls its turn: the number counts round, and the greatest is the
+    /// latest.
     pub(crate) fn release(&self, n: usize, turn: Turn) {
         let mut waiting = self.calls.lock().unwrap();
-        let n = n % waiting.len();
+        let n = if n == usize::MAX { waiting.len() - 1 } else { n % waiting.len() };
         let _ = waiting.remove(n).send(turn);
     }
 

@@ -37,13 +37,15 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
-        let random = Rng::with_seed(seed ^ 0x5EED);
+        let mut random = Rng::with_seed(seed ^ 0x5EED);
+        let haste = random.choice([0, 50, 90]).unwrap();
         let mut run = Run {
             world: &world,
             history,
             observed: &observed,
             waiting: &waiting,
             random,
+            haste,
             arriving: arrivals(history),
             handlers: Vec::new(),
             readers: Vec::new(),
@@ -83,6 +85,8 @@ struct Run<'a> {
     observed: &'a RefCell<Observed>,
     waiting: &'a Waiting,
     random: Rng,
+    /// How often the latest call overtakes all others, in a hundred.
+    haste: u8,
     arriving: Vec<Delivery>,
     handlers: Vec<Handler<'a>>,
     readers: Vec<Task<'a, Result<(), String>>>,
@@ -195,7 +199,10 @@ impl Run<'_> {
             1 => Turn::LoseRequest,
             _ => Turn::Answer,
         };
-        self.waiting.release(self.random.usize(..), turn);
+        // The latest comer first, more or less often: then the others wait while much happens.
+        let n =
+            if self.random.u8(0..100) < self.haste { usize::MAX } else { self.random.usize(..) };
+        self.waiting.release(n, turn);
     }
 
     fn read(&mut self) {
