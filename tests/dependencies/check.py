@@ -1,4 +1,4 @@
-"""Which dependencies may come in: licences, sources, and what must not be there.
+"""Which dependencies may come in: licences, sources, what must not be there, what nothing uses.
 
 Reads `cargo metadata` and nothing else, so it needs no network and no further tool. Advisories need a
 database that no package registry serves; `cargo deny check advisories` (deny.toml) covers them where
@@ -67,10 +67,37 @@ def problems(data, rules):
                 yield f"{function} has {stacks}, expected one of {sorted(one)}"
 
 
+def unused(data):
+    """Dependencies of our own packages that no source of the package names."""
+    for package in data["packages"]:
+        if package["source"] is not None:
+            continue
+        folder = Path(package["manifest_path"]).parent
+        sources = "\n".join(file.read_text() for file in folder.rglob("*.rs"))
+        libraries = {p["name"]: next(iter(library_names(p)), p["name"]) for p in data["packages"]}
+        for dependency in package["dependencies"]:
+            name = (dependency["rename"] or libraries[dependency["name"]]).replace("-", "_")
+            if not re.search(rf"\b{name}\b", sources):
+                yield f"{package['name']} does not use {dependency['name']}"
+
+
+def library_names(package):
+    kinds = {"lib", "rlib", "proc-macro", "cdylib"}
+    return [target["name"] for target in package["targets"] if kinds & set(target["kind"])]
+
+
+def unlisted(data):
+    """Dependencies that the workspace lists and no package takes."""
+    listed = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    ours = [package for package in data["packages"] if package["source"] is None]
+    taken = {dependency["name"] for package in ours for dependency in package["dependencies"]}
+    yield from (f"the workspace lists {name}, which no package takes" for name in listed.keys() - taken)
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = list(problems(data, rules))
+    found = [*problems(data, rules), *unused(data), *unlisted(data)]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")
