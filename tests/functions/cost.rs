@@ -7,7 +7,6 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::{StreamExt, stream};
-use nagare::stack::connector::InProcess;
 use shared::command::FollowChange;
 use shared::follow::FollowState;
 use shared::{ActorId, ViewerId};
@@ -16,7 +15,7 @@ use tests::{NOW, World, publish, soon};
 /// Notes the operation of each call.
 #[derive(Debug)]
 struct Counted {
-    inside: InProcess,
+    inside: SharedHttpConnector,
     calls: Arc<Mutex<Vec<String>>>,
 }
 

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use nagare::stack::connector::InProcess;
 use tokio::sync::oneshot;
 
 /// What becomes of a call.
@@ -62,7 +63,7 @@ impl Waiting {
 
 /// A connector whose calls wait.
 pub(crate) struct Gate {
-    pub(crate) inside: InProcess,
+    pub(crate) inside: SharedHttpConnector,
     pub(crate) waiting: Waiting,
 }
 

@@ -1,7 +1,12 @@
 //! What the tests of the whole share: one of each function over one engine, and short names for
 //! frequent calls. Each test binary is a folder beside this one.
+//!
+//! The tables are the embedded ones, or with `NAGARE_TEST_ENDPOINT` those of a DynamoDB Local there
+//! (`docs/TESTING.md` says how).
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
+
+mod elsewhere;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -82,17 +87,20 @@ impl World {
     /// A world whose functions were told these names; the engine has the true ones.
     #[must_use]
     pub fn with_tables(tables: Tables) -> Self {
-        Self::built(tables, SharedHttpConnector::new)
+        Self::built(tables, |inside| inside)
     }
 
     /// A world whose functions reach the tables and queues by way of what `wrap` makes of the direct
     /// way: the edge at which tests watch, delay and fail calls.
     #[must_use]
-    pub fn behind(wrap: impl FnOnce(InProcess) -> SharedHttpConnector) -> Self {
+    pub fn behind(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
         Self::built(schema::tables(), wrap)
     }
 
-    fn built(tables: Tables, wrap: impl FnOnce(InProcess) -> SharedHttpConnector) -> Self {
+    fn built(
+        tables: Tables,
+        wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
+    ) -> Self {
         let clock = Clock::manual(NOW.parse().unwrap());
         let time = clock.clone();
         let time = Arc::new(move || time.now().unix_millis());
@@ -100,7 +108,7 @@ impl World {
         let wire = Wire::new(queues.clone(), "http://queue");
         let engine = Engine::in_memory().unwrap();
         let inside = InProcess::new(engine.clone(), wire.clone());
-        let inside = wrap(inside);
+        let inside = wrap(elsewhere::unless_embedded(inside));
         let store = Store::new(connector::dynamodb(inside.clone()), tables);
         let (retention, metrics) = (Retention::default(), Output::default());
         let dead_letters =

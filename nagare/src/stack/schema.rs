@@ -18,39 +18,44 @@ pub fn tables() -> Tables {
     }
 }
 
-/// Creates the tables that are not there yet.
-pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
+/// The tables, as CreateTable takes them.
+#[must_use]
+pub fn definitions() -> [Value; 3] {
     let tables = tables();
-    let followees = json!([{
+    let mut ledger = definition(&tables.ledger, ["pk", "sk"], &["follower_id", "followee_id"]);
+    ledger["GlobalSecondaryIndexes"] = json!([{
         "IndexName": shared::store::BY_FOLLOWER,
         "KeySchema": keys("follower_id", "followee_id"),
         "Projection": {"ProjectionType": "KEYS_ONLY"},
     }]);
-    let definitions = [
-        (&tables.timelines, ["viewer_id", "sort_key"], &[][..], None),
-        (&tables.ledger, ["pk", "sk"], &["follower_id", "followee_id"][..], Some(followees)),
-        (&tables.dead_letters, ["id", "part"], &[][..], None),
-    ];
-    for (name, [hash, range], others, indexes) in definitions {
-        let attributes = [hash, range].into_iter().chain(others.iter().copied());
-        let mut definition = json!({
-            "TableName": name,
-            "KeySchema": keys(hash, range),
-            "AttributeDefinitions": attributes
-                .map(|name| json!({"AttributeName": name, "AttributeType": "S"}))
-                .collect::<Vec<_>>(),
-            "BillingMode": "PAY_PER_REQUEST",
-        });
-        if let Some(indexes) = indexes {
-            definition["GlobalSecondaryIndexes"] = indexes;
-        }
+    [
+        definition(&tables.timelines, ["viewer_id", "sort_key"], &[]),
+        ledger,
+        definition(&tables.dead_letters, ["id", "part"], &[]),
+    ]
+}
+
+fn definition(name: &str, [hash, range]: [&str; 2], others: &[&str]) -> Value {
+    let attributes = [hash, range].into_iter().chain(others.iter().copied());
+    let attributes = attributes.map(|name| json!({"AttributeName": name, "AttributeType": "S"}));
+    json!({
+        "TableName": name,
+        "KeySchema": keys(hash, range),
+        "AttributeDefinitions": attributes.collect::<Vec<_>>(),
+        "BillingMode": "PAY_PER_REQUEST",
+    })
+}
+
+/// Creates the tables that are not there yet.
+pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
+    for definition in definitions() {
         match run(create_table::execute(storage, request(definition)?)) {
             Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
             Err(error) => return Err(error),
         }
     }
     let expiry = json!({
-        "TableName": tables.timelines,
+        "TableName": tables().timelines,
         "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
     });
     match run(update_time_to_live::execute(storage, request(expiry)?)) {
