@@ -50,6 +50,12 @@ impl Deadline {
         self.0.saturating_duration_since(Instant::now())
     }
 
+    /// This deadline, or one this far from now if that is sooner.
+    #[must_use]
+    pub fn within(self, duration: Duration) -> Self {
+        Self(self.0.min(Instant::now() + duration))
+    }
+
     /// Runs `work`, dropping it at the deadline.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use fastrand::Rng;
 use serde_json::Value;
 use shared::cursor::Order;
-use shared::store::Span;
+use shared::store::{DeadLetter, Span};
 use shared::{Timestamp, ViewerId};
 use tests::{World, soon};
 
@@ -82,7 +82,8 @@ pub(crate) async fn walk(
     loop {
         let (before, now) = (observed.borrow().done.clone(), world.clock.now().unix_millis());
         let (status, headers, page) = world.get(&format!("/v1/timelines/{viewer}"), &query).await;
-        if status == 503 && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
+        if matches!(status, 429 | 503)
+            && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
         {
             return Ok(());
         }
@@ -208,10 +209,11 @@ fn in_order(seen: &[Shown], newest_first: bool) -> Result<(), String> {
 pub(crate) async fn in_the_end(
     world: &World,
     history: &[Sent],
+    refused: &[DeadLetter],
     observed: &Observed,
     random: &mut Rng,
 ) -> Result<(), String> {
-    let reference = outcome(world, history).await?;
+    let reference = outcome(history, refused)?;
     let now = world.clock.now().unix_millis();
     for viewer in viewers() {
         let timeline = reference.timeline(viewer, now);
@@ -241,21 +243,15 @@ pub(crate) async fn in_the_end(
 
 /// The reference of a history, less what was refused. Only of publishes under one id may some be
 /// refused, and all but one must be.
-async fn outcome(world: &World, history: &[Sent]) -> Result<Reference, String> {
+fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String> {
     let mut reference = Reference::default();
     history.iter().for_each(|sent| reference.take(&sent.what));
-    loop {
-        let letters = world.dead_letters().await;
-        if letters.is_empty() {
-            break;
-        }
-        for letter in letters {
-            let body: Value = serde_json::from_str(&letter.body).unwrap();
-            let sent = history.iter().find(|sent| sent.what.body() == body);
-            match sent.map(|sent| &sent.what) {
-                Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),
-                _ => return Err(format!("a dead letter: {body}")),
-            }
+    for letter in refused {
+        let body: Value = serde_json::from_str(&letter.body).unwrap();
+        let sent = history.iter().find(|sent| sent.what.body() == body);
+        match sent.map(|sent| &sent.what) {
+            Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),
+            _ => return Err(format!("a dead letter: {body}")),
         }
     }
     for (id, variants) in &reference.publishes {

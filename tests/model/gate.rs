@@ -9,18 +9,11 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::client::result::ConnectorError;
+use nagare::stack::faults::{Fault, inject};
 use tokio::sync::oneshot;
 
-/// What becomes of a call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Turn {
-    Answer,
-    /// It is done, and nobody hears of it.
-    LoseAnswer,
-    /// It never arrives.
-    LoseRequest,
-}
+/// A call's turn, and what goes wrong with it.
+pub(crate) type Turn = Option<Fault>;
 
 /// Calls that wait, in the order of their coming.
 #[derive(Clone, Default)]
@@ -38,7 +31,7 @@ impl Waiting {
     fn turn(&self) -> oneshot::Receiver<Turn> {
         let (sender, turn) = oneshot::channel();
         if self.open.load(Ordering::SeqCst) {
-            let _ = sender.send(Turn::Answer);
+            let _ = sender.send(None);
         } else {
             self.calls.lock().unwrap().push(sender);
         }
@@ -71,15 +64,8 @@ impl HttpConnector for Gate {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (turn, inside) = (self.waiting.turn(), self.inside.clone());
         HttpConnectorFuture::new(async move {
-            let lost = || Err(ConnectorError::io("the connection was reset".into()));
-            match turn.await {
-                Ok(Turn::Answer) => inside.call(request).await,
-                Ok(Turn::LoseAnswer) => {
-                    let _ = inside.call(request).await;
-                    lost()
-                }
-                Ok(Turn::LoseRequest) | Err(_) => lost(),
-            }
+            let fault = turn.await.unwrap_or(Some(Fault::LostRequest));
+            inject(fault, request, &inside).await
         })
     }
 }

@@ -5,7 +5,9 @@
 //! history    commands, chosen by a seed
 //! reference  what they mean: maps and sets, and no code of the project
 //! gate       the edge below the SDK: each call of a handler waits there for its turn
+//! weather    what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
+//! letters    commands that give up: kept, and sent again
 //! check      what a reader may be shown at any moment, and must be shown in the end
 //! ```
 //!
@@ -28,8 +30,10 @@
 mod check;
 mod gate;
 mod history;
+mod letters;
 mod reference;
 mod run;
+mod weather;
 
 use std::num::NonZero;
 use std::ops::Range;

@@ -1,28 +1,33 @@
 //! One history against the real handlers. The seed chooses what happens next: a batch is delivered, a
-//! waiting call gets its turn (or is lost), a handler dies, time passes, expired entries are swept, a
-//! reader sets out.
+//! waiting call gets its turn (or goes wrong), a handler dies, or all of them, time passes, expired
+//! entries are swept, a reader sets out, dead letters are taken in or sent again.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::task::Poll;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::SqsBatchResponse;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage, SqsMessageAttribute};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
+use serde_json::Value;
 use shared::Timestamp;
-use tests::{World, event, message, soon, unfinished};
+use shared::dead_letter::MAX_RECEIVES;
+use tests::{World, event, message, soon, unfinished_ids};
 
 use crate::check::{self, Observed};
-use crate::gate::{Gate, Task, Turn, Waiting};
+use crate::gate::{Gate, Task, Waiting};
 use crate::history::{DAY, MINUTE, START, Sent};
+use crate::letters::{redrive_one, until_only_refused_are_left};
+use crate::weather::Weather;
 
-/// Handlers at work at once, and readers.
+/// Handlers at work at once, and readers, alerters and operators.
 const HANDLERS: usize = 4;
 const READERS: usize = 2;
+const ALERTERS: usize = 2;
+const OPERATORS: usize = 1;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
-/// A message on its fifth receive is given up if a call fails; these never get there.
-const MOST_RECEIVES: u32 = 4;
 
 /// Runs a history; what went wrong, if something did.
 pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
@@ -38,44 +43,44 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
         let mut random = Rng::with_seed(seed ^ 0x5EED);
-        let haste = random.choice([0, 50, 90]).unwrap();
-        let mut run = Run {
-            world: &world,
-            history,
-            observed: &observed,
-            waiting: &waiting,
-            random,
-            haste,
-            arriving: arrivals(history),
-            handlers: Vec::new(),
-            readers: Vec::new(),
-        };
+        let weather = Weather::any(&mut random);
+        let mut run = Run::new(&world, history, &observed, &waiting, weather, random);
         run.until_quiet().await?;
         waiting.open();
+        let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         let observed = observed.take();
-        check::in_the_end(&world, history, &observed, &mut run.random).await
+        check::in_the_end(&world, history, &refused, &observed, &mut run.random).await
     }))
 }
 
-/// A copy of a command on its way.
-#[derive(Clone, Copy)]
+/// A message on its way.
+#[derive(Clone)]
 struct Delivery {
+    id: String,
+    /// Which command of the history it is.
     index: usize,
+    attributes: HashMap<String, SqsMessageAttribute>,
     receives: u32,
 }
 
 /// The copies, the last to arrive first.
 fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     let copies = history.iter().enumerate().flat_map(|(index, sent)| {
-        sent.delays.iter().map(move |delay| (sent.number + delay, index))
+        let copies = sent.delays.iter().enumerate();
+        copies.map(move |(copy, delay)| (sent.number + delay, index, copy))
     });
     let mut copies: Vec<_> = copies.collect();
     copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
-    copies.into_iter().map(|(_, index)| Delivery { index, receives: 1 }).collect()
+    let copies = copies.into_iter().map(|(_, index, copy)| {
+        let id = format!("{}-{copy}", history[index].number);
+        Delivery { id, index, attributes: HashMap::new(), receives: 1 }
+    });
+    copies.collect()
 }
 
-struct Handler<'a> {
-    batch: Vec<Delivery>,
+/// A batch, and who is at work on it.
+struct Handler<'a, T> {
+    batch: Vec<T>,
     task: Task<'a, SqsBatchResponse>,
 }
 
@@ -84,54 +89,89 @@ struct Run<'a> {
     history: &'a [Sent],
     observed: &'a RefCell<Observed>,
     waiting: &'a Waiting,
+    weather: Weather,
     random: Rng,
-    /// How often the latest call overtakes all others, in a hundred.
-    haste: u8,
     arriving: Vec<Delivery>,
-    handlers: Vec<Handler<'a>>,
+    /// What is on the dead-letter queue.
+    letters: Vec<SqsMessage>,
+    handlers: Vec<Handler<'a, Delivery>>,
+    alerters: Vec<Handler<'a, SqsMessage>>,
     readers: Vec<Task<'a, Result<(), String>>>,
+    operators: Vec<Task<'a, ()>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(
+        world: &'a World,
+        history: &'a [Sent],
+        observed: &'a RefCell<Observed>,
+        waiting: &'a Waiting,
+        weather: Weather,
+        random: Rng,
+    ) -> Self {
+        Self {
+            world,
+            history,
+            observed,
+            waiting,
+            weather,
+            random,
+            arriving: arrivals(history),
+            letters: Vec::new(),
+            handlers: Vec::new(),
+            alerters: Vec::new(),
+            readers: Vec::new(),
+            operators: Vec::new(),
+        }
+    }
+
     async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
-            self.go_on()?;
-            if self.arriving.is_empty() && self.handlers.is_empty() && self.readers.is_empty() {
+            self.go_on().await?;
+            if self.arriving.is_empty() && !self.anybody_at_work() {
                 return Ok(());
             }
-            match self.random.u8(0..100) {
-                0..14 if self.handlers.len() < HANDLERS && !self.arriving.is_empty() => {
+            match self.random.u8(0..200) {
+                0..28 if self.handlers.len() < HANDLERS && !self.arriving.is_empty() => {
                     self.deliver();
                 }
-                14..18 if self.readers.len() < READERS && !self.arriving.is_empty() => self.read(),
-                18 => self.crash(),
-                19 => self.let_time_pass(),
-                20 => {
+                28..36 if self.readers.len() < READERS && !self.arriving.is_empty() => self.read(),
+                36..38 => self.crash(),
+                38 if self.random.u8(0..8) == 0 => self.restart(),
+                39..41 => self.let_time_pass(),
+                41..43 => {
                     self.world.engine.sweep(self.world.clock.now()).unwrap();
+                }
+                43..45 if self.alerters.len() < ALERTERS => self.alert().await,
+                45 if self.operators.len() < OPERATORS && !self.arriving.is_empty() => {
+                    let random = Rng::with_seed(self.random.u64(..));
+                    self.operators.push(Task::new(redrive_one(self.world, random)));
                 }
                 _ if self.waiting.any() => self.release(),
                 // Nobody waits for an answer, so whoever is at work waits for time to pass.
-                _ if !self.handlers.is_empty() || !self.readers.is_empty() => {
-                    tokio::time::advance(Duration::from_secs(1)).await;
-                }
+                _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
                 _ => {}
             }
         }
     }
 
+    fn anybody_at_work(&self) -> bool {
+        let idle = self.handlers.is_empty()
+            && self.alerters.is_empty()
+            && self.readers.is_empty()
+            && self.operators.is_empty();
+        !idle
+    }
+
     /// Goes on with everybody until all of them wait.
-    fn go_on(&mut self) -> Result<(), String> {
-        let mut index = 0;
-        while index < self.handlers.len() {
-            match self.handlers[index].task.go_on() {
-                Poll::Pending => index += 1,
-                Poll::Ready(response) => {
-                    let handler = self.handlers.remove(index);
-                    self.settle(handler.batch, &unfinished(&response));
-                    // A permit that it held may let another one go on.
-                    index = 0;
-                }
-            }
+    async fn go_on(&mut self) -> Result<(), String> {
+        while let Some((batch, response)) = first_ready(&mut self.handlers) {
+            self.settle(batch, &unfinished_ids(&response));
+        }
+        while let Some((batch, response)) = first_ready(&mut self.alerters) {
+            let unfinished = unfinished_ids(&response);
+            let left = |m: &SqsMessage| unfinished.contains(m.message_id.as_ref().unwrap());
+            self.letters.extend(batch.into_iter().filter(left));
         }
         let mut index = 0;
         while index < self.readers.len() {
@@ -143,47 +183,102 @@ impl Run<'_> {
                 }
             }
         }
+        let operators = self.operators.len();
+        self.operators.retain_mut(|operator| operator.go_on().is_pending());
+        if self.operators.len() < operators {
+            self.take_redriven().await;
+        }
         Ok(())
     }
 
     fn deliver(&mut self) {
         let size = self.random.usize(1..5).min(self.arriving.len());
         let batch = self.arriving.split_off(self.arriving.len() - size);
-        let records = batch.iter().enumerate().map(|(place, delivery)| {
-            let what = &self.history[delivery.index].what;
-            self.observed.borrow_mut().started.take(what);
-            message(&place.to_string(), &what.body().to_string(), delivery.receives)
-        });
-        let event = event(records);
+        for delivery in &batch {
+            self.observed.borrow_mut().started.take(&self.history[delivery.index].what);
+        }
+        let event = event(batch.iter().map(|delivery| self.message(delivery)));
         let world = self.world;
         let task = Task::new(async move { world.writer.handle(event, soon()).await.unwrap() });
         self.handlers.push(Handler { batch, task });
     }
 
-    /// What a handler left undone comes again, at some time; the rest is in effect.
-    fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[usize]) {
-        for (place, delivery) in batch.into_iter().enumerate() {
-            if unfinished.contains(&place) {
+    fn message(&self, delivery: &Delivery) -> SqsMessage {
+        let body = self.history[delivery.index].what.body().to_string();
+        let mut message = message(&delivery.id, &body, delivery.receives);
+        message.message_attributes.clone_from(&delivery.attributes);
+        message
+    }
+
+    /// What a handler left undone comes again, at some time, or becomes a dead letter; the rest is in
+    /// effect, unless it gave up.
+    fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[String]) {
+        for delivery in batch {
+            if unfinished.contains(&delivery.id) {
                 self.redeliver(delivery);
-            } else {
+            } else if delivery.receives < MAX_RECEIVES {
                 self.observed.borrow_mut().done.take(&self.history[delivery.index].what);
             }
         }
     }
 
-    fn redeliver(&mut self, delivery: Delivery) {
-        let receives = (delivery.receives + 1).min(MOST_RECEIVES);
+    fn redeliver(&mut self, mut delivery: Delivery) {
+        if delivery.receives >= MAX_RECEIVES {
+            return self.letters.push(self.message(&delivery));
+        }
+        delivery.receives += 1;
         let place = self.random.usize(0..=self.arriving.len());
-        self.arriving.insert(place, Delivery { receives, ..delivery });
+        self.arriving.insert(place, delivery);
     }
 
-    fn crash(&mut self) {
-        if self.handlers.is_empty() {
+    /// Puts what operators have sent again among what arrives.
+    async fn take_redriven(&mut self) {
+        for message in self.world.take_commands().await {
+            let body: Value = serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
+            let is_sent = |sent: &Sent| sent.what.body() == body;
+            let index = self.history.iter().position(is_sent).unwrap();
+            let (id, attributes) = (message.message_id.unwrap(), message.message_attributes);
+            let place = self.random.usize(0..=self.arriving.len());
+            self.arriving.insert(place, Delivery { id, index, attributes, receives: 1 });
+        }
+    }
+
+    async fn alert(&mut self) {
+        self.letters.extend(self.world.take_dead_letters().await);
+        let size = self.random.usize(1..5).min(self.letters.len());
+        if size == 0 {
             return;
         }
-        let victim = self.random.usize(0..self.handlers.len());
-        let handler = self.handlers.remove(victim);
-        handler.batch.into_iter().for_each(|delivery| self.redeliver(delivery));
+        let batch = self.letters.split_off(self.letters.len() - size);
+        let event = event(batch.clone());
+        let world = self.world;
+        let task = Task::new(async move { world.alerter.handle(event, soon()).await.unwrap() });
+        self.alerters.push(Handler { batch, task });
+    }
+
+    /// One handler dies.
+    fn crash(&mut self) {
+        let (writers, alerters) = (self.handlers.len(), self.alerters.len());
+        match self.random.usize(0..=writers + alerters) {
+            n if n < writers => {
+                let handler = self.handlers.remove(n);
+                handler.batch.into_iter().for_each(|delivery| self.redeliver(delivery));
+            }
+            n if n < writers + alerters => {
+                self.letters.extend(self.alerters.remove(n - writers).batch);
+            }
+            _ => self.operators.clear(),
+        }
+    }
+
+    /// Everybody dies.
+    fn restart(&mut self) {
+        for handler in std::mem::take(&mut self.handlers) {
+            handler.batch.into_iter().for_each(|delivery| self.redeliver(delivery));
+        }
+        self.letters.extend(self.alerters.drain(..).flat_map(|alerter| alerter.batch));
+        self.operators.clear();
+        self.readers.clear();
     }
 
     fn let_time_pass(&mut self) {
@@ -194,19 +289,24 @@ impl Run<'_> {
     }
 
     fn release(&mut self) {
-        let turn = match self.random.u8(0..60) {
-            0 => Turn::LoseAnswer,
-            1 => Turn::LoseRequest,
-            _ => Turn::Answer,
-        };
-        // The latest comer first, more or less often: then the others wait while much happens.
-        let n =
-            if self.random.u8(0..100) < self.haste { usize::MAX } else { self.random.usize(..) };
-        self.waiting.release(n, turn);
+        let fault = self.weather.fault(&mut self.random);
+        let latest = self.random.u8(0..100) < self.weather.haste;
+        let n = if latest { usize::MAX } else { self.random.usize(..) };
+        self.waiting.release(n, fault);
     }
 
     fn read(&mut self) {
         let random = Rng::with_seed(self.random.u64(..));
         self.readers.push(Task::new(check::walk(self.world, self.observed, random)));
     }
+}
+
+/// Goes on with handlers until one of them is done.
+fn first_ready<T>(handlers: &mut Vec<Handler<'_, T>>) -> Option<(Vec<T>, SqsBatchResponse)> {
+    for index in 0..handlers.len() {
+        if let Poll::Ready(response) = handlers[index].task.go_on() {
+            return Some((handlers.remove(index).batch, response));
+        }
+    }
+    None
 }

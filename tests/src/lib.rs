@@ -17,10 +17,11 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::{Alerter, Metrics};
 use fanout_writer::{DeadLetterQueue, Writer};
+use nagare::cli::Sender;
 use nagare::queue::{QueueConfig, Queues, ReceivedMessage, Wire};
 use nagare::stack::connector::{self, InProcess};
 use nagare::stack::engine::Engine;
-use nagare::stack::schema;
+use nagare::stack::{schema, sqs_event};
 use serde_json::{Value, json};
 use shared::cursor::CursorSeal;
 use shared::store::{Store, Tables};
@@ -29,6 +30,7 @@ use timeline_reader::{Authorization, Reader};
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
+const COMMANDS: &str = "commands";
 const DEAD_LETTERS: &str = "dead";
 
 /// The functions and what they work on.
@@ -45,6 +47,8 @@ pub struct World {
     pub engine: Engine,
     /// What the alerter counted.
     pub metrics: Output,
+    /// Sends to the queue of commands, which nobody empties but [`World::take_commands`].
+    pub sender: Sender,
     queues: Queues,
 }
 
@@ -104,15 +108,17 @@ impl World {
         let clock = Clock::manual(NOW.parse().unwrap());
         let time = clock.clone();
         let time = Arc::new(move || time.now().unix_millis());
-        let queues = Queues::in_memory(vec![QueueConfig::new(DEAD_LETTERS)], time).unwrap();
+        let queues =
+            Queues::in_memory([COMMANDS, DEAD_LETTERS].map(QueueConfig::new).into(), time).unwrap();
         let wire = Wire::new(queues.clone(), "http://queue");
         let engine = Engine::in_memory().unwrap();
         let inside = InProcess::new(engine.clone(), wire.clone());
         let inside = wrap(elsewhere::unless_embedded(inside));
         let store = Store::new(connector::dynamodb(inside.clone()), tables);
         let (retention, metrics) = (Retention::default(), Output::default());
-        let dead_letters =
-            DeadLetterQueue { client: connector::sqs(inside), url: wire.queue_url(DEAD_LETTERS) };
+        let sqs = connector::sqs(inside);
+        let sender = Sender::new(sqs.clone(), wire.queue_url(COMMANDS));
+        let dead_letters = DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) };
         Self {
             writer: Writer { store: store.clone(), dead_letters, retention, clock: clock.clone() },
             reader: Reader {
@@ -126,6 +132,7 @@ impl World {
             clock,
             engine,
             metrics,
+            sender,
             queues,
         }
     }
@@ -151,6 +158,29 @@ impl World {
     pub async fn dead_letters(&self) -> Vec<ReceivedMessage> {
         let queue = self.queues.queue(DEAD_LETTERS).unwrap();
         queue.receive(10, None, Duration::ZERO).await.unwrap()
+    }
+
+    /// Takes what is on the dead-letter queue, as the alerter is given it.
+    pub async fn take_dead_letters(&self) -> Vec<SqsMessage> {
+        self.take(DEAD_LETTERS).await
+    }
+
+    /// Takes what is on the queue of commands, as the writer is given it.
+    pub async fn take_commands(&self) -> Vec<SqsMessage> {
+        self.take(COMMANDS).await
+    }
+
+    async fn take(&self, name: &str) -> Vec<SqsMessage> {
+        let (queue, mut taken) = (self.queues.queue(name).unwrap(), Vec::new());
+        loop {
+            let received = queue.receive(10, None, Duration::ZERO).await.unwrap();
+            if received.is_empty() {
+                return taken;
+            }
+            let handles: Vec<_> = received.iter().map(|message| message.receipt_handle).collect();
+            queue.delete_batch(&handles).unwrap();
+            taken.extend(sqs_event::event(&queue, &received).records);
+        }
     }
 
     /// Reads a path of the API; the answer's status, headers and body.
@@ -220,6 +250,12 @@ pub fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = records.into_iter().collect();
     event
+}
+
+/// The reported ids.
+#[must_use]
+pub fn unfinished_ids(response: &SqsBatchResponse) -> Vec<String> {
+    response.batch_item_failures.iter().map(|item| item.item_identifier.clone()).collect()
 }
 
 /// The reported ids, as indexes into the batch.

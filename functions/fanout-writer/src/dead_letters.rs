@@ -5,6 +5,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata};
 use aws_sdk_sqs::types::MessageAttributeValue;
+use shared::Deadline;
 use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, fits};
 
 use crate::Failure;
@@ -34,6 +35,7 @@ impl DeadLetterQueue {
         message: &SqsMessage,
         receives: u32,
         failure: &Failure,
+        deadline: Deadline,
     ) -> Result<(), SendError> {
         // A letter that was redriven keeps the id it had, so that it comes back as the same letter.
         let former = message.message_attributes.get(ORIGIN);
@@ -58,7 +60,8 @@ impl DeadLetterQueue {
         for (name, value) in attributes.into_iter().filter(|_| with_attributes) {
             send = send.message_attributes(name, string(value)?);
         }
-        let sent = send.send().await;
+        let sent = deadline.bound(send.send()).await;
+        let sent = sent.map_err(|_| SendError("it did not answer in time".to_owned()))?;
         sent.map(drop).map_err(|e| SendError(e.code().unwrap_or("it does not answer").to_owned()))
     }
 }

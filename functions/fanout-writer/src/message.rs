@@ -88,7 +88,7 @@ impl Writer {
             warn!(message_id = id, reason, receives, "retry later: {detail}");
             return Verdict::Retry;
         }
-        match self.dead_letters.send(id, message, receives, &failure).await {
+        match self.dead_letters.send(id, message, receives, &failure, deadline).await {
             Ok(()) => {
                 warn!(message_id = id, reason, receives, "gave up: {detail}");
                 Verdict::Acknowledged

@@ -156,7 +156,12 @@ impl Which {
     }
 }
 
-async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Result<(), Failure> {
+/// Sends a letter's command again, then removes the letter. Interrupted in between it leaves the
+/// letter, and running it again is right.
+///
+/// # Errors
+/// [`Failure`]; the command may have been sent even so.
+pub async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Result<(), Failure> {
     let mut attributes = vec![(ORIGIN, letter.id.clone())];
     // The longest bodies leave no room for it; such a letter comes back under another id.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));

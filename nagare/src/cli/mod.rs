@@ -23,8 +23,10 @@ use shared::command::{Command, Delete, FollowChange, Update};
 use shared::follow::FollowState;
 use shared::{ActivityId, ActorId, Clock, Kind, Payload, ViewerId};
 
+pub use dead_letters::redrive;
 pub use failure::Failure;
 use remote::Remote;
+pub use sender::Sender;
 
 /// The follow timeline on your own machine, and the tools for one on AWS.
 ///

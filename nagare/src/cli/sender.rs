@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::SdkError;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use shared::Deadline;
 use shared::command::Command;
@@ -19,6 +20,8 @@ use super::Failure;
 const BATCH: usize = 10;
 /// Calls under way at once.
 const IN_FLIGHT: usize = 8;
+/// One call: a queue answers within milliseconds, or something is wrong with this connection.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a queue is waited for that has not answered yet: nobody may be there.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a queue is waited for that has answered before: long enough to restart a stack.
@@ -27,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Sends commands to one queue. A command that was accepted is sent once; one whose answer was lost
 /// is sent again, which every command survives.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender {
+pub struct Sender {
     client: Client,
     url: String,
     answered: Arc<AtomicBool>,
@@ -49,7 +52,9 @@ impl From<Command> for Outgoing {
 }
 
 impl Sender {
-    pub(crate) fn new(client: Client, url: String) -> Self {
+    /// A sender to the queue with this URL.
+    #[must_use]
+    pub fn new(client: Client, url: String) -> Self {
         Self { client, url, answered: Arc::default() }
     }
 
@@ -92,7 +97,9 @@ impl Sender {
         let mut backoff = Backoff::default();
         let mut left: Vec<usize> = (0..messages.len()).collect();
         loop {
-            let problem = match self.attempt(messages, &left).await {
+            let attempt =
+                deadline.within(ATTEMPT_TIMEOUT).bound(self.attempt(messages, &left)).await;
+            let problem = match attempt.unwrap_or_else(|_| Err(SendError::no_answer())) {
                 Ok(refused) if refused.is_empty() => return Ok(()),
                 Ok(refused) => {
                     left = refused;
@@ -133,16 +140,23 @@ enum SendError {
     Unreachable(String),
 }
 
-impl<R> From<SdkError<SendMessageBatchError, R>> for SendError {
-    fn from(error: SdkError<SendMessageBatchError, R>) -> Self {
-        use aws_sdk_sqs::error::ProvideErrorMetadata;
-        match error.as_service_error() {
-            Some(service) => Self::Refused(format!(
-                "the queue refused: {}",
-                service.message().or(service.code()).unwrap_or("no reason given")
-            )),
-            None => Self::Unreachable("it does not answer".to_owned()),
+impl From<SdkError<SendMessageBatchError, HttpResponse>> for SendError {
+    fn from(error: SdkError<SendMessageBatchError, HttpResponse>) -> Self {
+        let SdkError::ServiceError(service) = &error else { return Self::no_answer() };
+        let (code, status) = (service.err().code(), service.raw().status().as_u16());
+        let said = service.err().message().or(code).unwrap_or("no reason given");
+        let busy =
+            status >= 500 || status == 429 || code.is_some_and(|code| code.contains("Thrott"));
+        match busy {
+            true => Self::Unreachable(format!("it is unwell: {said}")),
+            false => Self::Refused(format!("the queue refused: {said}")),
         }
+    }
+}
+
+impl SendError {
+    fn no_answer() -> Self {
+        Self::Unreachable("it does not answer".to_owned())
     }
 }
 

@@ -11,6 +11,7 @@ use super::Failure;
 use super::drain::Drain;
 use super::sample;
 use super::sender::Sender;
+use crate::stack::faults::Faults;
 use crate::stack::{Stack, StackConfig, connector};
 
 #[derive(Debug, Args)]
@@ -28,6 +29,11 @@ pub(super) struct Up {
     /// Demand a bearer token of every reader, as the real API does.
     #[arg(long)]
     auth: bool,
+    /// Make things go wrong between the functions and their tables and queues, to see what your
+    /// clients make of it: `all=1%`, which is what it means alone, or settings such as
+    /// `errors=5%,hangs=0.1%,writes=4000,seed=7` (docs/FAULTS.md lists them).
+    #[arg(long, value_name = "SETTINGS", num_args = 0..=1, require_equals = true, default_missing_value = "all=1%")]
+    faults: Option<Faults>,
     /// Print the `export` lines and nothing else.
     #[arg(long)]
     print_env: bool,
@@ -36,13 +42,24 @@ pub(super) struct Up {
 impl Up {
     /// What `nagare` alone does.
     pub(super) fn sample() -> Self {
-        Self { sample: true, port: 3000, data_dir: None, auth: false, print_env: false }
+        Self {
+            sample: true,
+            port: 3000,
+            data_dir: None,
+            auth: false,
+            faults: None,
+            print_env: false,
+        }
     }
 
     pub(super) async fn run(self) -> Result<(), Failure> {
         log_for_people();
-        let config =
-            StackConfig { port: self.port, data_dir: self.data_dir.clone(), auth: self.auth };
+        let config = StackConfig {
+            port: self.port,
+            data_dir: self.data_dir.clone(),
+            auth: self.auth,
+            faults: self.faults.clone().unwrap_or_default(),
+        };
         let stack = Stack::start(config).await?;
         if self.sample {
             load_sample(&stack).await?;
@@ -75,6 +92,11 @@ impl Up {
             println!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER);
             println!(
                 "# The API is open: anybody on this machine reads any timeline (--auth demands tokens)."
+            );
+        }
+        if self.faults.is_some() {
+            println!(
+                "# Things go wrong on purpose (--faults): answers come late, twice or not at all."
             );
         }
         println!("#   nagare follow bob anna");

@@ -14,6 +14,7 @@ use shared::Deadline;
 use tokio::sync::watch;
 use tracing::{error, warn};
 
+use super::faults::Deliveries;
 use crate::queue::{Queue, QueueError, ReceivedMessage};
 
 /// Messages in a batch, as the template sets it.
@@ -25,12 +26,14 @@ const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// How a queue is polled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct EventSource {
     /// Invocations at once.
     pub concurrency: usize,
     /// How long one may take.
     pub timeout: Duration,
+    /// What goes wrong on purpose.
+    pub faults: Deliveries,
 }
 
 impl EventSource {
@@ -43,7 +46,7 @@ impl EventSource {
     {
         let pollers = (0..self.concurrency).map(|_| {
             let (queue, handler, stop) = (queue.clone(), handler.clone(), stop.clone());
-            tokio::spawn(self.poll(queue, handler, stop))
+            tokio::spawn(self.clone().poll(queue, handler, stop))
         });
         for poller in pollers.collect::<Vec<_>>() {
             if let Err(panic) = poller.await {
@@ -87,7 +90,11 @@ impl EventSource {
         F: Future<Output = Result<SqsBatchResponse, E>> + Send + 'static,
         E: std::fmt::Display + Send + 'static,
     {
+        self.disturb(queue, &messages).await?;
         let event = super::sqs_event::event(queue, &messages);
+        if self.faults.duplicates() {
+            tokio::spawn(handler(event.clone(), Deadline::after(self.timeout)));
+        }
         let work = handler(event, Deadline::after(self.timeout));
         // A task of its own: a handler that panics fails its batch and nothing else.
         let answer = tokio::time::timeout(self.timeout, tokio::spawn(work)).await;
@@ -97,7 +104,42 @@ impl EventSource {
             Ok(Err(panic)) => whole_batch(&messages, &panic),
             Err(_) => whole_batch(&messages, &"the function timed out"),
         };
-        settle(queue, &messages, &unfinished)
+        self.settle(queue, &messages, &unfinished)
+    }
+
+    /// Lets the batch be overtaken, and its messages be received by others too, as the faults say.
+    async fn disturb(&self, queue: &Queue, messages: &[ReceivedMessage]) -> Result<(), QueueError> {
+        if let Some(delay) = self.faults.delay() {
+            tokio::time::sleep(delay).await;
+        }
+        let mut expired = messages.iter().filter(|_| self.faults.expires());
+        expired.try_for_each(|message| hide(queue, message, Duration::ZERO))
+    }
+
+    /// Deletes what was acknowledged and sets the rest aside for a while.
+    fn settle(
+        &self,
+        queue: &Queue,
+        messages: &[ReceivedMessage],
+        unfinished: &HashSet<String>,
+    ) -> Result<(), QueueError> {
+        let (left, done): (Vec<_>, Vec<_>) = messages.iter().partition(|message| {
+            unfinished.contains(&message.message_id.to_string()) || self.faults.loses_delete()
+        });
+        let handles: Vec<_> = done.iter().map(|message| message.receipt_handle).collect();
+        queue.delete_batch(&handles)?;
+        left.into_iter().try_for_each(|message| {
+            let wait = SHORTEST.saturating_mul(1 << message.receive_count.min(10)).min(LONGEST);
+            hide(queue, message, wait)
+        })
+    }
+}
+
+/// Hides a message for so long, unless it is somebody else's by now or gone.
+fn hide(queue: &Queue, message: &ReceivedMessage, wait: Duration) -> Result<(), QueueError> {
+    match queue.change_visibility(&message.receipt_handle, wait) {
+        Err(QueueError::MessageNotInflight | QueueError::InvalidParameterValue(_)) => Ok(()),
+        outcome => outcome,
     }
 }
 
@@ -115,21 +157,4 @@ fn unfinished(messages: &[ReceivedMessage], response: &SqsBatchResponse) -> Hash
 fn whole_batch(messages: &[ReceivedMessage], why: &dyn std::fmt::Display) -> HashSet<String> {
     warn!(messages = messages.len(), "the whole batch failed: {why}");
     messages.iter().map(|message| message.message_id.to_string()).collect()
-}
-
-/// Deletes what was acknowledged and sets the rest aside for a while.
-fn settle(
-    queue: &Queue,
-    messages: &[ReceivedMessage],
-    unfinished: &HashSet<String>,
-) -> Result<(), QueueError> {
-    let (left, done): (Vec<_>, Vec<_>) =
-        messages.iter().partition(|message| unfinished.contains(&message.message_id.to_string()));
-    let handles: Vec<_> = done.iter().map(|message| message.receipt_handle).collect();
-    queue.delete_batch(&handles)?;
-    for message in left {
-        let wait = SHORTEST.saturating_mul(1 << message.receive_count.min(10)).min(LONGEST);
-        queue.change_visibility(&message.receipt_handle, wait)?;
-    }
-    Ok(())
 }

@@ -16,8 +16,9 @@ pub mod connector;
 mod data_dir;
 pub mod engine;
 pub mod event_source;
+pub mod faults;
 pub mod schema;
-mod sqs_event;
+pub mod sqs_event;
 mod sqs_http;
 mod tables_http;
 
@@ -48,6 +49,7 @@ use connector::{ACCESS_KEY, InProcess};
 use data_dir::{DataDir, DataDirError};
 use engine::{Engine, EngineError};
 use event_source::EventSource;
+use faults::{Deliveries, Faults, Faulty};
 
 /// The queue of commands.
 pub const COMMANDS: &str = "nagare-commands";
@@ -76,6 +78,8 @@ pub struct StackConfig {
     pub data_dir: Option<PathBuf>,
     /// Demand tokens.
     pub auth: bool,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
 /// The stack cannot be started. Somebody has to change how it is called.
@@ -124,7 +128,7 @@ impl Stack {
         let [api, tables, queue] = listeners(config.port).await?;
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
         let clock = Clock::system();
-        let parts = Parts::open(data_dir.as_ref(), &clock, &url(&queue))?;
+        let parts = Parts::open(data_dir.as_ref(), &clock, &url(&queue), config.faults)?;
         let authorizer = config.auth.then(|| JwtAuthorizer::with_key(data_dir::random_secret()));
 
         let (stop, stopped) = watch::channel(false);
@@ -175,6 +179,7 @@ struct Parts {
     cursor_secret: String,
     seal: CursorSeal,
     clock: Clock,
+    deliveries: Deliveries,
 }
 
 impl Parts {
@@ -182,6 +187,7 @@ impl Parts {
         data_dir: Option<&DataDir>,
         clock: &Clock,
         queue_endpoint: &str,
+        faults: Faults,
     ) -> Result<Self, StackError> {
         let time = {
             let clock = clock.clone();
@@ -198,12 +204,17 @@ impl Parts {
             }
         };
         let wire = Wire::new(queues.clone(), queue_endpoint);
-        let connector = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
+        let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
+        let connector = match faults == Faults::default() {
+            true => inside,
+            false => SharedHttpConnector::new(Faulty::new(faults.clone(), inside)),
+        };
         Ok(Self {
             store: Store::new(connector::dynamodb(connector.clone()), schema::tables()),
             sqs: connector::sqs(connector),
             seal: CursorSeal::new(cursor_secret.as_bytes())?,
             clock: clock.clone(),
+            deliveries: Deliveries::new(faults),
             cursor_secret,
             engine,
             queues,
@@ -260,7 +271,11 @@ impl Parts {
         // Whoever held these messages is gone: nobody else receives from a stack that was down.
         commands.release_in_flight()?;
         letters.release_in_flight()?;
-        let source = |concurrency| EventSource { concurrency, timeout: FUNCTION_TIMEOUT };
+        let source = |concurrency| EventSource {
+            concurrency,
+            timeout: FUNCTION_TIMEOUT,
+            faults: self.deliveries.clone(),
+        };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),

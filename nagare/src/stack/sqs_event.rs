@@ -6,7 +6,8 @@ use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage, SqsMessageAttribute};
 use crate::queue::{AttributeValue, MessageAttribute, Queue, REGION, ReceivedMessage};
 
 /// The event for a batch received from a queue.
-pub(super) fn event(queue: &Queue, messages: &[ReceivedMessage]) -> SqsEvent {
+#[must_use]
+pub fn event(queue: &Queue, messages: &[ReceivedMessage]) -> SqsEvent {
     let mut event = SqsEvent::default();
     event.records = messages.iter().map(|message| record(queue, message)).collect();
     event

@@ -53,6 +53,22 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
+/// Calls once, for as long as one attempt may take or until the deadline, whichever is sooner.
+pub(super) async fn once<T, E>(
+    deadline: Deadline,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, StoreError>
+where
+    StoreError: From<E>,
+{
+    // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
+    match deadline.within(ATTEMPT_TIMEOUT).bound(Box::pin(call)).await {
+        Ok(answer) => Ok(answer?),
+        Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),
+        Err(_) => Err(StoreError::Unavailable("no answer in time".to_owned())),
+    }
+}
+
 /// Calls until it succeeds, fails for good, or the deadline passes. Returns the last failure, which
 /// says more than that time ran out.
 pub(super) async fn attempt<T, E, F>(
@@ -65,10 +81,9 @@ where
 {
     let mut backoff = Backoff::default();
     loop {
-        // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
-        let error = match deadline.bound(Box::pin(call())).await? {
+        let error = match once(deadline, call()).await {
             Ok(answer) => return Ok(answer),
-            Err(error) => StoreError::from(error),
+            Err(error) => error,
         };
         if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
             return Err(error);

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::client::{Tally, attempt};
+use super::client::{Tally, attempt, once};
 use super::item::{Item, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::follow::FollowState;
@@ -152,7 +152,7 @@ impl Store {
         // The semaphore is never closed, so a permit is only missing where time ran out.
         let _permit = deadline.bound(self.in_flight.acquire()).await?;
         let call = self.client.batch_write_item().request_items(table, requests.to_vec()).send();
-        let answer = deadline.bound(Box::pin(call)).await??;
+        let answer = once(deadline, call).await?;
         Ok(answer.unprocessed_items.and_then(|mut left| left.remove(table)).unwrap_or_default())
     }
 

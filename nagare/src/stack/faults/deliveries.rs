@@ -1,0 +1,55 @@
+//! What goes wrong between a queue and its handler.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::settings::Faults;
+
+/// The longest that a batch is held back.
+const LATEST: Duration = Duration::from_secs(2);
+
+/// Chooses what goes wrong with each delivery.
+#[derive(Debug, Clone)]
+pub struct Deliveries(Arc<Mutex<(Faults, Rng)>>);
+
+impl Deliveries {
+    /// Faults as often as the settings say.
+    #[must_use]
+    pub fn new(faults: Faults) -> Self {
+        // Not the numbers that the calls' faults come from.
+        let random = Rng::with_seed(!faults.seed);
+        Self(Arc::new(Mutex::new((faults, random))))
+    }
+
+    /// How long to hold the next batch back, if so.
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        let share = self.happens(|faults| faults.late).then(|| self.with(|_, random| random.f64()));
+        share.map(|share| LATEST.mul_f64(share))
+    }
+
+    /// Whether the next batch is delivered twice.
+    pub(crate) fn duplicates(&self) -> bool {
+        self.happens(|faults| faults.duplicates)
+    }
+
+    /// Whether the next message's visibility runs out while it is worked on.
+    pub(crate) fn expires(&self) -> bool {
+        self.happens(|faults| faults.expiries)
+    }
+
+    /// Whether the next delete is lost.
+    pub(crate) fn loses_delete(&self) -> bool {
+        self.happens(|faults| faults.lost_deletes)
+    }
+
+    fn happens(&self, share: fn(&Faults) -> f64) -> bool {
+        self.with(|faults, random| random.f64() < share(faults))
+    }
+
+    fn with<T>(&self, draw: impl FnOnce(&Faults, &mut Rng) -> T) -> T {
+        let (faults, random) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        draw(faults, random)
+    }
+}

@@ -1,0 +1,96 @@
+//! The connector that chooses what goes wrong with each call.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::bucket::Buckets;
+use super::demand::Demand;
+use super::injection::{Fault, inject};
+use super::settings::{Faults, Rates};
+
+/// A connector under the SDK whose calls fail as often as the settings say.
+#[derive(Debug, Clone)]
+pub struct Faulty {
+    inside: SharedHttpConnector,
+    chance: Arc<Mutex<Chance>>,
+}
+
+#[derive(Debug)]
+struct Chance {
+    faults: Faults,
+    random: Rng,
+    buckets: Buckets,
+}
+
+impl Faulty {
+    /// Puts faults before a connector.
+    #[must_use]
+    pub fn new(faults: Faults, inside: SharedHttpConnector) -> Self {
+        let random = Rng::with_seed(faults.seed);
+        let chance = Chance { faults, random, buckets: Buckets::default() };
+        Self { inside, chance: Arc::new(Mutex::new(chance)) }
+    }
+
+    /// Changes how much the tables take, from now on.
+    pub fn set_rates(&self, rates: Rates) {
+        self.chance.lock().unwrap_or_else(PoisonError::into_inner).faults.rates = rates;
+    }
+
+    fn choose(&self, request: &HttpRequest) -> Option<Fault> {
+        self.chance.lock().unwrap_or_else(PoisonError::into_inner).choose(request)
+    }
+}
+
+impl HttpConnector for Faulty {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (fault, inside) = (self.choose(&request), self.inside.clone());
+        HttpConnectorFuture::new(async move { inject(fault, request, &inside).await })
+    }
+}
+
+impl Chance {
+    fn choose(&mut self, request: &HttpRequest) -> Option<Fault> {
+        self.by_chance().or_else(|| self.by_capacity(request)).or_else(|| self.slowness())
+    }
+
+    fn by_chance(&mut self) -> Option<Fault> {
+        let faults = &self.faults;
+        let shares = [
+            (faults.throttles, Fault::Throttled),
+            (faults.leftovers, Fault::Leftovers(self.random.usize(1..25))),
+            (faults.errors, Fault::ServerError),
+            (faults.resets, Fault::LostRequest),
+            (faults.lost_answers, Fault::LostAnswer),
+            (faults.cuts, Fault::CutAnswer),
+            (faults.hangs, Fault::Hang),
+            (faults.missing, Fault::TableMissing),
+            (faults.denied, Fault::Denied),
+        ];
+        let mut drawn = self.random.f64();
+        let chosen = shares.into_iter().find(|(share, _)| {
+            drawn -= share;
+            drawn < 0.0
+        });
+        chosen.map(|(_, fault)| fault)
+    }
+
+    fn by_capacity(&mut self, request: &HttpRequest) -> Option<Fault> {
+        if self.faults.rates == Rates::default() {
+            return None;
+        }
+        let demand = Demand::of(request)?;
+        let granted = self.buckets.take(&self.faults.rates, &demand, Instant::now());
+        (granted < demand.items.len()).then_some(Fault::Leftovers(granted))
+    }
+
+    fn slowness(&mut self) -> Option<Fault> {
+        let longest = self.faults.slow;
+        (!longest.is_zero()).then(|| Fault::Slow(longest.mul_f64(self.random.f64())))
+    }
+}

@@ -1,0 +1,63 @@
+//! Dead letters: what gives up is kept, and is in effect once it is sent again.
+
+use aws_lambda_events::event::sqs::SqsMessage;
+use fastrand::Rng;
+use nagare::cli::redrive;
+use shared::store::DeadLetter;
+use tests::{World, event, soon, unfinished_ids};
+
+/// Rounds of keeping and sending again that it takes at most when nothing fails any more.
+const ROUNDS: usize = 5;
+
+/// Sends some letter again, as the command line does.
+pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
+    let store = &world.writer.store;
+    let Ok(page) = store.letters(None, soon()).await else { return };
+    let Some(listed) = random.choice(page.letters) else { return };
+    if let Ok(Some(letter)) = store.letter(&listed.id, soon()).await {
+        let _ = redrive(store, &world.sender, &letter).await;
+    }
+}
+
+/// Has everything kept that is on its way to the alerter, and sends again whatever is kept, until only
+/// those letters are left that can never be applied. Returns them.
+pub(crate) async fn until_only_refused_are_left(
+    world: &World,
+    mut on_their_way: Vec<SqsMessage>,
+) -> Result<Vec<DeadLetter>, String> {
+    for _ in 0..ROUNDS {
+        let commands = world.take_commands().await;
+        let answer = world.writer.handle(event(commands), soon()).await.unwrap();
+        if !answer.batch_item_failures.is_empty() {
+            return Err("a command fails though no call does".to_owned());
+        }
+        on_their_way.extend(world.take_dead_letters().await);
+        let answer = world.alerter.handle(event(on_their_way.clone()), soon()).await.unwrap();
+        let unfinished = unfinished_ids(&answer);
+        on_their_way.retain(|m| unfinished.contains(m.message_id.as_ref().unwrap()));
+        let letters = kept(world).await;
+        let (refused, others): (Vec<_>, Vec<_>) =
+            letters.into_iter().partition(|letter| letter.reason == "conflict");
+        if others.is_empty() && on_their_way.is_empty() {
+            return Ok(refused);
+        }
+        for letter in others {
+            redrive(&world.writer.store, &world.sender, &letter).await.unwrap();
+        }
+    }
+    Err("dead letters come back for ever".to_owned())
+}
+
+async fn kept(world: &World) -> Vec<DeadLetter> {
+    let (mut letters, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.writer.store.letters(after, soon()).await.unwrap();
+        for listed in page.letters {
+            letters.extend(world.writer.store.letter(&listed.id, soon()).await.unwrap());
+        }
+        match page.next {
+            None => return letters,
+            next => after = next,
+        }
+    }
+}
