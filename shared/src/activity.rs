@@ -7,7 +7,7 @@
 //! somebody else lands in a record that is never published, and so has no effect, without anybody
 //! having to know at that moment who the true actor is.
 
-use crate::command::{Delete, Publish, Update};
+use crate::command::{Delete, Part, Publish, Update};
 use crate::id::{ActivityId, ActorId};
 use crate::payload::{Kind, Payload};
 use crate::sort_key::SortKey;
@@ -125,6 +125,16 @@ impl Publish {
     #[must_use]
     pub fn sort_key(&self) -> SortKey {
         SortKey { published_at: self.published_at, activity_id: self.activity_id.clone() }
+    }
+}
+
+impl Part {
+    /// The record this command speaks of, and the activity's place in every timeline.
+    #[must_use]
+    pub fn subject(&self) -> (ActivityKey, SortKey) {
+        let (activity_id, published_at) = (self.activity_id.clone(), self.published_at);
+        let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
+        (ActivityKey { activity_id, actor_id: self.actor_id.clone() }, sort_key)
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::follow::FollowState;
 use crate::id::{ActivityId, ActorId, IdError, ViewerId};
+use crate::keys::{FollowerRange, FollowerRangeError};
 use crate::payload::{Kind, KindError, Payload, PayloadError};
 use crate::timestamp::{Timestamp, TimestampError};
 
@@ -30,6 +31,8 @@ pub enum Command {
     Delete(Delete),
     /// `follow.created` and `follow.deleted`
     Follow(FollowChange),
+    /// `fanout.part`. Not for producers: the writer sends it to itself.
+    Part(Part),
 }
 
 /// An actor published an activity.
@@ -82,6 +85,21 @@ pub struct FollowChange {
     pub state: FollowState,
 }
 
+/// One part of a large fan-out: bring these followers' timelines in line with the activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Which activity.
+    pub activity_id: ActivityId,
+    /// Whose.
+    pub actor_id: ActorId,
+    /// When it was published.
+    pub published_at: Timestamp,
+    /// Which followers.
+    pub followers: FollowerRange,
+    /// Whether an earlier delivery of the command that this is a part of may have died half-way.
+    pub redelivered: bool,
+}
+
 /// Why a body is not a command. Sending it again cannot help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
@@ -123,6 +141,8 @@ pub enum MemberError {
     Payload(#[from] PayloadError),
     #[error(transparent)]
     Timestamp(#[from] TimestampError),
+    #[error(transparent)]
+    FollowerRange(#[from] FollowerRangeError),
     #[error("expected an instant from 2015-01-01T00:00:00Z on, got {0}")]
     TooEarly(Timestamp),
     #[error("expected an instant at most five minutes after now ({now}), got {found}")]
@@ -169,6 +189,13 @@ impl Command {
             })),
             "follow.created" => members.follow(true),
             "follow.deleted" => members.follow(false),
+            "fanout.part" => Ok(Self::Part(Part {
+                activity_id: members.parsed("activity_id", ActivityId::new)?,
+                actor_id: members.parsed("actor_id", ActorId::new)?,
+                published_at: members.instant("published_at")?,
+                followers: members.parsed("followers", |text| text.parse::<FollowerRange>())?,
+                redelivered: members.values.get("redelivered").is_some_and(|v| v.get() == "true"),
+            })),
             other => Err(CommandError::UnknownType(shortened(other))),
         }
     }
@@ -182,6 +209,7 @@ impl Command {
             Self::Delete(_) => "activity.deleted",
             Self::Follow(change) if change.state.following => "follow.created",
             Self::Follow(_) => "follow.deleted",
+            Self::Part(_) => "fanout.part",
         }
     }
 
@@ -191,7 +219,8 @@ impl Command {
         match self {
             Self::Publish(Publish { actor_id, .. })
             | Self::Update(Update { actor_id, .. })
-            | Self::Delete(Delete { actor_id, .. }) => actor_id,
+            | Self::Delete(Delete { actor_id, .. })
+            | Self::Part(Part { actor_id, .. }) => actor_id,
             Self::Follow(change) => &change.followee_id,
         }
     }
@@ -228,6 +257,14 @@ impl Command {
                 at: Some(change.state.changed_at),
                 ..Wire::new(kind)
             }),
+            Self::Part(part) => serde_json::to_string(&Wire {
+                activity_id: Some(&part.activity_id),
+                actor_id: Some(&part.actor_id),
+                published_at: Some(part.published_at),
+                followers: Some(part.followers.to_string()),
+                redelivered: part.redelivered.then_some(true),
+                ..Wire::new(kind)
+            }),
         };
         // A structure of strings cannot fail to serialise.
         json.unwrap_or_default()
@@ -255,6 +292,10 @@ struct Wire<'a> {
     kind: Option<&'a Kind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a Payload>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    followers: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redelivered: Option<bool>,
 }
 
 impl Wire<'_> {
@@ -269,6 +310,8 @@ impl Wire<'_> {
             at: None,
             kind: None,
             payload: None,
+            followers: None,
+            redelivered: None,
         }
     }
 }
@@ -279,7 +322,7 @@ struct Members<'a> {
     now: Timestamp,
 }
 
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 11] = [
     "type",
     "activity_id",
     "actor_id",
@@ -289,6 +332,8 @@ const KNOWN: [&str; 9] = [
     "at",
     "kind",
     "payload",
+    "followers",
+    "redelivered",
 ];
 
 impl<'a> Members<'a> {

@@ -6,6 +6,7 @@
 //!             activity#<activity>      actor#<actor>                the activity record
 //!             outbox#<actor>           <sort key>                   the actor published this
 //!             followers#<followee>     <hash>#<follower>            an edge
+//!             fanout#<activity>        actor#<actor>#<what>#…       how far a large fan-out has come
 //! ```
 //!
 //! No id contains `#`, so no id can reach into another's keys.
@@ -22,7 +23,8 @@
 //! sides of every cut. An actor without followers still costs one query, which it would not if
 //! followers were dealt out over a fixed number of partition keys.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::str::FromStr;
 
 use crate::activity::ActivityKey;
 use crate::id::{ActivityId, ActorId, ViewerId};
@@ -83,6 +85,80 @@ pub fn actor_of(activity_sk: &str) -> Option<ActorId> {
     ActorId::new(activity_sk.strip_prefix("actor#")?).ok()
 }
 
+/// The partition that says how far the fan-outs of an activity have come.
+#[must_use]
+pub fn progress(activity: &ActivityId) -> String {
+    format!("fanout#{activity}")
+}
+
+/// Some of an actor's followers: those whose hashes lie between two, both included. Written as
+/// `0000-0fff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FollowerRange {
+    first: u16,
+    last: u16,
+}
+
+/// A text is not a range of followers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a range of followers such as 0000-0fff")]
+pub struct FollowerRangeError;
+
+impl FollowerRange {
+    /// All followers.
+    pub const ALL: Self = Self { first: 0, last: u16::MAX };
+
+    /// Cuts all followers into so many ranges (at least one, at most 65,536) of much the same size.
+    #[must_use]
+    pub fn split(parts: usize) -> Vec<Self> {
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX).clamp(1, 0x1_0000);
+        let start = |n: u32| u64::from(n) * 0x1_0000 / u64::from(parts);
+        let clamp = |hash: u64| u16::try_from(hash).unwrap_or(u16::MAX);
+        let ranges = (0..parts)
+            .map(|n| Self { first: clamp(start(n)), last: clamp(start(n + 1).saturating_sub(1)) });
+        ranges.collect()
+    }
+
+    /// The places between which its edges lie.
+    #[must_use]
+    pub fn bounds(self) -> [String; 2] {
+        // `~` sorts behind every character of an id.
+        [format!("{:04x}#", self.first), format!("{:04x}#~", self.last)]
+    }
+
+    /// How much of it lies up to and including a place, from 0 to 1.
+    #[must_use]
+    pub fn share_up_to(self, place: &str) -> f64 {
+        let hash = place.split_once('#').and_then(|(hash, _)| u16::from_str_radix(hash, 16).ok());
+        let passed = u32::from(hash.unwrap_or(self.first).max(self.first) - self.first) + 1;
+        (f64::from(passed) / f64::from(self.width())).min(1.0)
+    }
+
+    /// How many of the 65,536 hashes it holds.
+    #[must_use]
+    pub fn width(self) -> u32 {
+        u32::from(self.last) - u32::from(self.first) + 1
+    }
+}
+
+impl fmt::Display for FollowerRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04x}-{:04x}", self.first, self.last)
+    }
+}
+
+impl FromStr for FollowerRange {
+    type Err = FollowerRangeError;
+
+    fn from_str(text: &str) -> Result<Self, FollowerRangeError> {
+        let hash = |text: &str| u16::from_str_radix(text, 16).map_err(|_| FollowerRangeError);
+        let (first, last) = text.split_once('-').ok_or(FollowerRangeError)?;
+        let range = Self { first: hash(first)?, last: hash(last)? };
+        let well_formed = range.first <= range.last && range.to_string() == text;
+        if well_formed { Ok(range) } else { Err(FollowerRangeError) }
+    }
+}
+
 /// Spreads ids over 65,536 values: FNV-1a, folded to 16 bits. Part of the stored keys, so it can
 /// never change.
 fn spread(id: &str) -> u16 {
@@ -105,7 +181,39 @@ mod tests {
         assert_eq!((edge.pk.as_str(), edge.sk.as_str()), ("followers#anna", "2612#bob"));
     }
 
+    #[test]
+    fn ranges_cover_every_hash_once() {
+        for parts in [1, 2, 3, 7, 50, 1_000, 65_536, 1_000_000] {
+            let mut next = 0;
+            for range in FollowerRange::split(parts) {
+                assert_eq!((u32::from(range.first), range.last >= range.first), (next, true));
+                next = u32::from(range.last) + 1;
+            }
+            assert_eq!(next, 65_536, "in {parts} parts");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn an_edge_lies_in_one_range(id in "[A-Za-z0-9._:@-]{1,128}", parts in 1_usize..300) {
+            let edge = edge(&ViewerId::new(id).expect("an id"), &ActorId::new("a").expect("an id"));
+            let ranges = FollowerRange::split(parts);
+            let holding = ranges.iter().filter(|range| {
+                let [first, last] = range.bounds();
+                (first..=last).contains(&edge.sk)
+            });
+            prop_assert_eq!(holding.count(), 1);
+        }
+
+        #[test]
+        fn a_range_survives_its_text(first: u16, last: u16, noise in "[0-9a-f-]{0,10}") {
+            let range = FollowerRange { first: first.min(last), last: first.max(last) };
+            prop_assert_eq!(range.to_string().parse(), Ok(range));
+            if let Ok(range) = noise.parse::<FollowerRange>() {
+                prop_assert_eq!(range.to_string(), noise);
+            }
+        }
+
         #[test]
         fn an_edge_names_its_follower(id in "[A-Za-z0-9._:@-]{1,128}") {
             let follower = ViewerId::new(id).expect("an id");

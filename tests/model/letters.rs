@@ -12,7 +12,8 @@ const ROUNDS: usize = 5;
 /// Sends some letter again, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     let store = &world.writer.store;
-    let Ok(page) = store.letters(None, soon()).await else { return };
+    let Ok(mut page) = store.letters(None, soon()).await else { return };
+    page.letters.sort_by(|a, b| a.id.cmp(&b.id));
     let Some(listed) = random.choice(page.letters) else { return };
     if let Ok(Some(letter)) = store.letter(&listed.id, soon()).await {
         let _ = redrive(store, &world.sender, &letter).await;
@@ -26,11 +27,7 @@ pub(crate) async fn until_only_refused_are_left(
     mut on_their_way: Vec<SqsMessage>,
 ) -> Result<Vec<DeadLetter>, String> {
     for _ in 0..ROUNDS {
-        let commands = world.take_commands().await;
-        let answer = world.writer.handle(event(commands), soon()).await.unwrap();
-        if !answer.batch_item_failures.is_empty() {
-            return Err("a command fails though no call does".to_owned());
-        }
+        work_off_commands(world).await?;
         on_their_way.extend(world.take_dead_letters().await);
         let answer = world.alerter.handle(event(on_their_way.clone()), soon()).await.unwrap();
         let unfinished = unfinished_ids(&answer);
@@ -46,6 +43,20 @@ pub(crate) async fn until_only_refused_are_left(
         }
     }
     Err("dead letters come back for ever".to_owned())
+}
+
+/// Applies what is on the queue, and the parts of fan-outs that come of it.
+async fn work_off_commands(world: &World) -> Result<(), String> {
+    loop {
+        let commands = world.take_commands().await;
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let answer = world.writer.handle(event(commands), soon()).await.unwrap();
+        if !answer.batch_item_failures.is_empty() {
+            return Err("a command fails though no call does".to_owned());
+        }
+    }
 }
 
 async fn kept(world: &World) -> Vec<DeadLetter> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage, SqsMessageAttribute};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use fanout_writer::Sizes;
 use fastrand::Rng;
 use serde_json::Value;
 use shared::Timestamp;
@@ -17,7 +18,7 @@ use tests::{World, event, message, soon, unfinished_ids};
 
 use crate::check::{self, Observed};
 use crate::gate::{Gate, Task, Waiting};
-use crate::history::{DAY, MINUTE, START, Sent};
+use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::weather::Weather;
 
@@ -36,14 +37,17 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let waiting = Waiting::default();
-    let world =
+    let mut world =
         World::behind(|inside| SharedHttpConnector::new(Gate { inside, waiting: waiting.clone() }));
     world.clock.set(Timestamp::from_unix_millis(START));
+    let mut random = Rng::with_seed(seed ^ 0x5EED);
+    let weather = Weather::any(&mut random);
+    if weather.small_parts {
+        world.writer.sizes = Sizes { page: 2, part: 1 };
+    }
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
-        let mut random = Rng::with_seed(seed ^ 0x5EED);
-        let weather = Weather::any(&mut random);
         let mut run = Run::new(&world, history, &observed, &waiting, weather, random);
         run.until_quiet().await?;
         waiting.open();
@@ -57,10 +61,19 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
 #[derive(Clone)]
 struct Delivery {
     id: String,
-    /// Which command of the history it is.
-    index: usize,
+    body: String,
+    /// What it says, unless it is the writer's own.
+    what: Option<What>,
     attributes: HashMap<String, SqsMessageAttribute>,
     receives: u32,
+}
+
+impl Delivery {
+    fn message(&self) -> SqsMessage {
+        let mut message = message(&self.id, &self.body, self.receives);
+        message.message_attributes.clone_from(&self.attributes);
+        message
+    }
 }
 
 /// The copies, the last to arrive first.
@@ -72,8 +85,9 @@ fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     let mut copies: Vec<_> = copies.collect();
     copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
     let copies = copies.into_iter().map(|(_, index, copy)| {
-        let id = format!("{}-{copy}", history[index].number);
-        Delivery { id, index, attributes: HashMap::new(), receives: 1 }
+        let Sent { number, what, .. } = &history[index];
+        let (id, body) = (format!("{number}-{copy}"), what.body().to_string());
+        Delivery { id, body, what: Some(what.clone()), attributes: HashMap::new(), receives: 1 }
     });
     copies.collect()
 }
@@ -92,6 +106,8 @@ struct Run<'a> {
     weather: Weather,
     random: Rng,
     arriving: Vec<Delivery>,
+    /// How many were taken from the queue of commands.
+    taken: usize,
     /// What is on the dead-letter queue.
     letters: Vec<SqsMessage>,
     handlers: Vec<Handler<'a, Delivery>>,
@@ -117,6 +133,7 @@ impl<'a> Run<'a> {
             weather,
             random,
             arriving: arrivals(history),
+            taken: 0,
             letters: Vec::new(),
             handlers: Vec::new(),
             alerters: Vec::new(),
@@ -167,6 +184,7 @@ impl<'a> Run<'a> {
     async fn go_on(&mut self) -> Result<(), String> {
         while let Some((batch, response)) = first_ready(&mut self.handlers) {
             self.settle(batch, &unfinished_ids(&response));
+            self.take_sent().await;
         }
         while let Some((batch, response)) = first_ready(&mut self.alerters) {
             let unfinished = unfinished_ids(&response);
@@ -186,7 +204,7 @@ impl<'a> Run<'a> {
         let operators = self.operators.len();
         self.operators.retain_mut(|operator| operator.go_on().is_pending());
         if self.operators.len() < operators {
-            self.take_redriven().await;
+            self.take_sent().await;
         }
         Ok(())
     }
@@ -194,20 +212,13 @@ impl<'a> Run<'a> {
     fn deliver(&mut self) {
         let size = self.random.usize(1..5).min(self.arriving.len());
         let batch = self.arriving.split_off(self.arriving.len() - size);
-        for delivery in &batch {
-            self.observed.borrow_mut().started.take(&self.history[delivery.index].what);
-        }
-        let event = event(batch.iter().map(|delivery| self.message(delivery)));
+        let mut observed = self.observed.borrow_mut();
+        batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.started.take(what));
+        drop(observed);
+        let event = event(batch.iter().map(Delivery::message));
         let world = self.world;
         let task = Task::new(async move { world.writer.handle(event, soon()).await.unwrap() });
         self.handlers.push(Handler { batch, task });
-    }
-
-    fn message(&self, delivery: &Delivery) -> SqsMessage {
-        let body = self.history[delivery.index].what.body().to_string();
-        let mut message = message(&delivery.id, &body, delivery.receives);
-        message.message_attributes.clone_from(&delivery.attributes);
-        message
     }
 
     /// What a handler left undone comes again, at some time, or becomes a dead letter; the rest is in
@@ -216,30 +227,41 @@ impl<'a> Run<'a> {
         for delivery in batch {
             if unfinished.contains(&delivery.id) {
                 self.redeliver(delivery);
-            } else if delivery.receives < MAX_RECEIVES {
-                self.observed.borrow_mut().done.take(&self.history[delivery.index].what);
+            } else if let (true, Some(what)) = (self.is_in_effect(&delivery), &delivery.what) {
+                self.observed.borrow_mut().done.take(what);
             }
         }
     }
 
+    /// Whether an acknowledged command is in effect for certain: it has not given up, and no part of
+    /// it is still on its way.
+    fn is_in_effect(&self, delivery: &Delivery) -> bool {
+        let in_parts =
+            self.weather.small_parts && matches!(delivery.what, Some(What::Publish { .. }));
+        delivery.receives < MAX_RECEIVES && !in_parts
+    }
+
     fn redeliver(&mut self, mut delivery: Delivery) {
         if delivery.receives >= MAX_RECEIVES {
-            return self.letters.push(self.message(&delivery));
+            return self.letters.push(delivery.message());
         }
         delivery.receives += 1;
         let place = self.random.usize(0..=self.arriving.len());
         self.arriving.insert(place, delivery);
     }
 
-    /// Puts what operators have sent again among what arrives.
-    async fn take_redriven(&mut self) {
+    /// Puts what operators have sent again, and parts of fan-outs, among what arrives.
+    async fn take_sent(&mut self) {
         for message in self.world.take_commands().await {
-            let body: Value = serde_json::from_str(message.body.as_deref().unwrap()).unwrap();
-            let is_sent = |sent: &Sent| sent.what.body() == body;
-            let index = self.history.iter().position(is_sent).unwrap();
-            let (id, attributes) = (message.message_id.unwrap(), message.message_attributes);
+            let body = message.body.unwrap();
+            let said: Value = serde_json::from_str(&body).unwrap();
+            let sent = self.history.iter().find(|sent| sent.what.body() == said);
+            let what = sent.map(|sent| sent.what.clone());
+            // The queue's own ids come from chance that no seed decides.
+            self.taken += 1;
+            let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
             let place = self.random.usize(0..=self.arriving.len());
-            self.arriving.insert(place, Delivery { id, index, attributes, receives: 1 });
+            self.arriving.insert(place, Delivery { id, body, what, attributes, receives: 1 });
         }
     }
 

@@ -11,6 +11,8 @@ pub(crate) struct Weather {
     calls: u8,
     /// Whether tables go missing and access is denied too.
     broken: bool,
+    /// Whether every fan-out to more than two is cut into parts.
+    pub(crate) small_parts: bool,
     /// How often the latest call overtakes all others, in a hundred: then the others wait while much
     /// happens.
     pub(crate) haste: u8,
@@ -21,6 +23,7 @@ impl Weather {
         Self {
             calls: random.choice([3, 3, 8, 25]).unwrap(),
             broken: random.u8(0..4) == 0,
+            small_parts: random.u8(0..3) == 0,
             haste: random.choice([0, 50, 90]).unwrap(),
         }
     }

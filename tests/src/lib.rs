@@ -16,7 +16,7 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::{Alerter, Metrics};
-use fanout_writer::{DeadLetterQueue, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use nagare::cli::Sender;
 use nagare::queue::{QueueConfig, Queues, ReceivedMessage, Wire};
 use nagare::stack::connector::{self, InProcess};
@@ -118,9 +118,18 @@ impl World {
         let (retention, metrics) = (Retention::default(), Output::default());
         let sqs = connector::sqs(inside);
         let sender = Sender::new(sqs.clone(), wire.queue_url(COMMANDS));
+        let commands = CommandQueue { client: sqs.clone(), url: wire.queue_url(COMMANDS) };
         let dead_letters = DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) };
+        let sizes = Sizes::default();
         Self {
-            writer: Writer { store: store.clone(), dead_letters, retention, clock: clock.clone() },
+            writer: Writer {
+                store: store.clone(),
+                commands,
+                dead_letters,
+                sizes,
+                retention,
+                clock: clock.clone(),
+            },
             reader: Reader {
                 store: store.clone(),
                 seal: CursorSeal::new(&[7; 32]).unwrap(),

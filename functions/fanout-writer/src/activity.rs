@@ -3,7 +3,7 @@
 use shared::Deadline;
 use shared::activity::{ActivityKey, Change};
 use shared::command::{Delete, Publish, Update};
-use shared::store::{Claim, Tally};
+use shared::store::{Claim, Tally, Work};
 
 use crate::fan_out::FanOut;
 use crate::{Failure, Outcome, Writer};
@@ -31,9 +31,8 @@ impl Writer {
         if deleted && merged.before.published.is_none() {
             return Ok(Outcome::Applied(Tally::default()));
         }
-        let fan_out = FanOut::new(self, key, sort_key, redelivered, deadline);
-        let tally = if deleted { fan_out.erase().await? } else { fan_out.spread().await? };
-        Ok(Outcome::Applied(tally))
+        let work = if deleted { Work::Erase } else { Work::Spread };
+        FanOut::new(self, key, sort_key, work, redelivered, deadline).run().await
     }
 
     /// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an
@@ -53,6 +52,7 @@ impl Writer {
     pub(crate) async fn delete(
         &self,
         delete: Delete,
+        redelivered: bool,
         deadline: Deadline,
     ) -> Result<Outcome, Failure> {
         let (key, change): (ActivityKey, Change) = delete.into();
@@ -65,7 +65,6 @@ impl Writer {
         if !self.retention.holds(sort_key.published_at, self.clock.now()) {
             return Ok(Outcome::Applied(Tally::default()));
         }
-        let tally = FanOut::new(self, key, sort_key, true, deadline).erase().await?;
-        Ok(Outcome::Applied(tally))
+        FanOut::new(self, key, sort_key, Work::Erase, redelivered, deadline).run().await
     }
 }

@@ -3,10 +3,10 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata};
+use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::MessageAttributeValue;
-use shared::Deadline;
 use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, fits};
+use shared::deadline::{Deadline, DeadlineExceeded};
 
 use crate::Failure;
 
@@ -19,9 +19,9 @@ pub struct DeadLetterQueue {
     pub url: String,
 }
 
-/// The dead letter may not be on the queue; its message must not be acknowledged.
+/// It may not be on the queue; what it was made from must not be acknowledged.
 #[derive(Debug, thiserror::Error)]
-#[error("the dead-letter queue did not take it: {0}")]
+#[error("it was not sent: {0}")]
 pub struct SendError(String);
 
 impl DeadLetterQueue {
@@ -60,13 +60,36 @@ impl DeadLetterQueue {
         for (name, value) in attributes.into_iter().filter(|_| with_attributes) {
             send = send.message_attributes(name, string(value)?);
         }
-        let sent = deadline.bound(send.send()).await;
-        let sent = sent.map_err(|_| SendError("it did not answer in time".to_owned()))?;
-        sent.map(drop).map_err(|e| SendError(e.code().unwrap_or("it does not answer").to_owned()))
+        deadline.bound(send.send()).await??;
+        Ok(())
     }
 }
 
 fn string(value: String) -> Result<MessageAttributeValue, SendError> {
-    let value = MessageAttributeValue::builder().data_type("String").string_value(value).build();
-    value.map_err(|e: BuildError| SendError(e.to_string()))
+    Ok(MessageAttributeValue::builder().data_type("String").string_value(value).build()?)
+}
+
+impl SendError {
+    /// The queue named a reason.
+    pub(crate) fn refused(code: &str) -> Self {
+        Self(code.to_owned())
+    }
+}
+
+impl From<BuildError> for SendError {
+    fn from(error: BuildError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<DeadlineExceeded> for SendError {
+    fn from(_: DeadlineExceeded) -> Self {
+        Self("the queue did not answer in time".to_owned())
+    }
+}
+
+impl<E: ProvideErrorMetadata> From<SdkError<E>> for SendError {
+    fn from(error: SdkError<E>) -> Self {
+        Self(error.code().unwrap_or("the queue does not answer").to_owned())
+    }
 }

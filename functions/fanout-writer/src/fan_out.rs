@@ -5,9 +5,10 @@
 //! takes back what it should not have written (see [`shared::store`] for why that is enough).
 
 use futures::future::try_join;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use shared::activity::ActivityKey;
-use shared::store::{Edge, EntryWrite, Tally};
+use shared::keys::FollowerRange;
+use shared::store::{Edge, EdgePage, EntryWrite, Tally, Work};
 use shared::{Deadline, SortKey, ViewerId};
 
 use crate::{Failure, Writer};
@@ -17,17 +18,18 @@ const PURGES: usize = 16;
 
 /// The fan-out of one activity.
 pub(crate) struct FanOut<'a> {
-    writer: &'a Writer,
-    key: ActivityKey,
-    sort_key: SortKey,
+    pub(crate) writer: &'a Writer,
+    pub(crate) key: ActivityKey,
+    pub(crate) sort_key: SortKey,
+    pub(crate) work: Work,
+    pub(crate) deadline: Deadline,
+    pub(crate) redelivered: bool,
     place: String,
-    redelivered: bool,
-    deadline: Deadline,
 }
 
 /// What a second look after writing a page says.
-#[derive(PartialEq, Eq)]
-enum SecondLook {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecondLook {
     /// Go on.
     AsBefore,
     /// The activity was deleted meanwhile; whoever deleted it clears the pages before this one.
@@ -41,44 +43,33 @@ impl<'a> FanOut<'a> {
         writer: &'a Writer,
         key: ActivityKey,
         sort_key: SortKey,
+        work: Work,
         redelivered: bool,
         deadline: Deadline,
     ) -> Self {
         let place = sort_key.to_string();
-        Self { writer, key, sort_key, place, redelivered, deadline }
+        Self { writer, key, sort_key, work, deadline, redelivered, place }
     }
 
-    /// Puts the entry into the timeline of every follower.
-    pub(crate) async fn spread(&self) -> Result<Tally, Failure> {
-        let (mut tally, mut after) = (Tally::default(), None);
-        loop {
-            let page = self.page(after.as_deref()).await?;
-            tally += self.write_page(&page.edges).await?;
-            if self.look_again(&page.edges).await? == SecondLook::Deleted {
-                return Ok(tally);
-            }
-            match page.next {
-                None => return Ok(tally),
-                next => after = next,
-            }
-        }
+    /// Reads some followers, those who left included.
+    pub(crate) async fn page(
+        &self,
+        range: FollowerRange,
+        after: Option<&str>,
+    ) -> Result<EdgePage, Failure> {
+        let (store, size) = (&self.writer.store, self.writer.sizes.page);
+        Ok(store.edges(&self.key.actor_id, range, after, size, self.deadline).await?)
     }
 
-    /// Takes the entry out of the timeline of everybody who follows or followed.
-    pub(crate) async fn erase(&self) -> Result<Tally, Failure> {
-        let (mut tally, mut after) = (Tally::default(), None);
-        loop {
-            let page = self.page(after.as_deref()).await?;
-            tally += self.erase_page(&page.edges).await?;
-            match page.next {
-                None => return Ok(tally),
-                next => after = next,
+    /// Brings the timelines of a page of followers in line with the activity.
+    pub(crate) async fn work(&self, edges: &[Edge]) -> Result<(Tally, SecondLook), Failure> {
+        match self.work {
+            Work::Erase => Ok((self.erase_page(edges).await?, SecondLook::AsBefore)),
+            Work::Spread => {
+                let tally = self.write_page(edges).await?;
+                Ok((tally, self.look_again(edges).await?))
             }
         }
-    }
-
-    async fn page(&self, after: Option<&str>) -> Result<shared::store::EdgePage, Failure> {
-        Ok(self.writer.store.edges(&self.key.actor_id, after, self.deadline).await?)
     }
 
     async fn write_page(&self, edges: &[Edge]) -> Result<Tally, Failure> {
@@ -104,22 +95,37 @@ impl<'a> FanOut<'a> {
         let (Some(first), Some(last)) = (edges.first(), edges.last()) else {
             return Ok(SecondLook::AsBefore);
         };
-        let (store, actor, deadline) = (&self.writer.store, &self.key.actor_id, self.deadline);
         let (record, former) = try_join(
-            store.activity(&self.key, deadline),
-            store.former_followers(actor, &first.place, &last.place, deadline),
+            self.writer.store.activity(&self.key, self.deadline).map_err(Failure::from),
+            self.former_followers(&first.place, &last.place),
         )
         .await?;
         if record.deleted {
             self.erase_page(edges).await?;
             return Ok(SecondLook::Deleted);
         }
-        let left = former.iter().map(|edge| &edge.follower).filter(|viewer| {
-            self.redelivered || edges.iter().any(|e| e.following && e.follower == **viewer)
+        let left = former.into_iter().map(|edge| edge.follower).filter(|viewer| {
+            self.redelivered || edges.iter().any(|e| e.following && e.follower == *viewer)
         });
-        let purges: Vec<_> = left.map(|viewer| self.purge(viewer)).collect();
-        stream::iter(purges).buffer_unordered(PURGES).try_collect::<()>().await?;
+        self.purge_all(left.collect()).await?;
         Ok(SecondLook::AsBefore)
+    }
+
+    /// Takes the entry out again wherever a viewer between two places has left: for a delivery that
+    /// died after it wrote there.
+    pub(crate) async fn purge_former(&self, first: &str, last: &str) -> Result<(), Failure> {
+        let former = self.former_followers(first, last).await?;
+        self.purge_all(former.into_iter().map(|edge| edge.follower).collect()).await
+    }
+
+    async fn former_followers(&self, first: &str, last: &str) -> Result<Vec<Edge>, Failure> {
+        let (store, actor) = (&self.writer.store, &self.key.actor_id);
+        Ok(store.former_followers(actor, first, last, self.deadline).await?)
+    }
+
+    async fn purge_all(&self, viewers: Vec<ViewerId>) -> Result<(), Failure> {
+        let purges: Vec<_> = viewers.iter().map(|viewer| self.purge(viewer)).collect();
+        stream::iter(purges).buffer_unordered(PURGES).try_collect::<()>().await
     }
 
     /// Takes the entry out again where the viewer has left.

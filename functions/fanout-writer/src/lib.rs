@@ -4,7 +4,8 @@
 //! handle            a batch of messages in, the ids of the unfinished ones out
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
 //!     activity      publish, update, delete
-//!       fan_out     every follower's timeline: spread an entry, or erase it
+//!       fan_out     a page of followers' timelines: spread an entry, or erase it
+//!       split       every follower of a large actor, in parts that many invocations work on
 //!     follow        follow, unfollow: one actor's outbox in one timeline
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
 //! ```
@@ -18,6 +19,7 @@ mod dead_letters;
 mod fan_out;
 mod follow;
 mod message;
+mod split;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;
@@ -26,14 +28,19 @@ use shared::{Clock, Deadline, Retention};
 
 pub use dead_letters::{DeadLetterQueue, SendError};
 pub use message::{Failure, Outcome};
+pub use split::{CommandQueue, Sizes};
 
 /// What the writer works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Writer {
     /// The tables.
     pub store: Store,
+    /// Where parts of large fan-outs go.
+    pub commands: CommandQueue,
     /// Where commands go that cannot be applied.
     pub dead_letters: DeadLetterQueue,
+    /// When a fan-out is cut into parts, and into how large ones.
+    pub sizes: Sizes,
     /// How long activities are shown.
     pub retention: Retention,
     /// What time it is.

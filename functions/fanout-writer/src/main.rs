@@ -1,7 +1,7 @@
 //! The Lambda function: wires [`fanout_writer`] to its environment.
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use fanout_writer::{DeadLetterQueue, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::store::{Store, sdk_config};
 use shared::{Clock, Deadline, env, telemetry};
@@ -10,13 +10,15 @@ use shared::{Clock, Deadline, env, telemetry};
 async fn main() -> Result<(), Error> {
     telemetry::init_json();
     let config = sdk_config().await;
-    let clock = Clock::system();
+    let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let writer = Writer {
         store: Store::new(aws_sdk_dynamodb::Client::new(&config), env::tables()),
+        commands: CommandQueue { client: sqs.clone(), url: env::required(env::QUEUE_URL)? },
         dead_letters: DeadLetterQueue {
-            client: aws_sdk_sqs::Client::new(&config),
+            client: sqs,
             url: env::required(env::DEAD_LETTER_QUEUE_URL)?,
         },
+        sizes: Sizes::default(),
         retention: env::retention()?,
         clock: clock.clone(),
     };

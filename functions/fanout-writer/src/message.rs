@@ -2,18 +2,21 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, CommandError};
-use shared::dead_letter::MAX_RECEIVES;
+use shared::dead_letter::{MAX_RECEIVES, ORIGIN};
 use shared::store::{StoreError, Tally};
 use shared::{ActivityId, Deadline};
 use tracing::{info, warn};
 
 use crate::Writer;
+use crate::dead_letters::SendError;
 
 /// What became of a command that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// In effect; this much was written to timelines.
     Applied(Tally),
+    /// On record, and its fan-out was handed out in so many parts.
+    Split(usize),
     /// Older than retention: counted, and written nowhere.
     Expired,
 }
@@ -30,6 +33,9 @@ pub enum Failure {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The queue did not take the parts of a fan-out.
+    #[error("the command queue did not take the parts of the fan-out: {0}")]
+    Queue(#[from] SendError),
 }
 
 impl Failure {
@@ -38,8 +44,8 @@ impl Failure {
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Command(_) | Self::Conflict(_) => true,
-            // Whatever is wrong with the store is mended sooner or later; the message waits for it.
-            Self::Store(_) => false,
+            // Whatever is wrong with them is mended sooner or later; the message waits for it.
+            Self::Store(_) | Self::Queue(_) => false,
         }
     }
 
@@ -50,6 +56,7 @@ impl Failure {
             Self::Command(error) => error.reason(),
             Self::Conflict(_) => "conflict",
             Self::Store(error) => error.reason(),
+            Self::Queue(_) => "queue-unavailable",
         }
     }
 }
@@ -79,7 +86,9 @@ impl Writer {
     ) -> Verdict {
         let receives = receive_count(message);
         let body = message.body.as_deref().unwrap_or_default();
-        let failure = match self.apply_body(id, body, receives > 1, deadline).await {
+        // One that was redriven begins to count again, but it has been delivered before.
+        let redelivered = receives > 1 || message.message_attributes.contains_key(ORIGIN);
+        let failure = match self.apply_body(id, body, redelivered, deadline).await {
             Ok(()) => return Verdict::Acknowledged,
             Err(failure) => failure,
         };
@@ -114,6 +123,9 @@ impl Writer {
             Outcome::Applied(Tally { entries, sends }) => {
                 info!(message_id = id, command = kind, subject, entries, sends, "applied");
             }
+            Outcome::Split(parts) => {
+                info!(message_id = id, command = kind, subject, parts, "split");
+            }
             Outcome::Expired => {
                 info!(message_id = id, command = kind, subject, "older than retention");
             }
@@ -138,8 +150,9 @@ impl Writer {
                 Box::pin(self.publish(publish, redelivered, deadline)).await
             }
             Command::Update(update) => Box::pin(self.update(update, deadline)).await,
-            Command::Delete(delete) => Box::pin(self.delete(delete, deadline)).await,
+            Command::Delete(delete) => Box::pin(self.delete(delete, redelivered, deadline)).await,
             Command::Follow(change) => Box::pin(self.follow(change, deadline)).await,
+            Command::Part(part) => Box::pin(self.part(part, redelivered, deadline)).await,
         }
     }
 }
@@ -151,6 +164,7 @@ fn subject(command: &Command) -> String {
         Command::Update(update) => update.activity_id.to_string(),
         Command::Delete(delete) => delete.activity_id.to_string(),
         Command::Follow(change) => format!("{}>{}", change.follower_id, change.followee_id),
+        Command::Part(part) => format!("{} {}", part.activity_id, part.followers),
     }
 }
 

@@ -8,6 +8,7 @@ mod csv_file;
 mod dead_letters;
 mod drain;
 mod failure;
+mod fanout;
 mod follows;
 mod progress;
 mod publish;
@@ -60,6 +61,8 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
+    /// Show how far the fan-out of an activity of an actor with many followers has come.
+    Fanout(fanout::Fanout),
     /// Compare timelines with what the ledger says they should be, and mend them.
     Audit(audit::Audit),
     /// Look at commands that gave up, send them again, or drop them.
@@ -123,6 +126,7 @@ impl Cli {
             Subcommands::Update(update) => send(update.command()).await,
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Fanout(fanout) => fanout.run().await,
             Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use fanout_writer::{DeadLetterQueue, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::store::{Store, sdk_config};
 use shared::{Clock, Deadline, env};
 
@@ -46,13 +46,15 @@ impl Remote {
 
     /// The writer's own code, to mend timelines with.
     pub(crate) fn writer(&self) -> Result<Writer, Failure> {
-        let dead_letters = DeadLetterQueue {
-            client: self.sqs(),
-            url: env::optional(env::DEAD_LETTER_QUEUE_URL).unwrap_or_default(),
-        };
+        let url = |name| env::optional(name).unwrap_or_default();
+        let client = self.sqs();
+        let commands = CommandQueue { client: client.clone(), url: url(env::QUEUE_URL) };
+        let dead_letters = DeadLetterQueue { client, url: url(env::DEAD_LETTER_QUEUE_URL) };
         Ok(Writer {
             store: self.store(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?,
+            commands,
             dead_letters,
+            sizes: Sizes::default(),
             retention: env::retention()?,
             clock: Clock::system(),
         })

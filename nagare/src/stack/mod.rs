@@ -33,7 +33,7 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::{Alerter, Metrics};
-use fanout_writer::{DeadLetterQueue, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::cursor::{CursorSeal, SecretError};
 use shared::dead_letter::MAX_RECEIVES;
 use shared::store::Store;
@@ -247,10 +247,12 @@ impl Parts {
     fn poll(&self, stop: &watch::Receiver<bool>) -> Result<Vec<JoinHandle<()>>, StackError> {
         let writer = Writer {
             store: self.store.clone(),
+            commands: CommandQueue { client: self.sqs.clone(), url: self.wire.queue_url(COMMANDS) },
             dead_letters: DeadLetterQueue {
                 client: self.sqs.clone(),
                 url: self.wire.queue_url(DEAD_LETTERS),
             },
+            sizes: Sizes::default(),
             retention: Retention::default(),
             clock: self.clock.clone(),
         };

@@ -11,8 +11,10 @@ use super::item::{Item, Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::{ActivityKey, ActivityRecord, Change, Edit, Published};
 use crate::command::Publish;
+use crate::id::{ActivityId, ActorId};
 use crate::keys;
 use crate::payload::Payload;
+use crate::timestamp::Timestamp;
 
 /// Whose an activity id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +71,25 @@ impl Store {
             }
         })
         .await
+    }
+
+    /// Whose an activity id is, and when it was published, if it was.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn claimed(
+        &self,
+        activity: &ActivityId,
+        deadline: Deadline,
+    ) -> Result<Option<(ActorId, Timestamp)>, StoreError> {
+        let key = ledger_key(keys::claim(activity));
+        let answer = attempt(deadline, || {
+            let get = self.client.get_item().table_name(&self.tables.ledger);
+            get.set_key(Some(key.clone())).consistent_read(true).send()
+        });
+        let Some(item) = answer.await?.item else { return Ok(None) };
+        let row = Row { table: &self.tables.ledger, item };
+        Ok(Some((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?)))
     }
 
     /// Merges a change into a record, against any number of others who do the same: writes only

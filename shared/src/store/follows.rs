@@ -9,10 +9,7 @@ use super::{Deadline, Store, StoreError};
 use crate::command::FollowChange;
 use crate::follow::FollowState;
 use crate::id::{ActorId, ViewerId};
-use crate::keys::{self, LedgerKey};
-
-/// Edges asked for at once: a hundred batches of entries, and the most a fan-out holds in memory.
-const PAGE: i32 = 2_500;
+use crate::keys::{self, FollowerRange, LedgerKey};
 
 /// One edge, seen from the followee.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,29 +98,34 @@ impl Store {
         item.map(|item| read_state(&Row { table: &self.tables.ledger, item })).transpose()
     }
 
-    /// Reads the edges of one followee, beyond a place if one is given.
+    /// Reads at most `limit` edges of one followee in a range, beyond a place if one is given.
     ///
     /// # Errors
     /// [`StoreError`]
     pub async fn edges(
         &self,
         followee: &ActorId,
+        range: FollowerRange,
         after: Option<&str>,
+        limit: u16,
         deadline: Deadline,
     ) -> Result<EdgePage, StoreError> {
         let pk = keys::followers(followee);
+        let [first, last] = range.bounds();
         let answer = attempt(deadline, || {
             self.client
                 .query()
                 .table_name(&self.tables.ledger)
                 .consistent_read(true)
-                .key_condition_expression("pk = :pk")
+                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
                 .projection_expression("pk, sk, following")
                 .expression_attribute_values(":pk", text(&pk))
+                .expression_attribute_values(":first", text(&first))
+                .expression_attribute_values(":last", text(&last))
                 .set_exclusive_start_key(
                     after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_owned() })),
                 )
-                .limit(PAGE)
+                .limit(i32::from(limit))
                 .send()
         })
         .await?;

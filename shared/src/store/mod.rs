@@ -39,6 +39,7 @@ mod error;
 mod follows;
 mod item;
 mod outbox;
+mod progress;
 mod reading;
 mod timelines;
 
@@ -48,6 +49,7 @@ pub use dead_letters::{DeadLetter, DeadLetterPage};
 pub use error::StoreError;
 pub use follows::{Edge, EdgePage};
 pub use outbox::{OutboxPage, OutboxRow};
+pub use progress::{FanOut, Progress, Work};
 pub use reading::{EntryRow, Facts, Span};
 pub use timelines::{EntryWrite, Purge};
 

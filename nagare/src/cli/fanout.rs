@@ -1,0 +1,151 @@
+//! `nagare fanout`: how far a large fan-out has come.
+
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use serde::Serialize;
+use shared::activity::ActivityKey;
+use shared::keys::FollowerRange;
+use shared::store::{FanOut, Progress, Store, Work};
+use shared::{ActivityId, env};
+use tokio::time::Instant;
+
+use super::remote::{Remote, soon};
+use super::{Failure, progress};
+
+/// How often the ledger is asked.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Args)]
+pub(super) struct Fanout {
+    /// Which activity.
+    activity: ActivityId,
+    /// Say how far it is, and do not wait for its end.
+    #[arg(long)]
+    no_wait: bool,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Serialize)]
+struct Report {
+    activity_id: ActivityId,
+    /// `spread`, or `erase` once the activity was deleted.
+    work: &'static str,
+    /// Timelines that were written.
+    delivered: u64,
+    /// Timelines in all: an estimate until no part is left.
+    total: u64,
+    parts: usize,
+    parts_left: usize,
+    /// Timelines a second, as far as this command has seen.
+    per_second: u64,
+}
+
+impl Fanout {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let store = Remote::from_environment().await?.store(&[env::LEDGER_TABLE])?;
+        let unknown = || Failure::No(format!("nobody has published an activity {}", self.activity));
+        let (actor_id, _) = store.claimed(&self.activity, soon()).await?.ok_or_else(unknown)?;
+        let key = ActivityKey { activity_id: self.activity.clone(), actor_id };
+        let work = match store.activity(&key, soon()).await?.deleted {
+            true => Work::Erase,
+            false => Work::Spread,
+        };
+        match self.watch(&store, &key, work).await? {
+            Some(report) => self.print(&report),
+            None => println!(
+                "{} of {} was not cut into parts: its followers are few enough to be dealt with at once",
+                key.activity_id, key.actor_id
+            ),
+        }
+        Ok(())
+    }
+
+    /// Follows it to its end, if it was cut into parts.
+    async fn watch(
+        &self,
+        store: &Store,
+        key: &ActivityKey,
+        work: Work,
+    ) -> Result<Option<Report>, Failure> {
+        let (bar, begun) = (progress::bar(0, "timelines"), Instant::now());
+        let mut at_first = None;
+        loop {
+            let Some(fan_out) = store.fan_out(key, work, soon()).await? else { return Ok(None) };
+            let mut report = Report::of(&key.activity_id, work, &fan_out);
+            let before = *at_first.get_or_insert(report.delivered);
+            let seconds = begun.elapsed().as_secs_f64();
+            if seconds > 0.0 {
+                report.per_second = ((report.delivered - before) as f64 / seconds) as u64;
+            }
+            show(&bar, &report, before);
+            if self.no_wait || report.parts_left == 0 {
+                bar.finish_and_clear();
+                return Ok(Some(report));
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    fn print(&self, report: &Report) {
+        if self.json {
+            println!("{}", serde_json::to_string(report).unwrap_or_default());
+            return;
+        }
+        let Report { activity_id, delivered, total, parts, parts_left, per_second, .. } = report;
+        let about = if *parts_left > 0 { "about " } else { "" };
+        println!(
+            "{activity_id}: {delivered} of {about}{total} timelines, {parts_left} of {parts} parts left, {per_second} a second"
+        );
+    }
+}
+
+fn show(bar: &ProgressBar, report: &Report, before: u64) {
+    if bar.position() == 0 {
+        // What was there already says nothing about the rate.
+        bar.set_position(before);
+        bar.reset_eta();
+    }
+    bar.set_length(report.total);
+    bar.set_position(report.delivered);
+}
+
+impl Report {
+    fn of(activity_id: &ActivityId, work: Work, fan_out: &FanOut) -> Self {
+        let begun = &fan_out.begun;
+        let delivered: u64 = begun.iter().map(|(_, progress)| progress.written).sum();
+        let covered: f64 = begun.iter().map(|(range, progress)| covered(*range, progress)).sum();
+        let done = begun.iter().filter(|(_, progress)| progress.done).count();
+        let left = fan_out.parts.saturating_sub(done);
+        let total = match (left, covered > 0.0) {
+            (0, _) | (_, false) => delivered,
+            _ => (delivered as f64 / covered) as u64,
+        };
+        Self {
+            activity_id: activity_id.clone(),
+            work: match work {
+                Work::Spread => "spread",
+                Work::Erase => "erase",
+            },
+            delivered,
+            total,
+            parts: fan_out.parts,
+            parts_left: left,
+            per_second: 0,
+        }
+    }
+}
+
+/// How much of all followers a part has dealt with, from 0 to 1.
+fn covered(range: FollowerRange, progress: &Progress) -> f64 {
+    let share = match &progress.place {
+        _ if progress.done => 1.0,
+        None => 0.0,
+        Some(place) => range.share_up_to(place),
+    };
+    share * f64::from(range.width()) / f64::from(FollowerRange::ALL.width())
+}
