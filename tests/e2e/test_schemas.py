@@ -1,0 +1,174 @@
+"""docs/schemas/command.schema.json against the running stack: what it accepts is applied, what it refuses becomes
+a dead letter."""
+
+import json
+import re
+
+import jsonschema_rs
+import pytest
+
+from conftest import ROOT, body, delete, follow, instant, publish, unfollow, unique, update
+
+SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
+COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
+TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted"]
+
+
+def not_json(word):
+    raise ValueError(word)
+
+
+def accepted(text):
+    """Whether the schema accepts a body, which has to be JSON first."""
+    try:
+        return COMMAND.is_valid(json.loads(text, parse_constant=not_json))
+    except ValueError:
+        return False
+
+
+def changed(command, **members):
+    """A command with members replaced; `...` takes one out."""
+    return {name: value for name, value in (command | members).items() if value is not ...}
+
+
+def published(**members):
+    return changed(publish(unique("actor"), unique("activity")), **members)
+
+
+def updated(**members):
+    return changed(update(unique("actor"), unique("activity"), "new"), **members)
+
+
+def deleted(**members):
+    return changed(delete(unique("actor"), unique("activity")), **members)
+
+
+def followed(**members):
+    return changed(follow(unique("viewer"), unique("actor")), **members)
+
+
+def unfollowed(**members):
+    return changed(unfollow(unique("viewer"), unique("actor")), **members)
+
+
+DEEP = {"list": [1, 2.5, None, {"é": "\n"}], "empty": {}}
+GOOD = {
+    "a publish with no more than it needs": published(),
+    "a publish with everything": published(kind="live", payload={"title": "Speedrun"}),
+    "an update": updated(),
+    "an update to null": updated(payload=None),
+    "an update of the kind": updated(kind="a.b_c+d-9"),
+    "a delete": deleted(),
+    "a follow": followed(),
+    "an unfollow": unfollowed(),
+    "following oneself": followed(follower_id="me", followee_id="me"),
+    "a kind that is null": published(kind=None),
+    "32 characters of kind": published(kind="k" * 32),
+    "a payload of text": published(payload=""),
+    "a payload of a number": published(payload=-0.5),
+    "a payload of false": published(payload=False),
+    "a payload of depth": published(payload=DEEP),
+    "unknown members": published(surplus=DEEP, Kind=1, at="whenever"),
+    "members of other commands": deleted(kind=7, published_at=7, follower_id=[]),
+    "ids of every character": followed(follower_id="Az09._:@-", followee_id="-"),
+    "128 characters of id": published(activity_id=unique("a").ljust(128, "x")),
+    "another offset": published(published_at="2026-01-01T09:00:00.5+09:00"),
+    "small letters": published(published_at="2026-01-01t00:00:00z"),
+    "twelve digits": unfollowed(at="2026-01-01T00:00:00.123456789012Z"),
+    "a leap second": published(published_at="2016-12-31T23:59:60Z"),
+    "29 February": followed(at="2024-02-29T00:00:00Z"),
+    "the first instant": published(published_at="2015-01-01T00:00:00Z"),
+    "white space": json.dumps(published(), indent=2),
+    "escapes": json.dumps(published(activity_id=unique("a"))).replace("actor", "\\u0061ctor"),
+}
+BAD = {
+    "plain text": "hello",
+    "an array": json.dumps([deleted()]),
+    "a string": '"activity.deleted"',
+    "null": "null",
+    "two objects": json.dumps(deleted()) * 2,
+    "a trailing comma": json.dumps(deleted())[:-1] + ",}",
+    "NaN": json.dumps(published(payload=float("nan"))),
+    "an empty object": {},
+    "no type": deleted(type=...),
+    "an unknown type": deleted(type="activity.exploded"),
+    "a type in capitals": deleted(type="ACTIVITY.DELETED"),
+    "a type that is a number": deleted(type=1),
+    "a publish without its instant": published(published_at=...),
+    "a publish with `at` instead": published(published_at=..., at=instant()),
+    "a publish without its actor": published(actor_id=...),
+    "an update without payload": updated(payload=...),
+    "an update without `at`": updated(at=...),
+    "a delete without its activity": deleted(activity_id=...),
+    "a follow without a follower": followed(follower_id=...),
+    "an unfollow without a followee": unfollowed(followee_id=...),
+    "an empty id": published(activity_id=""),
+    "129 characters of id": published(actor_id="x" * 129),
+    "an id with a hash": deleted(actor_id="a#b"),
+    "an id with a newline at its end": followed(follower_id="a\n"),
+    "an id with an accent": followed(followee_id="é"),
+    "an id that is a number": updated(activity_id=17),
+    "an id that is null": unfollowed(follower_id=None),
+    "an instant without offset": published(published_at="2026-01-01T00:00:00"),
+    "a date": followed(at="2026-01-01"),
+    "30 February": published(published_at="2026-02-30T00:00:00Z"),
+    "29 February of 2026": unfollowed(at="2026-02-29T00:00:00Z"),
+    "hour 24": updated(at="2026-01-01T24:00:00Z"),
+    "a leap second at noon": published(published_at="2026-01-01T12:00:60Z"),
+    "an offset without colon": followed(at="2026-01-01T00:00:00+0100"),
+    "an instant with a space": followed(at="2026-01-01 00:00:00Z"),
+    "an instant with a newline at its end": followed(at="2026-01-01T00:00:00Z\n"),
+    "unix seconds": published(published_at=1767225600),
+    "an empty kind": published(kind=""),
+    "33 characters of kind": published(kind="k" * 33),
+    "a kind with a colon": updated(kind="a:b"),
+    "a kind that is a number": published(kind=1),
+}
+
+
+def test_the_schema_is_one():
+    jsonschema_rs.meta.validate(SCHEMA)
+    assert [one["$ref"].removeprefix("#/$defs/") for one in SCHEMA["oneOf"]] == TYPES
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_its_examples_are_commands(type):
+    [example] = SCHEMA["$defs"][type]["examples"]
+    assert example["type"] == type and accepted(json.dumps(example))
+
+
+def documented():
+    """(where, a body), for every command that a reader is shown."""
+    for record in json.loads((ROOT / "tests/events/commands.json").read_text())["Records"]:
+        yield "commands.json", record["body"]
+    for block in re.findall(r"^```json\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE):
+        for line in block.splitlines():
+            yield "README.md", line
+
+
+def test_documented_commands_are_commands():
+    shown = list(documented())
+    assert [json.loads(text)["type"] for where, text in shown if where == "README.md"] == TYPES
+    for where, text in shown:
+        assert accepted(text), f"{where}: {text}"
+
+
+@pytest.fixture(scope="module")
+def refused(stack):
+    """The names of the bodies, good and bad, that became dead letters."""
+    bodies = GOOD | BAD
+    sent = dict(zip(stack.send(*bodies.values()), bodies))
+    stack.drain()
+    return {sent[letter["id"]] for letter in stack.dead_letters()}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_the_schema_accepts_the_stack_accepts(refused, name):
+    assert accepted(body(GOOD[name]))
+    assert name not in refused
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_the_schema_refuses_becomes_a_dead_letter(refused, name):
+    assert not accepted(body(BAD[name]))
+    assert name in refused
