@@ -32,6 +32,7 @@
 //!   says `{"message":"…"}`.
 //! - `rawPath` is the path as it was sent. A real HTTP API decodes it, so a handler that has to
 //!   work on both reads `pathParameters`.
+//! - `GET /openapi.yaml` is answered with the API's description.
 //! - Throttling counts requests under way, not requests a second.
 //! - No TLS, CORS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
 //!   no response inferred from something that is not a response.
@@ -43,6 +44,7 @@ mod body;
 mod event;
 mod hs256;
 mod limits;
+mod openapi;
 mod problem;
 mod response;
 #[cfg(test)]
@@ -55,6 +57,7 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use http::{HeaderName, HeaderValue};
 use time::OffsetDateTime;
 use tokio::task::JoinSet;
@@ -111,7 +114,9 @@ where
     /// address; otherwise they carry 127.0.0.1.
     pub fn router(self) -> Router {
         let gateway = Arc::new(self);
-        Router::new().fallback(move |request| serve(Arc::clone(&gateway), request))
+        let serve = move |request| serve(Arc::clone(&gateway), request);
+        let description = get(openapi::document).fallback(serve.clone());
+        Router::new().route(openapi::PATH, description).fallback(serve)
     }
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
