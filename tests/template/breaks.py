@@ -133,6 +133,10 @@ BREAKS = {
         set_at("Resources", "DlqAlerter", "Metadata", "BuildProperties", "Binary", "alerter"),
         check.test_binaries_are_the_crates_of_the_functions,
     ),
+    "a flag that the SAM CLI does not pass on": (
+        set_at("Resources", "DlqAlerter", "Metadata", "BuildProperties", "CargoLambdaFlags", ["--locked"]),
+        check.test_binaries_are_the_crates_of_the_functions,
+    ),
     "a variable that nobody reads": (
         set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_TABLE", "x")),
         check.test_variables_are_those_that_the_code_reads,
