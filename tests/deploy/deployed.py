@@ -1,0 +1,87 @@
+"""The deployed stack as the tests see it: what `sam deploy` printed as outputs, and what those lead to.
+
+docs/TESTING.md lists where the emulator is not AWS; `by_path` and `poll` are what has to be done about it.
+"""
+
+import os
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from conftest import DEADLINE, EXPORT, Answer, Stack
+
+STACK = "nagare-dev"
+
+
+class Deployed(Stack):
+    """The stack, for somebody with these credentials: by default who deployed it."""
+
+    def __init__(self, session=None):
+        self.session = session or boto3.Session()
+        [stack] = boto3.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+        self.outputs = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+        self.exports = dict(by_path(name, value) for name, value in exports(self.outputs["Environment"]))
+        self.queue_url = self.exports["NAGARE_QUEUE_URL"]
+        self.table = self.exports["NAGARE_TIMELINES_TABLE"]
+        self.sqs, self.dynamodb = self.session.client("sqs"), self.session.client("dynamodb")
+        self.env = os.environ | self.exports | credentials(self.session)
+
+    def request(self, target, method="GET", headers=None, data=None):
+        """A request as backends make it, signed; `headers` with another Authorization are sent as they are."""
+        request = AWSRequest(method, self.exports["NAGARE_API_URL"] + target, headers or {}, data)
+        if "Authorization" not in request.headers:
+            keys = self.session.get_credentials()
+            SigV4Auth(keys, "execute-api", self.session.region_name).add_auth(request)
+        return self.fetch(method, target, dict(request.headers.items()), data)
+
+    def fetch(self, method, target, headers=None, data=None):
+        """A request just as it is."""
+        url = self.exports["NAGARE_API_URL"] + target
+        request = urllib.request.Request(url, data, headers or {}, method=method)
+        trust = ssl.create_default_context(cafile=os.environ["AWS_CA_BUNDLE"])
+        try:
+            answer = urllib.request.urlopen(request, timeout=DEADLINE, context=trust)
+        except urllib.error.HTTPError as refused:
+            answer = refused
+        with answer:
+            found = {name.lower(): value for name, value in answer.headers.items()}
+            return Answer(answer.status, found, answer.read().decode())
+
+
+def exports(lines):
+    """The names and values of `export` lines."""
+    for line in lines.splitlines():
+        match = EXPORT.match(line)
+        assert match, f"not an export line: {line}"
+        yield match[1], next(group for group in match.groups()[1:] if group is not None)
+
+
+def by_path(name, value):
+    """The API's address in the form that needs no DNS: the emulator serves https://ID.execute-api.localhost
+    below a path of its own, too."""
+    if name != "NAGARE_API_URL":
+        return name, value
+    api, _, host = urllib.parse.urlsplit(value).netloc.partition(".execute-api.")
+    return name, f"https://{host}/_aws/execute-api/{api}/$default"
+
+
+def credentials(session):
+    keys = session.get_credentials()
+    return {"AWS_ACCESS_KEY_ID": keys.access_key, "AWS_SECRET_ACCESS_KEY": keys.secret_key}
+
+
+def poll(stack, concurrency):
+    """Sets the writer's concurrency to what it is, as a number. Without it the emulator's poller stops at the
+    text that it kept from the template's parameter; AWS makes a number of it."""
+    mappings = boto3.client("lambda").list_event_source_mappings(
+        EventSourceArn=stack.outputs["CommandQueueArn"]
+    )["EventSourceMappings"]
+    [mapping] = mappings
+    assert int(mapping["ScalingConfig"]["MaximumConcurrency"]) == concurrency
+    boto3.client("lambda").update_event_source_mapping(
+        UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": concurrency}
+    )

@@ -1,0 +1,177 @@
+"""What `sam deploy` made, tried through its queue and its API, and `nagare` pointed at it."""
+
+import json
+
+import boto3
+import pytest
+from conftest import delete, follow, ids, instant, publish, unfollow, unique, until, update
+from deployed import Deployed, poll
+
+
+@pytest.fixture(scope="module")
+def owner():
+    """The stack for who deployed it."""
+    stack = Deployed()
+    poll(stack, concurrency=2)
+    return stack
+
+
+@pytest.fixture(scope="module")
+def stack(owner):
+    """The stack for a backend: somebody who may send commands and read timelines, and nothing else."""
+    iam = boto3.client("iam")
+    iam.create_user(UserName="backend")
+    statements = [
+        # On AWS a batch needs no permission of its own; the emulator asks for one.
+        allow(["sqs:SendMessage", "sqs:SendMessageBatch", "sqs:GetQueueAttributes"], owner.outputs["CommandQueueArn"]),
+        allow(["sqs:GetQueueAttributes"], owner.outputs["CommandQueueArn"].replace("-commands", "-dead-letters")),
+        allow(["execute-api:Invoke"], "arn:aws:execute-api:*:*:*/*/GET/v1/timelines/*"),
+    ]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_user_policy(UserName="backend", PolicyName="backend", PolicyDocument=policy)
+    key = iam.create_access_key(UserName="backend")["AccessKey"]
+    return Deployed(boto3.Session(key["AccessKeyId"], key["SecretAccessKey"]))
+
+
+def allow(actions, resource):
+    return {"Effect": "Allow", "Action": actions, "Resource": resource}
+
+
+def test_commands_take_effect_and_are_taken_back(stack):
+    bob, anna, live = unique("viewer"), unique("actor"), unique("live")
+    stack.apply(follow(bob, anna), publish(anna, live, instant(minutes=-1), kind="live", payload={"n": 1.5}))
+    [item] = stack.page(bob)["items"]
+    assert (item["activity_id"], item["kind"], item["payload"]) == (live, "live", {"n": 1.5})
+    stack.apply(update(anna, live, "part 2"))
+    assert [one["payload"] for one in stack.page(bob)["items"]] == ["part 2"]
+    stack.apply(unfollow(bob, anna))
+    assert stack.timeline(bob) == []
+    stack.apply(follow(bob, anna))
+    assert stack.timeline(bob) == [live]
+    stack.apply(delete(anna, live))
+    assert stack.timeline(bob) == []
+
+
+def test_pages_follow_one_another_by_their_cursors(stack):
+    bob, anna = unique("viewer"), unique("actor")
+    names = [unique("post") for _ in range(5)]
+    stack.send(follow(bob, anna), *(publish(anna, name, instant(minutes=n - 9)) for n, name in enumerate(names)))
+    stack.drain()
+    pages = stack.walk(bob, limit=2)
+    assert [ids(page) for page in pages] == [names[:2:-1], names[2:0:-1], names[:1]]
+    late = unique("post")
+    stack.apply(publish(anna, late, instant(seconds=-1)))
+    assert ids(stack.page(bob, cursor=pages[0]["newer_cursor"])) == [late]
+    assert stack.get(bob, {"cursor": pages[0]["newer_cursor"][:-1]}).status == 400
+
+
+def test_nobody_reads_without_a_signature(stack):
+    for target in (f"/v1/timelines/{unique('viewer')}", "/"):
+        answer = stack.fetch("GET", target)
+        assert answer.status == 403, answer.text
+
+
+def test_a_forged_signature_is_refused(stack):
+    key = stack.session.get_credentials().access_key
+    forger = Deployed(boto3.Session(key, "not the secret"))
+    assert forger.get(unique("viewer")).status == 403
+
+
+def test_a_poison_message_becomes_a_dead_letter_that_a_redrive_does_not_lose(owner):
+    [sent] = owner.send("poison")
+    letter = owner.dead_letter(sent)
+    assert letter["reason"] == "not-json" and letter["receive_count"] == 1
+    owner.cli("dead-letters", "redrive", sent)
+    again = until(lambda: [one for one in owner.dead_letters() if one["stored_at"] > letter["stored_at"]],
+                  "the letter to come back")
+    assert [one["id"] for one in again] == [sent]
+    owner.cli("dead-letters", "drop", sent)
+    assert owner.dead_letters() == []
+
+
+def test_a_redrive_brings_into_effect_what_gave_up_for_no_fault_of_its_own(owner):
+    bob, anna, late = unique("viewer"), unique("actor"), unique("late")
+    owner.apply(follow(bob, anna))
+    # As the command queue moves a message there by itself, after its last receive.
+    sent = owner.sqs.send_message(
+        QueueUrl=owner.exports["NAGARE_DEAD_LETTER_QUEUE_URL"],
+        MessageBody=json.dumps(publish(anna, late, instant(minutes=-1))),
+    )["MessageId"]
+    assert owner.dead_letter(sent)["reason"] == "receives-exhausted"
+    assert owner.timeline(bob) == []
+    owner.cli("dead-letters", "redrive", sent)
+    until(lambda: owner.timeline(bob) == [late], "the command to take effect")
+    assert owner.dead_letters() == []
+
+
+def test_the_command_line_works_with_the_outputs(owner):
+    bob, anna, live = unique("viewer"), unique("actor"), unique("live")
+    owner.cli("follow", bob, anna)
+    owner.cli("publish", "--actor", anna, "--activity", live)
+    owner.drain()
+    assert owner.timeline(bob) == [live]
+    owner.cli("audit", "--viewer", bob)
+
+
+def test_a_dead_letter_raises_the_alarm_and_the_alarm_reaches_a_subscriber(owner):
+    inbox = subscriber(owner.outputs["AlarmTopicArn"])
+    cloudwatch = boto3.client("cloudwatch")
+    [alarm] = cloudwatch.describe_alarms(AlarmNames=["nagare-dev-dead-letters"])["MetricAlarms"]
+    assert alarm["StateValue"] != "ALARM"
+    [sent] = owner.send("poison")
+    owner.dead_letter(sent)
+    # The emulator makes no metric of the alerter's line, and its alarms count the data of all dimensions
+    # together. So this is done here as CloudWatch does it: the line makes one datum for each of its sets of
+    # dimensions, and the alarm sees those that are exactly what it watches.
+    watched = (alarm["Namespace"], alarm["MetricName"], alarm["Dimensions"])
+    seen = [datum for namespace, datum in counted(sent)
+            if (namespace, datum["MetricName"], datum["Dimensions"]) == watched]
+    assert seen, f"the alarm watches {watched}, which the alerter does not count"
+    cloudwatch.put_metric_data(Namespace=alarm["Namespace"], MetricData=seen)
+    told = received(inbox)
+    assert (told["AlarmName"], told["NewStateValue"]) == (alarm["AlarmName"], "ALARM")
+    owner.cli("dead-letters", "drop", sent)
+
+
+def subscriber(topic):
+    """A queue that the topic sends to."""
+    sqs = boto3.client("sqs")
+    url = sqs.create_queue(QueueName="subscriber")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = {"Statement": [allow(["sqs:SendMessage"], arn) | {"Principal": {"Service": "sns.amazonaws.com"}}]}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(policy)})
+    boto3.client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    return url
+
+
+def received(url):
+    """What the alarm told its subscribers."""
+    take = lambda: boto3.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages")
+    [message] = until(take, "the alarm's message")
+    return json.loads(json.loads(message["Body"])["Message"])
+
+
+def counted(letter):
+    """The metric data that the alerter's log states for a dead letter, each with its namespace: one for each
+    metric and each set of dimensions of its lines in CloudWatch's embedded format."""
+    lines = until(lambda: metric_lines(letter), f"the alerter's lines on {letter}")
+    return [
+        (directive["Namespace"], {
+            "MetricName": metric["Name"],
+            "Dimensions": [{"Name": name, "Value": line[name]} for name in dimensions],
+            "Timestamp": line["_aws"]["Timestamp"] / 1000,
+            "Value": line[metric["Name"]],
+        })
+        for line in lines
+        for directive in line["_aws"]["CloudWatchMetrics"]
+        for metric in directive["Metrics"]
+        for dimensions in directive["Dimensions"]
+    ]
+
+
+def metric_lines(letter):
+    """The metric lines of the invocation that kept this letter."""
+    events = boto3.client("logs").filter_log_events(logGroupName="/aws/lambda/nagare-dev-dlq-alerter")["events"]
+    streams = {event["logStreamName"] for event in events if letter in event["message"]}
+    inside = [event["message"] for event in events if event["logStreamName"] in streams]
+    return [json.loads(line) for line in inside if '"_aws"' in line]
