@@ -5,4 +5,5 @@
 mod alerter;
 mod cost;
 mod reader;
+mod split;
 mod writer;

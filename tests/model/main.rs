@@ -8,6 +8,7 @@
 //! weather    what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! letters    commands that give up: kept, and sent again
+//! tally      how often what was done to the handlers; `--show-output` prints it
 //! check      what a reader may be shown at any moment, and must be shown in the end
 //! ```
 //!
@@ -33,6 +34,7 @@ mod history;
 mod letters;
 mod reference;
 mod run;
+mod tally;
 mod weather;
 
 use std::num::NonZero;
@@ -67,6 +69,7 @@ fn timelines_equal_the_query_whatever_happens() {
     };
     let threads = available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    println!("{} histories of {COMMANDS} commands\n{}", seeds.end - seeds.start, tally::table());
     if let Some((seed, history, problem)) = failure.into_inner().unwrap() {
         eprintln!("seed {seed}: {problem}; leaving out commands as long as it fails");
         let (least, problem) = shrink(seed, history, problem);

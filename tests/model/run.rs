@@ -20,6 +20,7 @@ use crate::check::{self, Observed};
 use crate::gate::{Gate, Task, Waiting};
 use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
+use crate::tally::{count, count_fault};
 use crate::weather::Weather;
 
 /// Handlers at work at once, and readers, alerters and operators.
@@ -161,6 +162,7 @@ impl<'a> Run<'a> {
                 }
                 43..45 if self.alerters.len() < ALERTERS => self.alert().await,
                 45 if self.operators.len() < OPERATORS && !self.arriving.is_empty() => {
+                    count("dead letters: one sent again");
                     let random = Rng::with_seed(self.random.u64(..));
                     self.operators.push(Task::new(redrive_one(self.world, random)));
                 }
@@ -211,6 +213,7 @@ impl<'a> Run<'a> {
 
     fn deliver(&mut self) {
         let size = self.random.usize(1..5).min(self.arriving.len());
+        count("message: delivered, up to four");
         let batch = self.arriving.split_off(self.arriving.len() - size);
         let mut observed = self.observed.borrow_mut();
         batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.started.take(what));
@@ -243,8 +246,10 @@ impl<'a> Run<'a> {
 
     fn redeliver(&mut self, mut delivery: Delivery) {
         if delivery.receives >= MAX_RECEIVES {
+            count("message: given up by the queue");
             return self.letters.push(delivery.message());
         }
+        count("message: delivered again");
         delivery.receives += 1;
         let place = self.random.usize(0..=self.arriving.len());
         self.arriving.insert(place, delivery);
@@ -271,6 +276,7 @@ impl<'a> Run<'a> {
         if size == 0 {
             return;
         }
+        count("dead letters: kept by the alerter, up to four");
         let batch = self.letters.split_off(self.letters.len() - size);
         let event = event(batch.clone());
         let world = self.world;
@@ -283,18 +289,24 @@ impl<'a> Run<'a> {
         let (writers, alerters) = (self.handlers.len(), self.alerters.len());
         match self.random.usize(0..=writers + alerters) {
             n if n < writers => {
+                count("crash: of the writer");
                 let handler = self.handlers.remove(n);
                 handler.batch.into_iter().for_each(|delivery| self.redeliver(delivery));
             }
             n if n < writers + alerters => {
+                count("crash: of the alerter");
                 self.letters.extend(self.alerters.remove(n - writers).batch);
             }
-            _ => self.operators.clear(),
+            _ => {
+                count("crash: of a redrive");
+                self.operators.clear();
+            }
         }
     }
 
     /// Everybody dies.
     fn restart(&mut self) {
+        count("crash: of everything at once");
         for handler in std::mem::take(&mut self.handlers) {
             handler.batch.into_iter().for_each(|delivery| self.redeliver(delivery));
         }
@@ -312,12 +324,15 @@ impl<'a> Run<'a> {
 
     fn release(&mut self) {
         let fault = self.weather.fault(&mut self.random);
+        count("call: answered");
+        fault.into_iter().for_each(count_fault);
         let latest = self.random.u8(0..100) < self.weather.haste;
         let n = if latest { usize::MAX } else { self.random.usize(..) };
         self.waiting.release(n, fault);
     }
 
     fn read(&mut self) {
+        count("reader: walked through a timeline");
         let random = Rng::with_seed(self.random.u64(..));
         self.readers.push(Task::new(check::walk(self.world, self.observed, random)));
     }

@@ -1,0 +1,130 @@
+//! Actors with many followers: their fan-outs are cut into parts.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::SqsMessage;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use fanout_writer::Sizes;
+use futures::{StreamExt, stream};
+use nagare::stack::faults::Faulty;
+use shared::activity::ActivityKey;
+use shared::command::FollowChange;
+use shared::follow::FollowState;
+use shared::store::Work;
+use shared::{ActivityId, ActorId, Deadline, ViewerId};
+use tests::{NOW, World, delete, event, publish, soon, unfinished, unfollow};
+
+const FOLLOWERS: usize = 1_200;
+
+async fn world() -> World {
+    with_followers(World::new()).await
+}
+
+/// An actor has so many followers that a fan-out is cut.
+async fn with_followers(mut world: World) -> World {
+    world.writer.sizes = Sizes { page: 50, part: 200 };
+    let follows = (0..FOLLOWERS).map(|n| {
+        let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
+        let follower_id = ViewerId::new(format!("v{n}")).unwrap();
+        FollowChange { follower_id, followee_id: ActorId::new("star").unwrap(), state }
+    });
+    let store = &world.writer.store;
+    stream::iter(follows)
+        .for_each_concurrent(16, async |follow| {
+            store.record_follow(&follow, soon()).await.unwrap();
+        })
+        .await;
+    world
+}
+
+/// Applies what is on the queue until nothing is left; returns how many messages that were.
+async fn work_off(world: &World) -> usize {
+    let mut messages = 0;
+    loop {
+        let parts = world.take_commands().await;
+        if parts.is_empty() {
+            return messages;
+        }
+        messages += parts.len();
+        assert_eq!(apply(world, parts).await, [0_usize; 0]);
+    }
+}
+
+async fn apply(world: &World, messages: Vec<SqsMessage>) -> Vec<usize> {
+    unfinished(&world.writer.handle(event(messages), soon()).await.unwrap())
+}
+
+async fn entries(world: &World) -> u64 {
+    world.writer.store.entry_count(soon()).await.unwrap()
+}
+
+async fn ranges_done(world: &World, work: Work) -> (usize, usize, u64) {
+    let key = ActivityKey {
+        activity_id: ActivityId::new("live").unwrap(),
+        actor_id: ActorId::new("star").unwrap(),
+    };
+    let fan_out = world.writer.store.fan_out(&key, work, soon()).await.unwrap().unwrap();
+    let done: BTreeSet<_> = fan_out.begun.iter().filter(|(_, p)| p.done).map(|(r, _)| *r).collect();
+    let written = fan_out.begun.iter().map(|(_, progress)| progress.written).sum();
+    (fan_out.parts, done.len(), written)
+}
+
+#[tokio::test]
+async fn every_follower_gets_the_entry_once_and_loses_it_with_the_delete() {
+    let world = world().await;
+    world.done(&[publish("star", "live", NOW)]).await;
+    assert_eq!(entries(&world).await, 0, "the parts are on the queue");
+    let parts = work_off(&world).await;
+    assert_eq!(entries(&world).await, FOLLOWERS as u64);
+    assert!((4..=9).contains(&parts), "{parts} parts");
+    assert_eq!(ranges_done(&world, Work::Spread).await, (parts, parts, FOLLOWERS as u64));
+
+    world.done(&[delete("star", "live")]).await;
+    work_off(&world).await;
+    assert_eq!(entries(&world).await, 0);
+    let (planned, done, _) = ranges_done(&world, Work::Erase).await;
+    assert_eq!(planned, done);
+}
+
+#[tokio::test]
+async fn what_is_done_is_not_done_again() {
+    let world = world().await;
+    world.done(&[publish("star", "live", NOW)]).await;
+    let parts = world.take_commands().await;
+    let again = parts.clone();
+    assert_eq!(apply(&world, parts).await, [0_usize; 0]);
+    // A part that is done does not look at followers again: who leaves sees to their own timeline.
+    world.done(&[unfollow("v7", "star", "2026-11-20T12:00:01Z")]).await;
+    assert_eq!(apply(&world, again).await, [0_usize; 0]);
+    world.done(&[publish("star", "live", NOW)]).await;
+    work_off(&world).await;
+    assert_eq!(entries(&world).await, FOLLOWERS as u64 - 1);
+    let (_, _, written) = ranges_done(&world, Work::Spread).await;
+    assert_eq!(written, FOLLOWERS as u64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
+    let slow = "slow=500ms".parse().unwrap();
+    let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
+    let world = with_followers(world).await;
+    world.done(&[publish("star", "live", NOW)]).await;
+    let mut invocations = 0;
+    loop {
+        let parts = world.take_commands().await;
+        if parts.is_empty() {
+            break;
+        }
+        for part in parts {
+            // A page takes up to two seconds and a half.
+            let answer =
+                world.writer.handle(event([part]), Deadline::after(Duration::from_secs(6)));
+            assert_eq!(answer.await.unwrap().batch_item_failures.len(), 0);
+            invocations += 1;
+        }
+    }
+    let (parts, done, written) = ranges_done(&world, Work::Spread).await;
+    assert_eq!((done, written, entries(&world).await), (parts, 1_200, 1_200));
+    assert!(invocations > parts, "{invocations} invocations for {parts} parts");
+}
