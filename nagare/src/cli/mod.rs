@@ -4,6 +4,7 @@
 //! `up` prints, or a real AWS account. Each command is a module with one `run`.
 
 mod audit;
+mod bench;
 mod csv_file;
 mod dead_letters;
 mod drain;
@@ -63,6 +64,9 @@ enum Subcommands {
     Timeline(timeline::Timeline),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
+    /// Measure what the code that ships costs.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Compare timelines with what the ledger says they should be, and mend them.
     Audit(audit::Audit),
     /// Look at commands that gave up, send them again, or drop them.
@@ -127,6 +131,7 @@ impl Cli {
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
             Subcommands::Fanout(fanout) => fanout.run().await,
+            Subcommands::Bench(bench) => bench.run().await,
             Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
         }

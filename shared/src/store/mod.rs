@@ -27,6 +27,13 @@
 //!   erased by anybody at any time without a condition. The delete marks the outbox row, then erases
 //!   the entries of the followers it finds; a fan-out looks at the record, and a backfill at the
 //!   outbox, again after writing, and erase what they wrote if it is marked by then.
+//! * *A fan-out in parts.* The parts begin after the outbox row is written, read edges and record
+//!   themselves, and each takes its second look page by page, so all of the above holds for each of
+//!   them. That a part is done means: at some moment after the outbox row, everybody in its range was
+//!   looked at twice. Who follows or leaves later sees to their own timeline, so a part that is done
+//!   stays done. The one who may have written and not looked again is a delivery that died; whatever
+//!   is delivered after it says so (`redelivered`, handed on to the parts of a command) and looks
+//!   again behind it.
 //! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
 //!   says *now*, not with what the command said; a redelivery does the same again, even if the
 //!   command itself was overtaken long ago.
@@ -63,7 +70,7 @@ use crate::deadline::Deadline;
 /// Write calls under way at once in one process: enough to fill the time the table takes to
 /// answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a bound on
 /// memory.
-const IN_FLIGHT: usize = 64;
+pub const IN_FLIGHT: usize = 64;
 
 /// The ledger's index of edges by follower: keys only, so that a follow costs it one write and a
 /// change of the edge none. Operators read it; no request does.
@@ -86,6 +93,7 @@ pub struct Store {
     client: Client,
     tables: Arc<Tables>,
     in_flight: Arc<Semaphore>,
+    most_in_flight: usize,
 }
 
 impl Store {
@@ -93,7 +101,15 @@ impl Store {
     #[must_use]
     pub fn new(client: Client, tables: Tables) -> Self {
         let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-        Self { client, tables: Arc::new(tables), in_flight }
+        Self { client, tables: Arc::new(tables), in_flight, most_in_flight: IN_FLIGHT }
+    }
+
+    /// The same with so many write calls under way at once.
+    #[must_use]
+    pub fn with_in_flight(mut self, calls: usize) -> Self {
+        self.in_flight = Arc::new(Semaphore::new(calls));
+        self.most_in_flight = calls;
+        self
     }
 
     /// The names of the tables.

@@ -106,7 +106,7 @@ impl Store {
         distinct.retain(|write| seen.insert(write.key()));
         let batches = distinct.chunks(BATCH).map(|batch| self.write_batch(batch, deadline));
         stream::iter(batches.collect::<Vec<_>>())
-            .buffer_unordered(super::IN_FLIGHT)
+            .buffer_unordered(self.most_in_flight)
             .try_fold(Tally::default(), async |mut sum, tally| {
                 sum += tally;
                 Ok(sum)

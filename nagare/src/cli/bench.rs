@@ -1,0 +1,149 @@
+//! `nagare bench`: what the code that ships costs.
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use clap::{Args, Subcommand};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde::Serialize;
+use shared::store::{EntryWrite, Store, Tables, Tally, sdk_config};
+use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId, env};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+use super::{Failure, progress};
+use crate::queue::{Queues, Wire};
+use crate::stack::connector::{self, InProcess};
+use crate::stack::engine::Engine;
+use crate::stack::schema;
+
+/// Followers whose entries are written at once, as the writer does it.
+const PAGE: u64 = 2_500;
+/// How long a page is tried for.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Bench {
+    /// Write one activity's entries into the timelines of generated followers.
+    Fanout(Fanout),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Fanout {
+    /// How many followers.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    followers: u64,
+    /// A DynamoDB endpoint; its timelines table is the one that NAGARE_TIMELINES_TABLE names, or
+    /// `nagare-timelines`. Without it the embedded tables are written to, and their work counts too.
+    #[arg(long)]
+    endpoint: Option<String>,
+    /// Calls under way at once.
+    #[arg(long, default_value_t = shared::store::IN_FLIGHT, value_parser = in_flight)]
+    in_flight: usize,
+}
+
+fn in_flight(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=4_096).contains(number));
+    number.ok_or_else(|| "expected a number of calls from 1 to 4096".to_owned())
+}
+
+/// What it took.
+#[derive(Debug, Serialize)]
+struct Report {
+    items: u64,
+    seconds: f64,
+    items_per_second: f64,
+    /// User and system time of this process.
+    cpu_seconds_per_million: f64,
+    sends_per_item: f64,
+    peak_rss_mb: f64,
+}
+
+impl Bench {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Fanout(fanout) => fanout.run().await,
+        }
+    }
+}
+
+impl Fanout {
+    async fn run(self) -> Result<(), Failure> {
+        let store = self.store().await?.with_in_flight(self.in_flight);
+        let (begun, before) = (Instant::now(), usage()?);
+        let tally = self.write(&store).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let report = Report::of(tally, seconds, &before, &usage()?);
+        println!("{}", serde_json::to_string(&report).unwrap_or_default());
+        Ok(())
+    }
+
+    /// The store as the functions make it, but for where it leads.
+    async fn store(&self) -> Result<Store, Failure> {
+        let Some(endpoint) = &self.endpoint else { return embedded() };
+        let timelines = env::optional(env::TIMELINES_TABLE);
+        let timelines = timelines.unwrap_or_else(|| schema::tables().timelines);
+        let config = sdk_config().await;
+        let config = aws_sdk_dynamodb::config::Builder::from(&config).endpoint_url(endpoint);
+        let client = Client::from_conf(config.build());
+        Ok(Store::new(client, Tables { timelines, ..schema::tables() }))
+    }
+
+    async fn write(&self, store: &Store) -> Result<Tally, Failure> {
+        let now = Clock::system().now();
+        let retention = Retention::default();
+        let activity_id = ActivityId::new("bench").map_err(|e| Failure::Usage(e.to_string()))?;
+        let actor = ActorId::new("bench").map_err(|e| Failure::Usage(e.to_string()))?;
+        let sort_key = SortKey { published_at: now, activity_id }.to_string();
+        let bar = progress::bar(self.followers, "entries");
+        let (mut tally, mut first) = (Tally::default(), 0);
+        while first < self.followers {
+            let last = self.followers.min(first + PAGE);
+            let viewers = (first..last).map(|n| ViewerId::new(format!("bench-{n:09}")));
+            let viewers: Vec<_> = viewers.filter_map(Result::ok).collect();
+            let puts = viewers.iter().map(|viewer| EntryWrite::Put {
+                viewer,
+                sort_key: &sort_key,
+                actor: &actor,
+                expires_at: retention.expires_at(now),
+            });
+            tally += store.write_entries(puts, Deadline::after(PATIENCE)).await?;
+            first = last;
+            bar.set_position(first);
+        }
+        bar.finish_and_clear();
+        Ok(tally)
+    }
+}
+
+/// Embedded tables, empty.
+fn embedded() -> Result<Store, Failure> {
+    let broken = |problem: String| Failure::Unreachable(problem);
+    let engine = Engine::in_memory().map_err(|e| broken(e.to_string()))?;
+    let queues =
+        Queues::in_memory(Vec::new(), Arc::new(|| 0)).map_err(|e| broken(e.to_string()))?;
+    let inside = InProcess::new(engine, Wire::new(queues, "http://queue.local"));
+    Ok(Store::new(connector::dynamodb(SharedHttpConnector::new(inside)), schema::tables()))
+}
+
+fn usage() -> Result<Usage, Failure> {
+    getrusage(UsageWho::RUSAGE_SELF).map_err(|e| Failure::Unreachable(e.to_string()))
+}
+
+impl Report {
+    fn of(tally: Tally, seconds: f64, before: &Usage, after: &Usage) -> Self {
+        let cpu = |usage: &Usage| usage.user_time() + usage.system_time();
+        let cpu = (cpu(after) - cpu(before)).num_microseconds() as f64 / 1e6;
+        let items = tally.entries as f64;
+        Self {
+            items: tally.entries,
+            seconds,
+            items_per_second: items / seconds,
+            cpu_seconds_per_million: cpu / items * 1e6,
+            sends_per_item: tally.sends as f64 / items,
+            // Linux counts it in kilobytes.
+            peak_rss_mb: after.max_rss() as f64 / 1024.0,
+        }
+    }
+}
