@@ -217,8 +217,8 @@ pub(crate) async fn in_the_end(
     let now = world.clock.now().unix_millis();
     for viewer in viewers() {
         let timeline = reference.timeline(viewer, now);
-        for _ in 0..4 {
-            let walk = Walk::any(viewer, random);
+        for newest_first in [true, false] {
+            let walk = Walk { newest_first, ..Walk::any(viewer, random) };
             let mut expected: Vec<_> =
                 timeline.iter().filter(|item| walk.holds(item.at)).cloned().collect();
             if walk.newest_first {

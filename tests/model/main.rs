@@ -46,6 +46,10 @@ use std::thread::{self, available_parallelism};
 
 use history::Sent;
 
+/// Much of a run's time goes into small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many seeds a run without instructions tries.
 const SEEDS: Range<u64> = 0..200;
 /// Commands in a history.

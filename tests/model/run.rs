@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
                 0..28 if self.handlers.len() < HANDLERS && !self.arriving.is_empty() => {
                     self.deliver();
                 }
-                28..36 if self.readers.len() < READERS && !self.arriving.is_empty() => self.read(),
+                28..32 if self.readers.len() < READERS && !self.arriving.is_empty() => self.read(),
                 36..38 => self.crash(),
                 38 if self.random.u8(0..8) == 0 => self.restart(),
                 39..41 => self.let_time_pass(),
