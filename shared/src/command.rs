@@ -567,8 +567,15 @@ mod tests {
                 }),
                 Command::Follow(FollowChange {
                     follower_id: ViewerId::new(id.clone()).expect("an id"),
-                    followee_id: ActorId::new(id).expect("an id"),
+                    followee_id: ActorId::new(id.clone()).expect("an id"),
                     state: FollowState { following, changed_at: at },
+                }),
+                Command::Part(Part {
+                    activity_id: ActivityId::new(id.clone()).expect("an id"),
+                    actor_id: ActorId::new(id).expect("an id"),
+                    published_at: at,
+                    followers: FollowerRange::split(7)[3],
+                    redelivered: following,
                 }),
             ];
             for command in commands {
