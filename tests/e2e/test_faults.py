@@ -93,7 +93,7 @@ class Readers(threading.Thread):
 
     def run(self):
         chance = random.Random(0)
-        while not self.ended.is_set():
+        while not self.ended.wait(0.01):
             answer = self.stack.get(chance.choice(PEOPLE), {"limit": chance.choice([1, 20, 100])})
             self.answers[answer.status] = self.answers.get(answer.status, 0) + 1
             if answer.status != 200 and not (answer.status in (429, 503) and "retry-after" in answer.headers):

@@ -324,7 +324,7 @@ impl<'a> Run<'a> {
 
     fn release(&mut self) {
         let fault = self.weather.fault(&mut self.random);
-        count("call: answered");
+        count("calls in all");
         fault.into_iter().for_each(count_fault);
         let latest = self.random.u8(0..100) < self.weather.haste;
         let n = if latest { usize::MAX } else { self.random.usize(..) };

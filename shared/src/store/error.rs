@@ -110,8 +110,13 @@ where
         match &error {
             SdkError::ServiceError(service) => {
                 let status = service.raw().status().as_u16();
-                let (code, message) = (service.err().code(), service.err().message());
-                Self::of_code(code.unwrap_or("no code"), message.unwrap_or_default(), status)
+                match service.err().code() {
+                    Some(code) => {
+                        Self::of_code(code, service.err().message().unwrap_or_default(), status)
+                    }
+                    // Half of an answer: what it meant to say nobody knows.
+                    None => Self::Unavailable(format!("status {status} without a reason")),
+                }
             }
             SdkError::ConstructionFailure(_) => Self::Rejected {
                 code: "request not built".to_owned(),
