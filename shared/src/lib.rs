@@ -11,6 +11,7 @@
 //! dead_letter                what travels with a command that gave up
 //! store                      the tables, over aws-sdk-dynamodb
 //! retry, deadline            the one retry policy
+//! pace                       how fast to write
 //! env, telemetry             the one reader of the environment, the one way to log
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod env;
 pub mod follow;
 pub mod id;
 pub mod keys;
+pub mod pace;
 pub mod payload;
 pub mod retention;
 pub mod retry;

@@ -4,6 +4,7 @@
 
 mod alerter;
 mod cost;
+mod pace;
 mod reader;
 mod split;
 mod writer;

@@ -23,7 +23,7 @@ async fn world() -> World {
 
 /// An actor has so many followers that a fan-out is cut.
 async fn with_followers(mut world: World) -> World {
-    world.writer.sizes = Sizes { page: 50, part: 200 };
+    world.writer.sizes = Sizes { page: 50, part: 200, parts: 6 };
     let follows = (0..FOLLOWERS).map(|n| {
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
         let follower_id = ViewerId::new(format!("v{n}")).unwrap();
@@ -108,7 +108,8 @@ async fn what_is_done_is_not_done_again() {
 async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
     let slow = "slow=500ms".parse().unwrap();
     let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
-    let world = with_followers(world).await;
+    let mut world = with_followers(world).await;
+    world.writer.sizes.page = 10;
     world.done(&[publish("star", "live", NOW)]).await;
     let mut invocations = 0;
     loop {
@@ -117,7 +118,7 @@ async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
             break;
         }
         for part in parts {
-            // A page takes up to two seconds and a half.
+            // A part has twenty pages, and to read one takes a quarter of a second.
             let answer =
                 world.writer.handle(event([part]), Deadline::after(Duration::from_secs(6)));
             assert_eq!(answer.await.unwrap().batch_item_failures.len(), 0);

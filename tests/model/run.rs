@@ -44,7 +44,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut random = Rng::with_seed(seed ^ 0x5EED);
     let weather = Weather::any(&mut random);
     if weather.small_parts {
-        world.writer.sizes = Sizes { page: 2, part: 1 };
+        world.writer.sizes = Sizes { page: 2, part: 1, parts: 64 };
     }
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.

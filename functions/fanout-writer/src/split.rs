@@ -7,10 +7,17 @@
 //! come. So a part that is delivered again goes on where it was, a part that is done costs one
 //! read, and a part that has used half of its invocation's time sends itself on and ends: no
 //! fan-out is too large, and none uses up its receives by being slow.
+//!
+//! An actor with a million followers is not to stop everybody else. So there are never more than a
+//! few parts, however large they are (others find free invocations beside them), and what they
+//! write goes behind what other deliveries of the same process write ([`shared::pace`]).
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use shared::command::{Command, Part};
 use shared::keys::FollowerRange;
 use shared::store::{EdgePage, Progress, Tally, Work};
@@ -24,6 +31,9 @@ use crate::{Failure, Outcome, Writer};
 const BATCH: usize = 10;
 /// Calls to the queue under way at once.
 const SENDS: usize = 4;
+/// Pages of one part under way at once: while the last calls of one are waited for, those of the
+/// next are sent.
+const PAGES: usize = 3;
 
 /// The queue that commands come from, which parts go back to.
 #[derive(Debug, Clone)]
@@ -40,15 +50,17 @@ pub struct Sizes {
     /// Followers read, written and looked at again at once; what an invocation holds in memory. An
     /// actor with fewer is dealt with on the spot.
     pub page: u16,
-    /// Followers in a part, about.
+    /// Followers in a part, about, as long as that makes no more than [`Sizes::parts`].
     pub part: u32,
+    /// The most parts of one fan-out: invocations that work on it at once.
+    pub parts: usize,
 }
 
 impl Default for Sizes {
     /// A page is a hundred batches; a part is half a second's work for one invocation where the table
-    /// admits 40,000 writes a second.
+    /// admits 40,000 writes a second, which is much less than a few invocations can write.
     fn default() -> Self {
-        Self { page: 2_500, part: 20_000 }
+        Self { page: 2_500, part: 20_000, parts: 4 }
     }
 }
 
@@ -71,7 +83,8 @@ impl Writer {
             return Ok(Outcome::Applied(Tally::default()));
         }
         let work = if record.deleted { Work::Erase } else { Work::Spread };
-        let fan_out = FanOut::new(self, key, sort_key, work, redelivered, deadline);
+        let writer = Self { store: self.store.in_bulk(), ..self.clone() };
+        let fan_out = FanOut::new(&writer, key, sort_key, work, redelivered, deadline);
         fan_out.go_on(part.followers).await
     }
 }
@@ -90,7 +103,8 @@ impl FanOut<'_> {
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
         let parts = (followers / f64::from(self.writer.sizes.part)).ceil() as usize;
         let store = &self.writer.store;
-        let parts = store.plan_fan_out(&self.key, self.work, parts.max(2), self.deadline).await?;
+        let parts = parts.clamp(2, self.writer.sizes.parts.max(2));
+        let parts = store.plan_fan_out(&self.key, self.work, parts, self.deadline).await?;
         let ranges = FollowerRange::split(parts).into_iter();
         let redelivered = self.redelivered;
         let parts: Vec<_> = ranges.map(|range| self.part_of(range, redelivered)).collect();
@@ -111,25 +125,59 @@ impl FanOut<'_> {
         if self.redelivered {
             progress = self.after_a_crash(range, progress).await?;
         }
-        let mut tally = Tally::default();
-        while !progress.done {
-            let page = self.page(range, progress.place.as_deref()).await?;
-            let (written, look) = self.work(&page.edges).await?;
-            tally += written;
-            progress = Progress {
-                written: progress.written + written.entries,
-                done: page.next.is_none() || look == SecondLook::Deleted,
-                place: page.next,
-            };
-            store.note_progress(&self.key, self.work, range, &progress, self.deadline).await?;
-            if !progress.done && enough.remaining().is_zero() {
-                // What an earlier delivery may have left is seen to by now.
-                let rest = self.part_of(range, false);
-                self.writer.commands.send(&[rest], self.deadline).await?;
-                break;
-            }
+        if progress.done {
+            return Ok(Outcome::Applied(Tally::default()));
         }
+        let (mut tally, mut pages_done, deleted) = (Tally::default(), 0, AtomicBool::new(false));
+        // The first page is always dealt with, so every delivery comes some way.
+        let begin =
+            |page| page == 0 || !(enough.remaining().is_zero() || deleted.load(Ordering::Relaxed));
+        let pages = self.pages(range, progress.place.clone(), begin);
+        let deleted_meanwhile = &deleted;
+        let done = pages.map_ok(|page| async move {
+            let (written, look) = self.work(&page.edges).await?;
+            deleted_meanwhile.fetch_or(look == SecondLook::Deleted, Ordering::Relaxed);
+            Ok((page.next, written))
+        });
+        let mut done = pin!(done.try_buffered(PAGES));
+        while let Some((next, written)) = done.try_next().await? {
+            (tally, pages_done) = (tally + written, pages_done + 1);
+            // Whoever deleted it clears what was written before, and each page under way itself; only
+            // then is it done.
+            let (written, done) = (progress.written + written.entries, next.is_none());
+            progress = Progress { written, done, place: next };
+            store.note_progress(&self.key, self.work, range, &progress, self.deadline).await?;
+        }
+        if progress.done {
+            return Ok(Outcome::Applied(tally));
+        }
+        if deleted.load(Ordering::Relaxed) {
+            progress.done = true;
+            store.note_progress(&self.key, self.work, range, &progress, self.deadline).await?;
+            return Ok(Outcome::Applied(tally));
+        }
+        // An earlier delivery that died may have left something on as many pages as it had begun.
+        let rest = self.part_of(range, self.redelivered && pages_done < PAGES);
+        self.writer.commands.send(&[rest], self.deadline).await?;
         Ok(Outcome::Applied(tally))
+    }
+
+    /// Reads pages of followers from a place on, as long as the next is to be begun.
+    fn pages<'s>(
+        &'s self,
+        range: FollowerRange,
+        after: Option<String>,
+        begin: impl Fn(usize) -> bool + 's,
+    ) -> impl Stream<Item = Result<EdgePage, Failure>> + 's {
+        stream::try_unfold((0, Some(after)), move |(page, after)| {
+            let after = after.filter(|_| begin(page));
+            async move {
+                let Some(after) = after else { return Ok(None) };
+                let edges = self.page(range, after.as_deref()).await?;
+                let next = edges.next.clone().map(Some);
+                Ok(Some((edges, (page + 1, next))))
+            }
+        })
     }
 
     /// An earlier delivery may have written behind the place that is noted, after somebody else had

@@ -46,10 +46,17 @@ pub struct Tally {
     pub sends: u64,
 }
 
+impl std::ops::Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { entries: self.entries + other.entries, sends: self.sends + other.sends }
+    }
+}
+
 impl std::ops::AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        self.entries += other.entries;
-        self.sends += other.sends;
+        *self = *self + other;
     }
 }
 

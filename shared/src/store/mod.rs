@@ -40,6 +40,7 @@
 
 mod activities;
 mod audit;
+mod batch;
 mod client;
 mod dead_letters;
 mod error;
@@ -66,10 +67,11 @@ use aws_sdk_dynamodb::Client;
 use tokio::sync::Semaphore;
 
 use crate::deadline::Deadline;
+use crate::pace::{Lane, Pacer};
 
-/// Write calls under way at once in one process: enough to fill the time the table takes to
-/// answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a bound on
-/// memory.
+/// Write calls under way at once in each lane of one process: enough to fill the time the table
+/// takes to answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a
+/// bound on memory.
 pub const IN_FLIGHT: usize = 64;
 
 /// The ledger's index of edges by follower: keys only, so that a follow costs it one write and a
@@ -92,7 +94,10 @@ pub struct Tables {
 pub struct Store {
     client: Client,
     tables: Arc<Tables>,
-    in_flight: Arc<Semaphore>,
+    lane: Lane,
+    pacer: Pacer,
+    /// The calls of each lane.
+    in_flight: [Arc<Semaphore>; 2],
     most_in_flight: usize,
 }
 
@@ -100,16 +105,28 @@ impl Store {
     /// A store over a client made from [`sdk_config`] (or a test's).
     #[must_use]
     pub fn new(client: Client, tables: Tables) -> Self {
-        let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-        Self { client, tables: Arc::new(tables), in_flight, most_in_flight: IN_FLIGHT }
+        Self {
+            client,
+            tables: Arc::new(tables),
+            lane: Lane::Front,
+            pacer: Pacer::default(),
+            in_flight: semaphores(IN_FLIGHT),
+            most_in_flight: IN_FLIGHT,
+        }
     }
 
     /// The same with so many write calls under way at once.
     #[must_use]
     pub fn with_in_flight(mut self, calls: usize) -> Self {
-        self.in_flight = Arc::new(Semaphore::new(calls));
+        self.in_flight = semaphores(calls);
         self.most_in_flight = calls;
         self
+    }
+
+    /// The same, for writes that give way to others.
+    #[must_use]
+    pub fn in_bulk(&self) -> Self {
+        Self { lane: Lane::Bulk, ..self.clone() }
     }
 
     /// The names of the tables.
@@ -123,4 +140,8 @@ impl Store {
     pub fn client(&self) -> &Client {
         &self.client
     }
+}
+
+fn semaphores(permits: usize) -> [Arc<Semaphore>; 2] {
+    [(); 2].map(|()| Arc::new(Semaphore::new(permits)))
 }

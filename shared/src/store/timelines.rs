@@ -3,18 +3,18 @@
 //! `BatchWriteItem` takes no conditions, so an entry is a pure function of its activity and its
 //! viewer: writing it twice, or late, changes nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
-use aws_sdk_dynamodb::types::{
-    ConditionCheck, Delete, DeleteRequest, PutRequest, TransactWriteItem, WriteRequest,
-};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::batch::{self, BATCH};
 use super::client::{Tally, attempt, once};
-use super::item::{Item, ledger_key, number, text, truth};
+use super::item::{ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::follow::FollowState;
 use crate::id::{ActorId, ViewerId};
@@ -22,8 +22,6 @@ use crate::keys;
 use crate::retry::Backoff;
 use crate::sort_key::SortKey;
 
-/// Items one BatchWriteItem call takes.
-const BATCH: usize = 25;
 /// Entries one purging transaction takes out: 100 items, less the check.
 const PURGE: usize = 99;
 
@@ -60,33 +58,13 @@ pub enum Purge {
 }
 
 impl<'a> EntryWrite<'a> {
-    fn key(&self) -> (&'a str, &'a str) {
+    /// No two entries have the same.
+    pub(super) fn key(&self) -> (&'a str, &'a str) {
         match self {
             Self::Put { viewer, sort_key, .. } | Self::Erase { viewer, sort_key } => {
                 (viewer.as_str(), sort_key)
             }
         }
-    }
-
-    fn request(&self) -> Result<WriteRequest, StoreError> {
-        let mut item: Item = HashMap::with_capacity(4);
-        let (viewer, sort_key) = self.key();
-        item.insert("viewer_id".to_owned(), text(viewer));
-        item.insert("sort_key".to_owned(), text(sort_key));
-        let request = WriteRequest::builder();
-        let request = match self {
-            Self::Put { actor, expires_at, .. } => {
-                item.insert("actor_id".to_owned(), text(actor.as_str()));
-                item.insert("expires_at".to_owned(), number(expires_at));
-                request.put_request(
-                    PutRequest::builder().set_item(Some(item)).build().map_err(unbuilt)?,
-                )
-            }
-            Self::Erase { .. } => request.delete_request(
-                DeleteRequest::builder().set_key(Some(item)).build().map_err(unbuilt)?,
-            ),
-        };
-        Ok(request.build())
     }
 }
 
@@ -121,7 +99,7 @@ impl Store {
         batch: &[EntryWrite<'_>],
         deadline: Deadline,
     ) -> Result<Tally, StoreError> {
-        let mut left = batch.iter().map(EntryWrite::request).collect::<Result<Vec<_>, _>>()?;
+        let mut left = Cow::Borrowed(batch);
         let mut tally = Tally { entries: batch.len() as u64, sends: 0 };
         let mut backoff = Backoff::default();
         loop {
@@ -130,30 +108,42 @@ impl Store {
             let failure = match self.send_batch(&left, deadline).await {
                 Ok(unprocessed) if unprocessed.is_empty() => return Ok(tally),
                 Ok(unprocessed) => {
-                    left = unprocessed;
+                    left = Cow::Owned(unprocessed);
                     StoreError::Throttled
                 }
                 Err(error) if error.is_retryable() => error,
                 Err(error) => return Err(error),
             };
-            if left.len() < before {
+            // Where the table takes some of it, the pace is wait enough.
+            if left.len() < before && !deadline.remaining().is_zero() {
                 backoff.reset();
+                continue;
             }
             backoff.wait(deadline).await.map_err(|_| failure)?;
         }
     }
 
-    async fn send_batch(
+    /// Sends a batch when its moment has come. Returns what the table did not take.
+    async fn send_batch<'a>(
         &self,
-        requests: &[WriteRequest],
+        batch: &[EntryWrite<'a>],
         deadline: Deadline,
-    ) -> Result<Vec<WriteRequest>, StoreError> {
-        let table = &self.tables.timelines;
+    ) -> Result<Vec<EntryWrite<'a>>, StoreError> {
         // The semaphore is never closed, so a permit is only missing where time ran out.
-        let _permit = deadline.bound(self.in_flight.acquire()).await?;
-        let call = self.client.batch_write_item().request_items(table, requests.to_vec()).send();
-        let answer = once(deadline, call).await?;
-        Ok(answer.unprocessed_items.and_then(|mut left| left.remove(table)).unwrap_or_default())
+        let _permit = deadline.bound(self.in_flight[self.lane as usize].acquire()).await?;
+        let ticket = self.pacer.admit(batch.len(), self.lane, deadline).await?;
+        let answer =
+            once(deadline, batch::write(&self.client, &self.tables.timelines, batch)).await;
+        let left = match answer {
+            Ok(answer) => batch::unprocessed(batch, answer),
+            Err(StoreError::Throttled) => {
+                ticket.ended(0, batch.len());
+                return Err(StoreError::Throttled);
+            }
+            Err(error) => return Err(error),
+        };
+        ticket.ended(batch.len() - left.len(), left.len());
+        Ok(left)
     }
 
     /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as

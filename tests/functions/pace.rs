@@ -1,0 +1,124 @@
+//! The pace of writing, against a table that takes so much and no more. Time is simulated, so what
+//! is asserted here is arithmetic and not the speed of a machine.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use futures::future::join_all;
+use nagare::stack::connector;
+use nagare::stack::faults::{Faulty, Rates};
+use nagare::stack::schema;
+use shared::store::{EntryWrite, Store, Tally};
+use shared::{ActorId, Deadline, ViewerId};
+use tokio::time::{Instant, sleep};
+
+/// How long the table takes to answer, at least and at most.
+const LATENCY: Range<f64> = 0.003..0.007;
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// A table that takes everything.
+#[derive(Debug)]
+struct Bottomless;
+
+impl HttpConnector for Bottomless {
+    fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(async {
+            let latency = LATENCY.start + (LATENCY.end - LATENCY.start) * fastrand::f64();
+            sleep(Duration::from_secs_f64(latency)).await;
+            let status = StatusCode::try_from(200).unwrap();
+            Ok(HttpResponse::new(status, SdkBody::from("{}")))
+        })
+    }
+}
+
+/// A table that takes so many writes a second, with a burst of one second.
+fn capped(writes: f64) -> Faulty {
+    let table = Faulty::new("seed=1".parse().unwrap(), SharedHttpConnector::new(Bottomless));
+    table.set_rates(rates(writes));
+    table
+}
+
+fn rates(writes: f64) -> Rates {
+    Rates { writes: Some(writes), ..Rates::default() }
+}
+
+/// One process that writes.
+async fn write(table: &Faulty, name: &str, entries: usize) -> (Tally, f64) {
+    let client = connector::dynamodb(SharedHttpConnector::new(table.clone()));
+    let store = Store::new(client, schema::tables());
+    let (begun, actor) = (Instant::now(), ActorId::new("star").unwrap());
+    let viewers = (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap());
+    let viewers: Vec<_> = viewers.collect();
+    let puts = viewers.iter().map(|viewer| EntryWrite::Put {
+        viewer,
+        sort_key: "2026-11-20T12:00:00.000Z#live",
+        actor: &actor,
+        expires_at: 1,
+    });
+    let tally = store.write_entries(puts, Deadline::after(LONG)).await.unwrap();
+    assert_eq!(tally.entries, entries as u64);
+    (tally, begun.elapsed().as_secs_f64())
+}
+
+fn sends_per_entry(tally: Tally) -> f64 {
+    tally.sends as f64 / tally.entries as f64
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_the_pace_of_the_table() {
+    for cap in [40_000_u32, 4_000] {
+        fastrand::seed(7);
+        let (tally, seconds) = write(&capped(cap.into()), "one", 220_000).await;
+        let ideal = (220_000.0 - f64::from(cap)) / f64::from(cap);
+        let (time, sends) = (seconds / ideal, sends_per_entry(tally));
+        println!("{cap} a second: {time:.4} of the ideal time, {sends:.4} sends an entry");
+        assert!(time < 1.02, "{cap} a second: {seconds} s");
+        assert!(sends < 1.02, "{cap} a second: {sends} sends an entry");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_follows_a_table_that_changes() {
+    fastrand::seed(7);
+    let table = capped(20_000.0);
+    let changes = async {
+        sleep(Duration::from_secs(2)).await;
+        table.set_rates(rates(2_000.0));
+        sleep(Duration::from_secs(4)).await;
+        table.set_rates(rates(20_000.0));
+    };
+    let ((tally, seconds), ()) = futures::join!(write(&table, "one", 110_000), changes);
+    // 20,000 at once, 40,000 in two seconds, 8,000 in four, and the other 42,000 in 2.1.
+    println!("{seconds:.3} s where 8.1 would do, {:.4} sends an entry", sends_per_entry(tally));
+    assert!(seconds < 8.1 * 1.15, "{seconds} s");
+    assert!(sends_per_entry(tally) < 1.05, "{} sends an entry", sends_per_entry(tally));
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_writers_share_it() {
+    fastrand::seed(7);
+    let table = capped(20_000.0);
+    let names = ["one", "two", "three", "four"];
+    let writers = join_all(names.map(|name| write(&table, name, 60_000))).await;
+    let ideal = (240_000.0 - 20_000.0) / 20_000.0;
+    for (name, (tally, seconds)) in names.iter().zip(&writers) {
+        println!(
+            "{name}: {:.3} of the time, {:.4} sends",
+            seconds / ideal,
+            sends_per_entry(*tally)
+        );
+    }
+    // All begin together with as much to do; who is through in a third of the time had three times
+    // their share of it.
+    for (tally, seconds) in writers {
+        assert!(seconds > ideal / 3.0, "others were left little: through after {seconds} s");
+        assert!(seconds < ideal * 1.1, "came too late: {seconds} s");
+        assert!(sends_per_entry(tally) < 1.05, "{} sends an entry", sends_per_entry(tally));
+    }
+}
