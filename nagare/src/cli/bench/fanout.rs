@@ -1,18 +1,18 @@
-//! `nagare bench`: what the code that ships costs.
+//! `nagare bench fanout`: one activity into the timelines of many followers, over the writer's own
+//! write path.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use clap::{Args, Subcommand};
-use nix::sys::resource::{Usage, UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
-use serde::Serialize;
+use clap::Args;
 use shared::store::{EntryWrite, Store, Tables, Tally, sdk_config};
 use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId, env};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::Instant;
 
-use super::{Failure, progress};
+use super::super::{Failure, progress};
+use super::report::{Meter, print};
+use super::{follower, in_flight};
 use crate::queue::{Queues, Wire};
 use crate::stack::connector::{self, InProcess};
 use crate::stack::engine::Engine;
@@ -23,14 +23,8 @@ const PAGE: u64 = 2_500;
 /// How long a page is tried for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-#[derive(Debug, Subcommand)]
-pub(super) enum Bench {
-    /// Write one activity's entries into the timelines of generated followers.
-    Fanout(Fanout),
-}
-
 #[derive(Debug, Args)]
-pub(super) struct Fanout {
+pub(crate) struct Fanout {
     /// How many followers.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     followers: u64,
@@ -43,39 +37,12 @@ pub(super) struct Fanout {
     in_flight: usize,
 }
 
-fn in_flight(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=4_096).contains(number));
-    number.ok_or_else(|| "expected a number of calls from 1 to 4096".to_owned())
-}
-
-/// What it took.
-#[derive(Debug, Serialize)]
-struct Report {
-    items: u64,
-    seconds: f64,
-    items_per_second: f64,
-    /// User and system time of this process.
-    cpu_seconds_per_million: f64,
-    sends_per_item: f64,
-    peak_rss_mb: f64,
-}
-
-impl Bench {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        match self {
-            Self::Fanout(fanout) => fanout.run().await,
-        }
-    }
-}
-
 impl Fanout {
-    async fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let store = self.store().await?.with_in_flight(self.in_flight);
-        let (begun, before) = (Instant::now(), usage()?);
+        let meter = Meter::start()?;
         let tally = self.write(&store).await?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let report = Report::of(tally, seconds, &before, &usage()?);
-        println!("{}", serde_json::to_string(&report).unwrap_or_default());
+        print(&meter.report(tally)?);
         Ok(())
     }
 
@@ -100,7 +67,7 @@ impl Fanout {
         let (mut tally, mut first) = (Tally::default(), 0);
         while first < self.followers {
             let last = self.followers.min(first + PAGE);
-            let viewers = (first..last).map(|n| ViewerId::new(format!("bench-{n:09}")));
+            let viewers = (first..last).map(|n| ViewerId::new(follower(n)));
             let viewers: Vec<_> = viewers.filter_map(Result::ok).collect();
             let puts = viewers.iter().map(|viewer| EntryWrite::Put {
                 viewer,
@@ -125,25 +92,4 @@ fn embedded() -> Result<Store, Failure> {
         Queues::in_memory(Vec::new(), Arc::new(|| 0)).map_err(|e| broken(e.to_string()))?;
     let inside = InProcess::new(engine, Wire::new(queues, "http://queue.local"));
     Ok(Store::new(connector::dynamodb(SharedHttpConnector::new(inside)), schema::tables()))
-}
-
-fn usage() -> Result<Usage, Failure> {
-    getrusage(UsageWho::RUSAGE_SELF).map_err(|e| Failure::Unreachable(e.to_string()))
-}
-
-impl Report {
-    fn of(tally: Tally, seconds: f64, before: &Usage, after: &Usage) -> Self {
-        let cpu = |usage: &Usage| usage.user_time() + usage.system_time();
-        let cpu = (cpu(after) - cpu(before)).num_microseconds() as f64 / 1e6;
-        let items = tally.entries as f64;
-        Self {
-            items: tally.entries,
-            seconds,
-            items_per_second: items / seconds,
-            cpu_seconds_per_million: cpu / items * 1e6,
-            sends_per_item: tally.sends as f64 / items,
-            // Linux counts it in kilobytes.
-            peak_rss_mb: after.max_rss() as f64 / 1024.0,
-        }
-    }
 }

@@ -1,0 +1,38 @@
+//! `nagare bench`: what the code that ships costs.
+//!
+//! ```text
+//! fanout    the writer's own write path
+//! report    what a run took
+//! ```
+
+mod fanout;
+mod report;
+
+use clap::Subcommand;
+
+use super::Failure;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Bench {
+    /// Write one activity's entries into the timelines of generated followers.
+    Fanout(fanout::Fanout),
+}
+
+impl Bench {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Fanout(fanout) => fanout.run().await,
+        }
+    }
+}
+
+/// How many calls may be under way at once.
+fn in_flight(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=4_096).contains(number));
+    number.ok_or_else(|| "expected a number of calls from 1 to 4096".to_owned())
+}
+
+/// The id of a generated follower.
+fn follower(number: u64) -> String {
+    format!("bench-{number:09}")
+}
