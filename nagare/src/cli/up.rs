@@ -131,7 +131,7 @@ fn sqs_at(endpoint: &str) -> Client {
 }
 
 /// Resolves when somebody asks the process to end.
-async fn stopped() -> Result<(), Failure> {
+pub(super) async fn stopped() -> Result<(), Failure> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),

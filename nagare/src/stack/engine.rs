@@ -108,6 +108,19 @@ impl Engine {
         }
     }
 
+    /// Puts items into a table that does not have them yet, as one write and without a look at what is
+    /// there.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn import(&self, table: &str, items: Vec<serde_json::Value>) -> Result<(), EngineError> {
+        let items = items.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+        let (items, options) = (items.map_err(|e| refused(&e))?, ImportOptions::default());
+        let storage = self.storage();
+        run(import_items::execute_skip_gsi_deletes(&*storage, table, items, &options))?;
+        Ok(())
+    }
+
     /// Does one operation of the DynamoDB protocol: status and body of the answer. Holds up its thread
     /// while another call is in the engine.
     #[must_use]

@@ -20,7 +20,7 @@ pub mod faults;
 pub mod schema;
 pub mod sqs_event;
 mod sqs_http;
-mod tables_http;
+pub(crate) mod tables_http;
 
 use std::convert::Infallible;
 use std::io;
@@ -329,12 +329,12 @@ async fn listeners(port: u16) -> Result<[TcpListener; 3], StackError> {
     Ok([listen(nth(0)).await?, listen(nth(1)).await?, listen(nth(2)).await?])
 }
 
-async fn listen(port: u16) -> Result<TcpListener, StackError> {
+pub(crate) async fn listen(port: u16) -> Result<TcpListener, StackError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     listener.map_err(|source| StackError::Port { port, source })
 }
 
-fn url(listener: &TcpListener) -> String {
+pub(crate) fn url(listener: &TcpListener) -> String {
     let port = listener.local_addr().map_or(0, |address| address.port());
     format!("http://127.0.0.1:{port}")
 }

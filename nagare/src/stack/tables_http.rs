@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::engine::Engine;
 
 /// What DynamoDB takes.
-const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 /// What the target of every operation begins with.
 pub(super) const TARGET: &str = "DynamoDB_20120810.";
 
@@ -22,9 +22,18 @@ pub(super) fn router(engine: Engine) -> Router {
 }
 
 async fn answer(State(engine): State<Engine>, headers: HeaderMap, body: Bytes) -> Response {
+    let (status, answer) = engine.call(operation(&headers), &body);
+    response(status, answer)
+}
+
+/// The operation that is asked for.
+pub(crate) fn operation(headers: &HeaderMap) -> &str {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
-    let operation = target.and_then(|target| target.strip_prefix(TARGET)).unwrap_or_default();
-    let (status, answer) = engine.call(operation, &body);
+    target.and_then(|target| target.strip_prefix(TARGET)).unwrap_or_default()
+}
+
+/// An answer of the protocol.
+pub(crate) fn response(status: u16, answer: String) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, answer).into_response();
     let headers = response.headers_mut();

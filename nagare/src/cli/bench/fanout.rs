@@ -38,7 +38,14 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
+    /// On one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
+        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+    }
+
+    async fn measure(self) -> Result<(), Failure> {
         let store = self.store().await?.with_in_flight(self.in_flight);
         let meter = Meter::start()?;
         let tally = self.write(&store).await?;
@@ -60,7 +67,9 @@ impl Fanout {
     async fn write(&self, store: &Store) -> Result<Tally, Failure> {
         let now = Clock::system().now();
         let retention = Retention::default();
-        let activity_id = ActivityId::new("bench").map_err(|e| Failure::Usage(e.to_string()))?;
+        // Of its own, so that a table can tell writers from each other.
+        let activity_id = ActivityId::new(format!("bench-{}", std::process::id()));
+        let activity_id = activity_id.map_err(|e| Failure::Usage(e.to_string()))?;
         let actor = ActorId::new("bench").map_err(|e| Failure::Usage(e.to_string()))?;
         let sort_key = SortKey { published_at: now, activity_id }.to_string();
         let bar = progress::bar(self.followers, "entries");

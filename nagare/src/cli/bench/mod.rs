@@ -1,12 +1,16 @@
 //! `nagare bench`: what the code that ships costs.
 //!
 //! ```text
-//! fanout    the writer's own write path
-//! report    what a run took
+//! fanout      the writer's own write path
+//! table       tables to write to and to read, in a process of their own
+//! dataset     what is read
+//! report      what a run took
 //! ```
 
+mod dataset;
 mod fanout;
 mod report;
+mod table;
 
 use clap::Subcommand;
 
@@ -16,12 +20,15 @@ use super::Failure;
 pub(super) enum Bench {
     /// Write one activity's entries into the timelines of generated followers.
     Fanout(fanout::Fanout),
+    /// Serve a table to write to, which counts entries and does not store them.
+    Table(table::Table),
 }
 
 impl Bench {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Fanout(fanout) => fanout.run().await,
+            Self::Table(table) => table.run().await,
         }
     }
 }

@@ -13,20 +13,29 @@ const MOST_PARTITIONS: usize = 10_000;
 
 /// A bucket that holds what comes in within a second.
 #[derive(Debug, Clone, Copy)]
-struct Bucket {
+pub(crate) struct Bucket {
     level: f64,
     filled_at: Instant,
 }
 
 impl Bucket {
-    fn full(rate: f64, now: Instant) -> Self {
+    /// A full one.
+    pub(crate) fn full(rate: f64, now: Instant) -> Self {
         Self { level: rate, filled_at: now }
     }
 
-    fn fill(&mut self, rate: f64, now: Instant) {
+    /// Lets in what came since it was last filled.
+    pub(crate) fn fill(&mut self, rate: f64, now: Instant) {
         let since = now.saturating_duration_since(self.filled_at);
         self.level = (self.level + since.as_secs_f64() * rate).min(rate);
         self.filled_at = now;
+    }
+
+    /// Takes so many units, or as many as there are. Returns how many.
+    pub(crate) fn take(&mut self, wanted: usize) -> usize {
+        let taken = wanted.min(self.level as usize);
+        self.level -= taken as f64;
+        taken
     }
 }
 

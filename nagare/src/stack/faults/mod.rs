@@ -21,6 +21,7 @@ mod edge;
 mod injection;
 mod settings;
 
+pub(crate) use bucket::Bucket;
 pub use deliveries::Deliveries;
 pub use edge::Faulty;
 pub use injection::{Fault, inject};

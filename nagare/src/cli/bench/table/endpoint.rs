@@ -1,0 +1,108 @@
+//! The endpoint: batches of entries are counted, and refused where capacity ends; everything else is
+//! answered by the embedded tables.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use tokio::time::Instant;
+
+use super::batch;
+use super::capacity::{Capacity, Schedule};
+use super::count::{Count, Summary};
+use crate::stack::engine::Engine;
+use crate::stack::schema;
+use crate::stack::tables_http::{MAX_REQUEST_BYTES, operation, response};
+
+const ALL_DONE: &str = r#"{"UnprocessedItems":{}}"#;
+const REFUSED: &str = concat!(
+    r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","#,
+    r#""message":"The level of configured provisioned throughput for the table was exceeded."}"#
+);
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Endpoint(Arc<Inside>);
+
+struct Inside {
+    engine: Engine,
+    timelines: String,
+    latency: Duration,
+    state: Mutex<Gate>,
+}
+
+/// What a batch has to pass.
+struct Gate {
+    schedule: Option<Schedule>,
+    /// None before the first write, and where there is no schedule.
+    capacity: Option<Capacity>,
+    count: Count,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        engine: Engine,
+        schedule: Option<Schedule>,
+        count: Count,
+        latency: Duration,
+    ) -> Self {
+        let state = Mutex::new(Gate { schedule, capacity: None, count });
+        let timelines = schema::tables().timelines;
+        Self(Arc::new(Inside { engine, timelines, latency, state }))
+    }
+
+    /// Serves the protocol at the root.
+    pub(super) fn router(&self) -> Router {
+        let limit = DefaultBodyLimit::max(MAX_REQUEST_BYTES);
+        Router::new().fallback(answer).layer(limit).with_state(self.clone())
+    }
+
+    /// What came so far.
+    pub(super) fn summary(&self, cpu_seconds: f64) -> Summary {
+        self.0.gate(|gate| gate.count.summary(cpu_seconds))
+    }
+}
+
+async fn answer(State(endpoint): State<Endpoint>, headers: HeaderMap, body: Bytes) -> Response {
+    let Endpoint(inside) = endpoint;
+    let operation = operation(&headers);
+    let entries = (operation == "BatchWriteItem").then(|| inside.write(&body)).flatten();
+    let (status, answer) = entries.unwrap_or_else(|| inside.engine.call(operation, &body));
+    if !inside.latency.is_zero() {
+        tokio::time::sleep(inside.latency).await;
+    }
+    response(status, answer)
+}
+
+impl Inside {
+    /// Takes what there is capacity for. None if it is no batch of entries that could be taken.
+    fn write(&self, body: &[u8]) -> Option<(u16, String)> {
+        let keys = batch::keys(body, &self.timelines)?;
+        let granted = self.gate(|gate| gate.pass(&keys, Instant::now()));
+        Some(match granted {
+            0 => (400, REFUSED.to_owned()),
+            all if all == keys.len() => (200, ALL_DONE.to_owned()),
+            some => (200, batch::answer(body, &self.timelines, some)),
+        })
+    }
+
+    fn gate<T>(&self, work: impl FnOnce(&mut Gate) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Gate {
+    fn pass(&mut self, keys: &[batch::Key<'_>], now: Instant) -> usize {
+        if let Some(schedule) = self.schedule.take() {
+            self.capacity = Some(Capacity::new(schedule, now));
+        }
+        let capacity = self.capacity.as_mut();
+        let granted = capacity.map_or(keys.len(), |capacity| capacity.take(keys.len(), now));
+        self.count.add(keys, granted, now);
+        granted
+    }
+}
