@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! fanout      the writer's own write path
+//! plain_sdk   the same with the SDK alone, to compare it with
 //! table       tables to write to and to read, in a process of their own
 //! dataset     what is read
 //! report      what a run took
@@ -9,6 +10,7 @@
 
 mod dataset;
 mod fanout;
+mod plain_sdk;
 mod report;
 mod table;
 
@@ -20,6 +22,8 @@ use super::Failure;
 pub(super) enum Bench {
     /// Write one activity's entries into the timelines of generated followers.
     Fanout(fanout::Fanout),
+    /// Write the same with the AWS SDK alone, as its documentation shows it.
+    PlainSdk(plain_sdk::PlainSdk),
     /// Serve a table to write to, which counts entries and does not store them.
     Table(table::Table),
 }
@@ -28,6 +32,7 @@ impl Bench {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Fanout(fanout) => fanout.run().await,
+            Self::PlainSdk(plain) => plain.run().await,
             Self::Table(table) => table.run().await,
         }
     }
