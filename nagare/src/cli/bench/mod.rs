@@ -3,6 +3,7 @@
 //! ```text
 //! fanout      the writer's own write path
 //! plain_sdk   the same with the SDK alone, to compare it with
+//! read        the reader's own code
 //! table       tables to write to and to read, in a process of their own
 //! dataset     what is read
 //! report      what a run took
@@ -11,6 +12,7 @@
 mod dataset;
 mod fanout;
 mod plain_sdk;
+mod read;
 mod report;
 mod table;
 
@@ -24,6 +26,8 @@ pub(super) enum Bench {
     Fanout(fanout::Fanout),
     /// Write the same with the AWS SDK alone, as its documentation shows it.
     PlainSdk(plain_sdk::PlainSdk),
+    /// Read pages of timelines of viewers who follow few or many.
+    Read(read::Read),
     /// Serve a table to write to, which counts entries and does not store them.
     Table(table::Table),
 }
@@ -33,6 +37,7 @@ impl Bench {
         match self {
             Self::Fanout(fanout) => fanout.run().await,
             Self::PlainSdk(plain) => plain.run().await,
+            Self::Read(read) => read.run().await,
             Self::Table(table) => table.run().await,
         }
     }
