@@ -120,7 +120,7 @@ impl Writer {
         let command = Command::parse(body, self.clock.now())?;
         let (kind, subject) = (command.type_name(), subject(&command));
         match self.apply(command, redelivered, deadline).await? {
-            Outcome::Applied(Tally { entries, sends }) => {
+            Outcome::Applied(Tally { entries, sends, .. }) => {
                 info!(message_id = id, command = kind, subject, entries, sends, "applied");
             }
             Outcome::Split(parts) => {

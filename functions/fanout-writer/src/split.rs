@@ -141,7 +141,8 @@ impl FanOut<'_> {
         });
         let mut done = pin!(done.try_buffered(PAGES));
         while let Some((next, written)) = done.try_next().await? {
-            (tally, pages_done) = (tally + written, pages_done + 1);
+            tally += written;
+            pages_done += 1;
             // Whoever deleted it clears what was written before, and each page under way itself; only
             // then is it done.
             let (written, done) = (progress.written + written.entries, next.is_none());

@@ -6,7 +6,6 @@ use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
-use super::client::attempt;
 use super::item::{Item, Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::{ActivityKey, ActivityRecord, Change, Edit, Published};
@@ -51,7 +50,7 @@ impl Store {
         let key = keys::claim(&publish.activity_id);
         let actor = text(publish.actor_id.as_str());
         let instant = text(publish.published_at.to_string());
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let put = self
                 .client
                 .put_item()
@@ -83,7 +82,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Option<(ActorId, Timestamp)>, StoreError> {
         let key = ledger_key(keys::claim(activity));
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
             get.set_key(Some(key.clone())).consistent_read(true).send()
         });
@@ -131,7 +130,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<ActivityRecord, StoreError> {
         let stored = ledger_key(keys::activity(key));
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
             get.set_key(Some(stored.clone())).consistent_read(true).send()
         });
@@ -153,25 +152,26 @@ impl Store {
         let mut item = write_record(record);
         item.extend(ledger_key(keys::activity(key)));
         item.insert("revision".to_owned(), number(known.revision + 1));
-        let overtaken_by = attempt(deadline, || async {
-            let put = self
-                .client
-                .put_item()
-                .table_name(&self.tables.ledger)
-                .set_item(Some(item.clone()))
-                .return_values_on_condition_check_failure(OnFailure::AllOld);
-            let put = if known.revision == 0 {
-                put.condition_expression("attribute_not_exists(pk)")
-            } else {
-                put.condition_expression("revision = :known")
-                    .expression_attribute_values(":known", number(known.revision))
-            };
-            match put.send().await {
-                Ok(_) => Ok(None),
-                Err(e) => old_item(e).map(Some),
-            }
-        })
-        .await?;
+        let overtaken_by = self
+            .attempt(deadline, || async {
+                let put = self
+                    .client
+                    .put_item()
+                    .table_name(&self.tables.ledger)
+                    .set_item(Some(item.clone()))
+                    .return_values_on_condition_check_failure(OnFailure::AllOld);
+                let put = if known.revision == 0 {
+                    put.condition_expression("attribute_not_exists(pk)")
+                } else {
+                    put.condition_expression("revision = :known")
+                        .expression_attribute_values(":known", number(known.revision))
+                };
+                match put.send().await {
+                    Ok(_) => Ok(None),
+                    Err(e) => old_item(e).map(Some),
+                }
+            })
+            .await?;
         overtaken_by.map(|item| self.read_revised(item)).transpose()
     }
 

@@ -3,7 +3,6 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
-use super::client::attempt;
 use super::item::{Row, ledger_key, text, truth};
 use super::reading::{entry_key, entry_row};
 use super::timelines::{check_failed, unbuilt};
@@ -26,17 +25,18 @@ impl Store {
     ) -> Result<Vec<EntryRow>, StoreError> {
         let (mut rows, mut start) = (Vec::new(), None);
         loop {
-            let answer = attempt(deadline, || {
-                self.client
-                    .query()
-                    .table_name(&self.tables.timelines)
-                    .consistent_read(true)
-                    .key_condition_expression("viewer_id = :viewer")
-                    .expression_attribute_values(":viewer", text(viewer.as_str()))
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline, || {
+                    self.client
+                        .query()
+                        .table_name(&self.tables.timelines)
+                        .consistent_read(true)
+                        .key_condition_expression("viewer_id = :viewer")
+                        .expression_attribute_values(":viewer", text(viewer.as_str()))
+                        .set_exclusive_start_key(start.clone())
+                        .send()
+                })
+                .await?;
             rows.extend(answer.items.unwrap_or_default().into_iter().map(entry_row));
             start = answer.last_evaluated_key;
             if start.is_none() {
@@ -56,17 +56,18 @@ impl Store {
     ) -> Result<Vec<ActorId>, StoreError> {
         let (mut found, mut start) = (Vec::new(), None);
         loop {
-            let answer = attempt(deadline, || {
-                self.client
-                    .query()
-                    .table_name(&self.tables.ledger)
-                    .index_name(BY_FOLLOWER)
-                    .key_condition_expression("follower_id = :viewer")
-                    .expression_attribute_values(":viewer", text(viewer.as_str()))
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline, || {
+                    self.client
+                        .query()
+                        .table_name(&self.tables.ledger)
+                        .index_name(BY_FOLLOWER)
+                        .key_condition_expression("follower_id = :viewer")
+                        .expression_attribute_values(":viewer", text(viewer.as_str()))
+                        .set_exclusive_start_key(start.clone())
+                        .send()
+                })
+                .await?;
             for item in answer.items.unwrap_or_default() {
                 let row = Row { table: &self.tables.ledger, item };
                 found.push(row.parsed("followee_id", "an id")?);
@@ -90,16 +91,17 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut start = None;
         loop {
-            let answer = attempt(deadline(), || {
-                self.client
-                    .scan()
-                    .table_name(&self.tables.ledger)
-                    .index_name(BY_FOLLOWER)
-                    .projection_expression("follower_id")
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline(), || {
+                    self.client
+                        .scan()
+                        .table_name(&self.tables.ledger)
+                        .index_name(BY_FOLLOWER)
+                        .projection_expression("follower_id")
+                        .set_exclusive_start_key(start.clone())
+                        .send()
+                })
+                .await?;
             for item in answer.items.unwrap_or_default() {
                 let row = Row { table: &self.tables.ledger, item };
                 seen(row.parsed("follower_id", "an id")?);
@@ -138,7 +140,7 @@ impl Store {
         if let Some((sort_key, actor)) = row.target() {
             parts.push(self.not_published(&sort_key, actor)?);
         }
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let call = self.client.transact_write_items();
             match call.set_transact_items(Some(parts.clone())).send().await {
                 Ok(_) => Ok(()),

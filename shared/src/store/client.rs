@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
-use super::{Deadline, StoreError};
+use super::{Deadline, Store, StoreError};
 use crate::retry::Backoff;
 
 /// A connection that takes longer is not coming.
@@ -37,29 +37,6 @@ pub async fn sdk_config() -> SdkConfig {
         .await
 }
 
-/// What a piece of writing cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Entries that the table has acknowledged.
-    pub entries: u64,
-    /// Entries that were sent, repetitions included.
-    pub sends: u64,
-}
-
-impl std::ops::Add for Tally {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { entries: self.entries + other.entries, sends: self.sends + other.sends }
-    }
-}
-
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
 /// Calls once, for as long as one attempt may take or until the deadline, whichever is sooner.
 pub(super) async fn once<T, E>(
     deadline: Deadline,
@@ -76,24 +53,28 @@ where
     }
 }
 
-/// Calls until it succeeds, fails for good, or the deadline passes. Returns the last failure, which
-/// says more than that time ran out.
-pub(super) async fn attempt<T, E, F>(
-    deadline: Deadline,
-    mut call: impl FnMut() -> F,
-) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, E>>,
-    StoreError: From<E>,
-{
-    let mut backoff = Backoff::default();
-    loop {
-        let error = match once(deadline, call()).await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
-            return Err(error);
+impl Store {
+    /// Calls until it succeeds, fails for good, or the deadline passes. Returns the last failure, which
+    /// says more than that time ran out.
+    pub(super) async fn attempt<T, E, F>(
+        &self,
+        deadline: Deadline,
+        mut call: impl FnMut() -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, E>>,
+        StoreError: From<E>,
+    {
+        let mut backoff = Backoff::default();
+        loop {
+            let error = match once(deadline, call()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            self.meter.failed(&error);
+            if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+                return Err(error);
+            }
         }
     }
 }

@@ -19,7 +19,6 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sha2::{Digest, Sha256};
 
-use super::client::attempt;
 use super::item::{Item, Row, number, text};
 use super::{Deadline, Store, StoreError};
 use crate::timestamp::Timestamp;
@@ -79,13 +78,13 @@ impl Store {
             let mut item = part_key(&letter.id, &part_name(&letter.message_id, index));
             item.insert("body".to_owned(), text(*part));
             let put = || self.client.put_item().table_name(&self.tables.dead_letters);
-            attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
+            self.attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
         }
         let digest = text(digest(&letter.body));
         let mut item = part_key(&letter.id, LETTER);
         item.extend(write_letter(letter, parts.len()));
         item.insert("digest".to_owned(), digest.clone());
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let put = self
                 .client
                 .put_item()
@@ -138,7 +137,7 @@ impl Store {
         after: Option<HashMap<String, AttributeValue>>,
         deadline: Deadline,
     ) -> Result<DeadLetterPage, StoreError> {
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             self.client
                 .scan()
                 .table_name(&self.tables.dead_letters)
@@ -169,28 +168,29 @@ impl Store {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<(), StoreError> {
-        let removed = attempt(deadline, || async {
-            let delete = self
-                .client
-                .delete_item()
-                .table_name(&self.tables.dead_letters)
-                .set_key(Some(part_key(&letter.id, LETTER)))
-                .condition_expression("attribute_not_exists(id) OR message_id = :seen")
-                .expression_attribute_values(":seen", text(&letter.message_id));
-            match delete.send().await {
-                Ok(_) => Ok(true),
-                Err(e) => match e.as_service_error() {
-                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                    _ => Err(e),
-                },
-            }
-        })
-        .await?;
+        let removed = self
+            .attempt(deadline, || async {
+                let delete = self
+                    .client
+                    .delete_item()
+                    .table_name(&self.tables.dead_letters)
+                    .set_key(Some(part_key(&letter.id, LETTER)))
+                    .condition_expression("attribute_not_exists(id) OR message_id = :seen")
+                    .expression_attribute_values(":seen", text(&letter.message_id));
+                match delete.send().await {
+                    Ok(_) => Ok(true),
+                    Err(e) => match e.as_service_error() {
+                        Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                        _ => Err(e),
+                    },
+                }
+            })
+            .await?;
         let parts = split(&letter.body).len();
         for index in (0..parts).filter(|_| removed && parts > 1) {
             let key = part_key(&letter.id, &part_name(&letter.message_id, index));
             let delete = || self.client.delete_item().table_name(&self.tables.dead_letters);
-            attempt(deadline, || delete().set_key(Some(key.clone())).send()).await?;
+            self.attempt(deadline, || delete().set_key(Some(key.clone())).send()).await?;
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Option<Item>, StoreError> {
         let key = part_key(id, part);
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.dead_letters);
             get.set_key(Some(key.clone())).consistent_read(true).send()
         });

@@ -3,7 +3,6 @@
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
 use super::activities::old_item;
-use super::client::attempt;
 use super::item::{Item, Row, ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::command::FollowChange;
@@ -55,26 +54,27 @@ impl Store {
         item.insert("followee_id".to_owned(), text(followee_id.as_str()));
         item.insert("following".to_owned(), truth(state.following));
         item.insert("changed_at".to_owned(), text(state.changed_at.to_string()));
-        let overtaken_by = attempt(deadline, || async {
-            let put = self
-                .client
-                .put_item()
-                .table_name(&self.tables.ledger)
-                .set_item(Some(item.clone()))
-                .condition_expression(condition)
-                .expression_attribute_values(":at", text(state.changed_at.to_string()))
-                .return_values_on_condition_check_failure(OnFailure::AllOld);
-            let put = if state.following {
-                put.expression_attribute_values(":following", truth(true))
-            } else {
-                put
-            };
-            match put.send().await {
-                Ok(_) => Ok(None),
-                Err(e) => old_item(e).map(Some),
-            }
-        })
-        .await?;
+        let overtaken_by = self
+            .attempt(deadline, || async {
+                let put = self
+                    .client
+                    .put_item()
+                    .table_name(&self.tables.ledger)
+                    .set_item(Some(item.clone()))
+                    .condition_expression(condition)
+                    .expression_attribute_values(":at", text(state.changed_at.to_string()))
+                    .return_values_on_condition_check_failure(OnFailure::AllOld);
+                let put = if state.following {
+                    put.expression_attribute_values(":following", truth(true))
+                } else {
+                    put
+                };
+                match put.send().await {
+                    Ok(_) => Ok(None),
+                    Err(e) => old_item(e).map(Some),
+                }
+            })
+            .await?;
         overtaken_by
             .map_or(Ok(*state), |item| read_state(&Row { table: &self.tables.ledger, item }))
     }
@@ -90,7 +90,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Option<FollowState>, StoreError> {
         let key = ledger_key(keys::edge(follower, followee));
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
             get.set_key(Some(key.clone())).consistent_read(true).send()
         });
@@ -112,23 +112,24 @@ impl Store {
     ) -> Result<EdgePage, StoreError> {
         let pk = keys::followers(followee);
         let [first, last] = range.bounds();
-        let answer = attempt(deadline, || {
-            self.client
-                .query()
-                .table_name(&self.tables.ledger)
-                .consistent_read(true)
-                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                .projection_expression("sk, following")
-                .expression_attribute_values(":pk", text(&pk))
-                .expression_attribute_values(":first", text(&first))
-                .expression_attribute_values(":last", text(&last))
-                .set_exclusive_start_key(
-                    after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_owned() })),
-                )
-                .limit(i32::from(limit))
-                .send()
-        })
-        .await?;
+        let answer = self
+            .attempt(deadline, || {
+                self.client
+                    .query()
+                    .table_name(&self.tables.ledger)
+                    .consistent_read(true)
+                    .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+                    .projection_expression("sk, following")
+                    .expression_attribute_values(":pk", text(&pk))
+                    .expression_attribute_values(":first", text(&first))
+                    .expression_attribute_values(":last", text(&last))
+                    .set_exclusive_start_key(
+                        after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_owned() })),
+                    )
+                    .limit(i32::from(limit))
+                    .send()
+            })
+            .await?;
         let more = answer.last_evaluated_key.is_some();
         let edges = answer.items.unwrap_or_default().into_iter().map(|item| self.read_edge(item));
         let edges = edges.collect::<Result<Vec<_>, _>>()?;
@@ -151,22 +152,23 @@ impl Store {
         let pk = keys::followers(followee);
         let (mut found, mut start) = (Vec::new(), None);
         loop {
-            let answer = attempt(deadline, || {
-                self.client
-                    .query()
-                    .table_name(&self.tables.ledger)
-                    .consistent_read(true)
-                    .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                    .filter_expression("following = :no")
-                    .projection_expression("sk, following")
-                    .expression_attribute_values(":pk", text(&pk))
-                    .expression_attribute_values(":first", text(first))
-                    .expression_attribute_values(":last", text(last))
-                    .expression_attribute_values(":no", truth(false))
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline, || {
+                    self.client
+                        .query()
+                        .table_name(&self.tables.ledger)
+                        .consistent_read(true)
+                        .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+                        .filter_expression("following = :no")
+                        .projection_expression("sk, following")
+                        .expression_attribute_values(":pk", text(&pk))
+                        .expression_attribute_values(":first", text(first))
+                        .expression_attribute_values(":last", text(last))
+                        .expression_attribute_values(":no", truth(false))
+                        .set_exclusive_start_key(start.clone())
+                        .send()
+                })
+                .await?;
             for item in answer.items.unwrap_or_default() {
                 found.push(self.read_edge(item)?);
             }

@@ -46,16 +46,18 @@ mod dead_letters;
 mod error;
 mod follows;
 mod item;
+mod meter;
 mod outbox;
 mod progress;
 mod reading;
 mod timelines;
 
 pub use activities::{Claim, Merged};
-pub use client::{Tally, sdk_config};
+pub use client::sdk_config;
 pub use dead_letters::{DeadLetter, DeadLetterPage};
 pub use error::StoreError;
 pub use follows::{Edge, EdgePage};
+pub use meter::Tally;
 pub use outbox::{OutboxPage, OutboxRow};
 pub use progress::{FanOut, Progress, Work};
 pub use reading::{EntryRow, Facts, Span};
@@ -99,6 +101,7 @@ pub struct Store {
     /// The calls of each lane.
     in_flight: [Arc<Semaphore>; 2],
     most_in_flight: usize,
+    meter: meter::Meter,
 }
 
 impl Store {
@@ -112,6 +115,7 @@ impl Store {
             pacer: Pacer::default(),
             in_flight: semaphores(IN_FLIGHT),
             most_in_flight: IN_FLIGHT,
+            meter: meter::Meter::default(),
         }
     }
 

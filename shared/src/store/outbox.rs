@@ -4,7 +4,6 @@
 //! row stays: an unfollow has to take out the entries of deleted activities too.
 
 use super::activities::is_condition_failure;
-use super::client::attempt;
 use super::item::{Row, ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::id::ActorId;
@@ -52,7 +51,7 @@ impl Store {
         if deleted {
             item.insert("deleted".to_owned(), truth(true));
         }
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let put = self.client.put_item().table_name(&self.tables.ledger);
             let put = put.set_item(Some(item.clone()));
             // A row without the mark says no more than whatever may be there already.
@@ -78,21 +77,23 @@ impl Store {
         deadline: Deadline,
     ) -> Result<OutboxPage, StoreError> {
         let pk = keys::outbox(actor);
-        let answer = attempt(deadline, || {
-            self.client
-                .query()
-                .table_name(&self.tables.ledger)
-                .consistent_read(true)
-                .key_condition_expression("pk = :pk AND sk >= :from")
-                .expression_attribute_values(":pk", text(&pk))
-                .expression_attribute_values(":from", text(from.to_string()))
-                .set_exclusive_start_key(
-                    after.map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_string() })),
-                )
-                .limit(PAGE)
-                .send()
-        })
-        .await?;
+        let answer = self
+            .attempt(deadline, || {
+                self.client
+                    .query()
+                    .table_name(&self.tables.ledger)
+                    .consistent_read(true)
+                    .key_condition_expression("pk = :pk AND sk >= :from")
+                    .expression_attribute_values(":pk", text(&pk))
+                    .expression_attribute_values(":from", text(from.to_string()))
+                    .set_exclusive_start_key(
+                        after
+                            .map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_string() })),
+                    )
+                    .limit(PAGE)
+                    .send()
+            })
+            .await?;
         let more = answer.last_evaluated_key.is_some();
         let rows = answer.items.unwrap_or_default().into_iter().map(|item| self.outbox_row(item));
         let rows = rows.collect::<Result<Vec<_>, _>>()?;

@@ -11,7 +11,6 @@
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
 use super::activities::{is_condition_failure, old_item};
-use super::client::attempt;
 use super::item::{Item, Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::ActivityKey;
@@ -85,20 +84,21 @@ impl Store {
         let pk = keys::progress(&key.activity_id);
         let mut item = ledger_key(LedgerKey { pk, sk: work.prefix(key) });
         item.insert("parts".to_owned(), number(parts));
-        let planned_before = attempt(deadline, || async {
-            let put = self
-                .client
-                .put_item()
-                .table_name(&self.tables.ledger)
-                .set_item(Some(item.clone()))
-                .return_values_on_condition_check_failure(OnFailure::AllOld)
-                .condition_expression("attribute_not_exists(pk)");
-            match put.send().await {
-                Ok(_) => Ok(None),
-                Err(e) => old_item(e).map(Some),
-            }
-        })
-        .await?;
+        let planned_before = self
+            .attempt(deadline, || async {
+                let put = self
+                    .client
+                    .put_item()
+                    .table_name(&self.tables.ledger)
+                    .set_item(Some(item.clone()))
+                    .return_values_on_condition_check_failure(OnFailure::AllOld)
+                    .condition_expression("attribute_not_exists(pk)");
+                match put.send().await {
+                    Ok(_) => Ok(None),
+                    Err(e) => old_item(e).map(Some),
+                }
+            })
+            .await?;
         planned_before.map_or(Ok(parts), |item| self.parts(item))
     }
 
@@ -114,7 +114,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Progress, StoreError> {
         let key = ledger_key(part_key(key, work, range));
-        let answer = attempt(deadline, || {
+        let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
             get.set_key(Some(key.clone())).consistent_read(true).send()
         });
@@ -134,7 +134,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<(), StoreError> {
         let item = write_progress(part_key(key, work, range), progress);
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let put = self
                 .client
                 .put_item()
@@ -164,7 +164,7 @@ impl Store {
         let (beginning, key) = (Progress::default(), part_key(key, work, range));
         let item = write_progress(key, &beginning);
         let put = || self.client.put_item().table_name(&self.tables.ledger);
-        attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
+        self.attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
         Ok(beginning)
     }
 
@@ -181,18 +181,19 @@ impl Store {
         let (pk, prefix) = (keys::progress(&key.activity_id), work.prefix(key));
         let (mut found, mut start) = (None, None);
         loop {
-            let answer = attempt(deadline, || {
-                self.client
-                    .query()
-                    .table_name(&self.tables.ledger)
-                    .consistent_read(true)
-                    .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                    .expression_attribute_values(":pk", text(&pk))
-                    .expression_attribute_values(":prefix", text(&prefix))
-                    .set_exclusive_start_key(start.clone())
-                    .send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline, || {
+                    self.client
+                        .query()
+                        .table_name(&self.tables.ledger)
+                        .consistent_read(true)
+                        .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                        .expression_attribute_values(":pk", text(&pk))
+                        .expression_attribute_values(":prefix", text(&prefix))
+                        .set_exclusive_start_key(start.clone())
+                        .send()
+                })
+                .await?;
             // The plan sorts before its parts, and is written before any of them begins.
             for item in answer.items.unwrap_or_default() {
                 match found.as_mut() {

@@ -6,7 +6,6 @@ use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures::future::try_join_all;
 
 use super::activities::read_record;
-use super::client::attempt;
 use super::follows::read_state;
 use super::item::{Item, Row, ledger_key, text};
 use super::{Deadline, Store, StoreError};
@@ -100,23 +99,24 @@ impl Store {
         if first > last {
             return Ok((vec![], None));
         }
-        let answer = attempt(deadline, || {
-            self.client
-                .query()
-                .table_name(&self.tables.timelines)
-                .consistent_read(true)
-                .key_condition_expression(
-                    "viewer_id = :viewer AND sort_key BETWEEN :first AND :last",
-                )
-                .expression_attribute_values(":viewer", text(viewer.as_str()))
-                .expression_attribute_values(":first", text(&first))
-                .expression_attribute_values(":last", text(&last))
-                .set_exclusive_start_key(after.map(|place| entry_key(viewer, place)))
-                .scan_index_forward(span.order == Order::Oldest)
-                .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-                .send()
-        })
-        .await?;
+        let answer = self
+            .attempt(deadline, || {
+                self.client
+                    .query()
+                    .table_name(&self.tables.timelines)
+                    .consistent_read(true)
+                    .key_condition_expression(
+                        "viewer_id = :viewer AND sort_key BETWEEN :first AND :last",
+                    )
+                    .expression_attribute_values(":viewer", text(viewer.as_str()))
+                    .expression_attribute_values(":first", text(&first))
+                    .expression_attribute_values(":last", text(&last))
+                    .set_exclusive_start_key(after.map(|place| entry_key(viewer, place)))
+                    .scan_index_forward(span.order == Order::Oldest)
+                    .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+                    .send()
+            })
+            .await?;
         let next = answer.last_evaluated_key.and_then(|mut key| into_text(key.remove("sort_key")?));
         let rows = answer.items.unwrap_or_default().into_iter().map(entry_row);
         Ok((rows.collect(), next))
@@ -163,7 +163,8 @@ impl Store {
     /// [`StoreError`]
     pub async fn entry_count(&self, deadline: Deadline) -> Result<u64, StoreError> {
         let table = &self.tables.timelines;
-        let answer = attempt(deadline, || self.client.describe_table().table_name(table).send());
+        let answer =
+            self.attempt(deadline, || self.client.describe_table().table_name(table).send());
         let count = answer.await?.table.and_then(|table| table.item_count).unwrap_or(0);
         Ok(u64::try_from(count).unwrap_or(0))
     }
@@ -183,14 +184,16 @@ impl Store {
                 code: "request not built".to_owned(),
                 message: e.to_string(),
             })?;
-            let answer = attempt(deadline, || {
-                self.client.batch_get_item().request_items(table, request.clone()).send()
-            })
-            .await?;
+            let answer = self
+                .attempt(deadline, || {
+                    self.client.batch_get_item().request_items(table, request.clone()).send()
+                })
+                .await?;
             let items = answer.responses.and_then(|mut tables| tables.remove(table));
             found.extend(items.unwrap_or_default());
             let unprocessed = answer.unprocessed_keys.and_then(|mut keys| keys.remove(table));
             left = unprocessed.map(|keys| keys.keys).unwrap_or_default();
+            self.meter.unprocessed(left.len());
             if !left.is_empty() {
                 backoff.wait(deadline).await.map_err(|_| StoreError::Throttled)?;
             }

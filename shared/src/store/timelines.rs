@@ -13,8 +13,9 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::batch::{self, BATCH};
-use super::client::{Tally, attempt, once};
+use super::client::once;
 use super::item::{ledger_key, text, truth};
+use super::meter::Tally;
 use super::{Deadline, Store, StoreError};
 use crate::follow::FollowState;
 use crate::id::{ActorId, ViewerId};
@@ -100,7 +101,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Tally, StoreError> {
         let mut left = Cow::Borrowed(batch);
-        let mut tally = Tally { entries: batch.len() as u64, sends: 0 };
+        let mut tally = Tally { entries: batch.len() as u64, ..Tally::default() };
         let mut backoff = Backoff::default();
         loop {
             tally.sends += left.len() as u64;
@@ -132,17 +133,22 @@ impl Store {
         // The semaphore is never closed, so a permit is only missing where time ran out.
         let _permit = deadline.bound(self.in_flight[self.lane as usize].acquire()).await?;
         let ticket = self.pacer.admit(batch.len(), self.lane, deadline).await?;
-        let answer =
-            once(deadline, batch::write(&self.client, &self.tables.timelines, batch)).await;
-        let left = match answer {
+        self.meter.sent(batch.len());
+        let call = batch::write(&self.client, &self.tables.timelines, batch);
+        let left = match once(deadline, call).await {
             Ok(answer) => batch::unprocessed(batch, answer),
-            Err(StoreError::Throttled) => {
-                ticket.ended(0, batch.len());
-                return Err(StoreError::Throttled);
+            Err(error) => {
+                self.meter.failed(&error);
+                if matches!(error, StoreError::Throttled) {
+                    ticket.ended(0, batch.len());
+                }
+                return Err(error);
             }
-            Err(error) => return Err(error),
         };
-        ticket.ended(batch.len() - left.len(), left.len());
+        let taken = batch.len() - left.len();
+        ticket.ended(taken, left.len());
+        self.meter.written(taken);
+        self.meter.unprocessed(left.len());
         Ok(left)
     }
 
@@ -206,6 +212,8 @@ impl Store {
             if self.transact(&parts, deadline).await? == Purge::Overtaken {
                 return Ok(Purge::Overtaken);
             }
+            self.meter.sent(keys.len());
+            self.meter.written(keys.len());
         }
         Ok(Purge::Done)
     }
@@ -226,7 +234,7 @@ impl Store {
         parts: &[TransactWriteItem],
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
-        attempt(deadline, || async {
+        self.attempt(deadline, || async {
             let call = self.client.transact_write_items().set_transact_items(Some(parts.to_vec()));
             match call.send().await {
                 Ok(_) => Ok(Purge::Done),

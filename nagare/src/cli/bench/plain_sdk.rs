@@ -71,7 +71,7 @@ impl PlainSdk {
         let written = written.inspect_ok(|count| bar.inc(*count));
         let entries = written.try_fold(0, async |sum, count| Ok(sum + count)).await?;
         bar.finish_and_clear();
-        print(&meter.report(Tally { entries, sends: sends.total() })?);
+        print(&meter.report(Tally { entries, sends: sends.total(), ..Tally::default() })?);
         Ok(())
     }
 
