@@ -4,22 +4,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use shared::store::{EntryWrite, Store, Tables, Tally, sdk_config};
-use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId, env};
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::store::{EntryWrite, Store, Tally};
+use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId};
 
 use super::super::{Failure, progress};
 use super::report::{Meter, print};
-use super::{follower, in_flight};
+use super::{ACTOR, follower, in_flight, store_at};
 use crate::queue::{Queues, Wire};
 use crate::stack::connector::{self, InProcess};
 use crate::stack::engine::Engine;
 use crate::stack::schema;
 
 /// Followers whose entries are written at once, as the writer does it.
-const PAGE: u64 = 2_500;
+const PAGE: usize = 2_500;
+/// Pages under way at once, as the writer does it.
+const PAGES: usize = 3;
 /// How long a page is tried for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -46,22 +48,15 @@ impl Fanout {
     }
 
     async fn measure(self) -> Result<(), Failure> {
-        let store = self.store().await?.with_in_flight(self.in_flight);
+        let store = match &self.endpoint {
+            Some(endpoint) => store_at(endpoint).await,
+            None => embedded()?,
+        };
+        let store = store.with_in_flight(self.in_flight);
         let meter = Meter::start()?;
         let tally = self.write(&store).await?;
         print(&meter.report(tally)?);
         Ok(())
-    }
-
-    /// The store as the functions make it, but for where it leads.
-    async fn store(&self) -> Result<Store, Failure> {
-        let Some(endpoint) = &self.endpoint else { return embedded() };
-        let timelines = env::optional(env::TIMELINES_TABLE);
-        let timelines = timelines.unwrap_or_else(|| schema::tables().timelines);
-        let config = sdk_config().await;
-        let config = aws_sdk_dynamodb::config::Builder::from(&config).endpoint_url(endpoint);
-        let client = Client::from_conf(config.build());
-        Ok(Store::new(client, Tables { timelines, ..schema::tables() }))
     }
 
     async fn write(&self, store: &Store) -> Result<Tally, Failure> {
@@ -70,24 +65,31 @@ impl Fanout {
         // Of its own, so that a table can tell writers from each other.
         let activity_id = ActivityId::new(format!("bench-{}", std::process::id()));
         let activity_id = activity_id.map_err(|e| Failure::Usage(e.to_string()))?;
-        let actor = ActorId::new("bench").map_err(|e| Failure::Usage(e.to_string()))?;
+        let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
         let sort_key = SortKey { published_at: now, activity_id }.to_string();
         let bar = progress::bar(self.followers, "entries");
-        let (mut tally, mut first) = (Tally::default(), 0);
-        while first < self.followers {
-            let last = self.followers.min(first + PAGE);
+        let expires_at = retention.expires_at(now);
+        let pages = (0..self.followers).step_by(PAGE).map(async |first| {
+            let last = self.followers.min(first + PAGE as u64);
             let viewers = (first..last).map(|n| ViewerId::new(follower(n)));
             let viewers: Vec<_> = viewers.filter_map(Result::ok).collect();
+            let (sort_key, actor) = (&sort_key, &actor);
             let puts = viewers.iter().map(|viewer| EntryWrite::Put {
                 viewer,
-                sort_key: &sort_key,
-                actor: &actor,
-                expires_at: retention.expires_at(now),
+                sort_key,
+                actor,
+                expires_at,
             });
-            tally += store.write_entries(puts, Deadline::after(PATIENCE)).await?;
-            first = last;
-            bar.set_position(first);
-        }
+            let tally = store.write_entries(puts, Deadline::after(PATIENCE)).await?;
+            bar.inc(last - first);
+            Ok(tally)
+        });
+        let written = stream::iter(pages).buffer_unordered(PAGES);
+        let tally = written.try_fold(Tally::default(), async |mut sum, tally| {
+            sum += tally;
+            Ok::<_, Failure>(sum)
+        });
+        let tally = tally.await?;
         bar.finish_and_clear();
         Ok(tally)
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! fanout      the writer's own write path
+//! handler     the whole of a fan-out, followers read and progress noted
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
 //! table       tables to write to and to read, in a process of their own
@@ -11,19 +12,29 @@
 
 mod dataset;
 mod fanout;
+mod handler;
 mod plain_sdk;
 mod read;
 mod report;
 mod table;
 
+use aws_sdk_dynamodb::Client;
 use clap::Subcommand;
+use shared::env;
+use shared::store::{Store, Tables, sdk_config};
 
 use super::Failure;
+use crate::stack::schema;
+
+/// Whose followers are written to.
+const ACTOR: &str = "bench";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Bench {
     /// Write one activity's entries into the timelines of generated followers.
     Fanout(fanout::Fanout),
+    /// Apply one publish for the followers that a `bench table --follows N` has.
+    Handler(handler::Handler),
     /// Write the same with the AWS SDK alone, as its documentation shows it.
     PlainSdk(plain_sdk::PlainSdk),
     /// Read pages of timelines of viewers who follow few or many.
@@ -36,6 +47,7 @@ impl Bench {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Fanout(fanout) => fanout.run().await,
+            Self::Handler(handler) => handler.run().await,
             Self::PlainSdk(plain) => plain.run().await,
             Self::Read(read) => read.run().await,
             Self::Table(table) => table.run().await,
@@ -52,4 +64,13 @@ fn in_flight(text: &str) -> Result<usize, String> {
 /// The id of a generated follower.
 fn follower(number: u64) -> String {
     format!("bench-{number:09}")
+}
+
+/// The store as the functions make it, but for where it leads.
+async fn store_at(endpoint: &str) -> Store {
+    let timelines = env::optional(env::TIMELINES_TABLE);
+    let timelines = timelines.unwrap_or_else(|| schema::tables().timelines);
+    let config = sdk_config().await;
+    let config = aws_sdk_dynamodb::config::Builder::from(&config).endpoint_url(endpoint);
+    Store::new(Client::from_conf(config.build()), Tables { timelines, ..schema::tables() })
 }

@@ -6,15 +6,12 @@ use shared::{ActorId, Clock, Retention, Timestamp, ViewerId, keys};
 
 use super::super::super::{Failure, progress};
 use super::super::dataset::{self, Dataset};
-use super::super::follower;
+use super::super::{ACTOR, follower};
 use crate::stack::engine::Engine;
 use crate::stack::schema;
 
 /// Items that go in at once.
 const PAGE: usize = 2_500;
-/// Whom the followers follow.
-const ACTOR: &str = "bench";
-
 /// Puts so many followers of the actor `bench` into the ledger: those that `nagare bench fanout`
 /// writes to.
 pub(super) fn follows(engine: &Engine, count: u64) -> Result<(), Failure> {

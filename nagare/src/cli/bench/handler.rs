@@ -1,0 +1,99 @@
+//! `nagare bench handler`: one publish and all its parts, as the writer applies them: facts recorded,
+//! followers read from the ledger at the endpoint, entries written and looked at again, progress
+//! noted. The queue that parts go back to is in this process, and sees a message for each of a few
+//! parts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use clap::Args;
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use shared::command::{Command, Publish};
+use shared::{ActivityId, ActorId, Clock, Deadline, Kind, Payload, Retention};
+
+use super::super::Failure;
+use super::report::{Meter, print};
+use super::{ACTOR, in_flight, store_at};
+use crate::queue::{Queue, QueueConfig, Queues, Wire};
+use crate::stack::connector::{self, InProcess};
+use crate::stack::engine::Engine;
+use crate::stack::{COMMANDS, DEAD_LETTERS};
+
+/// How long an invocation may take, as the template sets it.
+const TIMEOUT: Duration = Duration::from_secs(58);
+
+#[derive(Debug, Args)]
+pub(crate) struct Handler {
+    /// The endpoint of a `nagare bench table --follows N`.
+    #[arg(long)]
+    endpoint: String,
+    /// Calls under way at once.
+    #[arg(long, default_value_t = shared::store::IN_FLIGHT, value_parser = in_flight)]
+    in_flight: usize,
+}
+
+impl Handler {
+    /// On one thread, as in the function.
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
+        measured.await.map_err(|e| Failure::Unreachable(e.to_string()))?
+    }
+
+    async fn measure(self) -> Result<(), Failure> {
+        let broken = |problem: &dyn std::fmt::Display| Failure::Unreachable(problem.to_string());
+        let clock = Clock::system();
+        let time = clock.clone();
+        let configs = [COMMANDS, DEAD_LETTERS].map(QueueConfig::new).into();
+        let queues = Queues::in_memory(configs, Arc::new(move || time.now().unix_millis()));
+        let queues = queues.map_err(|e| broken(&e))?;
+        let wire = Wire::new(queues.clone(), "http://queue.local");
+        let engine = Engine::in_memory().map_err(|e| broken(&e))?;
+        let inside = SharedHttpConnector::new(InProcess::new(engine, wire.clone()));
+        let sqs = connector::sqs(inside);
+        let writer = Writer {
+            store: store_at(&self.endpoint).await.with_in_flight(self.in_flight),
+            commands: CommandQueue { client: sqs.clone(), url: wire.queue_url(COMMANDS) },
+            dead_letters: DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) },
+            sizes: Sizes::default(),
+            retention: Retention::default(),
+            clock: clock.clone(),
+        };
+        let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
+        let meter = Meter::start()?;
+        apply(&writer, publish(&clock)?).await?;
+        while let Some(part) = next(&queue).await? {
+            apply(&writer, part).await?;
+        }
+        print(&meter.report(writer.store.tally())?);
+        Ok(())
+    }
+}
+
+async fn apply(writer: &Writer, command: Command) -> Result<(), Failure> {
+    let applied = writer.apply(command, false, Deadline::after(TIMEOUT)).await;
+    applied.map(drop).map_err(|e| Failure::Unreachable(e.to_string()))
+}
+
+fn publish(clock: &Clock) -> Result<Command, Failure> {
+    let wrong = |e: shared::id::IdError| Failure::Usage(e.to_string());
+    let activity_id = format!("bench-{}", std::process::id());
+    Ok(Command::Publish(Publish {
+        activity_id: ActivityId::new(activity_id).map_err(wrong)?,
+        actor_id: ActorId::new(ACTOR).map_err(wrong)?,
+        published_at: clock.now(),
+        kind: Kind::default(),
+        payload: Payload::default(),
+    }))
+}
+
+/// Takes a part from the queue.
+async fn next(queue: &Queue) -> Result<Option<Command>, Failure> {
+    let broken = |problem: &dyn std::fmt::Display| Failure::Unreachable(problem.to_string());
+    let received = queue.receive(1, None, Duration::ZERO).await.map_err(|e| broken(&e))?;
+    let Some(message) = received.first() else { return Ok(None) };
+    queue.delete_batch(&[message.receipt_handle]).map_err(|e| broken(&e))?;
+    let now = Clock::system().now();
+    Command::parse(&message.body, now).map(Some).map_err(|e| broken(&e))
+}
