@@ -19,6 +19,31 @@ pub const MAX_RECEIVES: u32 = 5;
 /// The reason of a letter that the queue moved without one: the function died on it every time.
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
 
+/// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
+pub const REASONS: [&str; 14] = [
+    "not-json",
+    "unknown-type",
+    "malformed",
+    "conflict",
+    "queue-unavailable",
+    "throttled",
+    "contended",
+    "store-unavailable",
+    "table-missing",
+    "access-denied",
+    "store-rejected",
+    "corrupt-record",
+    "out-of-time",
+    RECEIVES_EXHAUSTED,
+];
+
+/// The reason, if it is one; `other` for the words of somebody else, which stay out of logs and
+/// metrics.
+#[must_use]
+pub fn known_reason(text: &str) -> &'static str {
+    REASONS.into_iter().find(|reason| *reason == text).unwrap_or("other")
+}
+
 /// True for a text that can be the id of a dead letter: 1 to 128 characters of `A-Z a-z 0-9 -`. Message
 /// ids are such; what somebody else writes into [`ORIGIN`] may not be.
 #[must_use]

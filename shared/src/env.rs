@@ -27,6 +27,8 @@ pub const API_URL: &str = "NAGARE_API_URL";
 pub const TOKEN: &str = "NAGARE_TOKEN";
 /// The key of the local stack's tokens, for the command line to make them with.
 pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
+/// Which deployment it is: the dimension of all metrics.
+pub const STAGE: &str = "NAGARE_STAGE";
 /// What to log, in the syntax of `tracing_subscriber::EnvFilter`; `info` where it is not set.
 pub const LOG: &str = "NAGARE_LOG";
 
@@ -86,6 +88,12 @@ pub fn tables() -> Tables {
         ledger: optional(LEDGER_TABLE).unwrap_or_default(),
         dead_letters: optional(DEAD_LETTERS_TABLE).unwrap_or_default(),
     }
+}
+
+/// Which deployment this is; `local` where nobody says.
+#[must_use]
+pub fn stage() -> String {
+    optional(STAGE).unwrap_or_else(|| "local".to_owned())
 }
 
 /// How long activities stay in timelines.

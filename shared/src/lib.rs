@@ -12,7 +12,7 @@
 //! store                      the tables, over aws-sdk-dynamodb
 //! retry, deadline            the one retry policy
 //! pace                       how fast to write
-//! env, telemetry             the one reader of the environment, the one way to log
+//! env, telemetry, metrics    the one reader of the environment, the one way to log, to count
 //! ```
 //!
 //! This crate knows DynamoDB. It does not know SQS, HTTP or the Lambda runtime: those belong to
@@ -28,6 +28,7 @@ pub mod env;
 pub mod follow;
 pub mod id;
 pub mod keys;
+pub mod metrics;
 pub mod pace;
 pub mod payload;
 pub mod retention;
@@ -40,6 +41,7 @@ pub mod timestamp;
 pub use clock::Clock;
 pub use deadline::Deadline;
 pub use id::{ActivityId, ActorId, ViewerId};
+pub use metrics::Metrics;
 pub use payload::{Kind, Payload};
 pub use retention::Retention;
 pub use sort_key::SortKey;

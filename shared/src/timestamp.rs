@@ -5,6 +5,7 @@
 //! by hand in the console.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use time::format_description::well_known::Rfc3339;
@@ -88,6 +89,12 @@ impl Timestamp {
     #[must_use]
     pub fn next_day(self) -> Self {
         self.plus_millis(DAY)
+    }
+
+    /// The time since another instant; none if that is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 
     /// The instant so many milliseconds later (earlier, if negative).

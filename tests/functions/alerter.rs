@@ -1,8 +1,14 @@
 //! The dead-letter alerter: every letter is kept in full, told of, and counted.
 
+use std::collections::BTreeSet;
+
+use fanout_writer::Failure;
 use nagare::stack::schema;
 use serde_json::json;
-use shared::store::Tables;
+use shared::command::CommandError;
+use shared::dead_letter::{REASONS, RECEIVES_EXHAUSTED, known_reason};
+use shared::deadline::DeadlineExceeded;
+use shared::store::{StoreError, Tables};
 
 use tests::{World, event, message, publish, soon, unfinished};
 
@@ -28,9 +34,10 @@ async fn a_letter_is_kept_in_full_and_counted_by_reason() {
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["DeadLetters"], 1);
     assert_eq!(lines[0]["Reason"], "not-json");
+    assert_eq!(lines[0]["Stage"], "test");
     let metric = &lines[0]["_aws"]["CloudWatchMetrics"][0];
     assert_eq!(metric["Namespace"], "Nagare");
-    assert_eq!(metric["Dimensions"], json!([["Reason"], []]));
+    assert_eq!(metric["Dimensions"], json!([["Stage", "Reason"], ["Stage"]]));
 }
 
 #[tokio::test]
@@ -70,4 +77,33 @@ async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
     let response = world.alerter.handle(batch, soon()).await.unwrap();
     assert_eq!(unfinished(&response), [0, 1]);
     assert!(world.metrics.lines().is_empty());
+}
+
+#[test]
+fn every_reason_is_known_and_in_the_runbook() {
+    let text = String::new;
+    let failures = [
+        CommandError::NotAnObject(text()).into(),
+        CommandError::UnknownType(text()).into(),
+        CommandError::Missing("type").into(),
+        Failure::Conflict("live-1".parse().unwrap()),
+        StoreError::Throttled.into(),
+        StoreError::Contended.into(),
+        StoreError::Unavailable(text()).into(),
+        StoreError::TableMissing(text()).into(),
+        StoreError::Denied(text()).into(),
+        StoreError::Rejected { code: text(), message: text() }.into(),
+        StoreError::Corrupt { place: text(), expected: "" }.into(),
+        StoreError::from(DeadlineExceeded).into(),
+        Failure::Queue(DeadlineExceeded.into()),
+    ];
+    let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
+    reasons.insert(RECEIVES_EXHAUSTED);
+    assert_eq!(reasons, BTreeSet::from(REASONS));
+    let runbook = include_str!("../../docs/OPERATIONS.md");
+    for reason in REASONS {
+        assert_eq!(known_reason(reason), reason);
+        assert!(runbook.contains(&format!("`{reason}`")), "{reason}");
+    }
+    assert_eq!(known_reason("somebody's words"), "other");
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod alerter;
+mod canaries;
 mod cost;
+mod metrics;
 mod pace;
 mod reader;
 mod split;

@@ -15,14 +15,14 @@ use shared::store::Work;
 use shared::{ActivityId, ActorId, Deadline, ViewerId};
 use tests::{NOW, World, delete, event, publish, soon, unfinished, unfollow};
 
-const FOLLOWERS: usize = 1_200;
+pub(crate) const FOLLOWERS: usize = 1_200;
 
 async fn world() -> World {
     with_followers(World::new()).await
 }
 
 /// An actor has so many followers that a fan-out is cut.
-async fn with_followers(mut world: World) -> World {
+pub(crate) async fn with_followers(mut world: World) -> World {
     world.writer.sizes = Sizes { page: 50, part: 200, parts: 6 };
     let follows = (0..FOLLOWERS).map(|n| {
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };

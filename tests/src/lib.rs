@@ -15,7 +15,7 @@ use std::time::Duration;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use dlq_alerter::{Alerter, Metrics};
+use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use nagare::cli::Sender;
 use nagare::queue::{QueueConfig, Queues, ReceivedMessage, Wire};
@@ -25,7 +25,7 @@ use nagare::stack::{schema, sqs_event};
 use serde_json::{Value, json};
 use shared::cursor::CursorSeal;
 use shared::store::{Store, Tables};
-use shared::{Clock, Deadline, Retention, Timestamp};
+use shared::{Clock, Deadline, Metrics, Retention, Timestamp};
 use timeline_reader::{Authorization, Reader};
 
 /// What the clock of a new world shows.
@@ -45,7 +45,7 @@ pub struct World {
     pub clock: Clock,
     /// The tables themselves.
     pub engine: Engine,
-    /// What the alerter counted.
+    /// What the functions counted.
     pub metrics: Output,
     /// Sends to the queue of commands, which nobody empties but [`World::take_commands`].
     pub sender: Sender,
@@ -115,7 +115,8 @@ impl World {
         let inside = InProcess::new(engine.clone(), wire.clone());
         let inside = wrap(elsewhere::unless_embedded(inside));
         let store = Store::new(connector::dynamodb(inside.clone()), tables);
-        let (retention, metrics) = (Retention::default(), Output::default());
+        let (retention, output) = (Retention::default(), Output::default());
+        let metrics = Metrics::to(output.clone(), "test");
         let sqs = connector::sqs(inside);
         let sender = Sender::new(sqs.clone(), wire.queue_url(COMMANDS));
         let commands = CommandQueue { client: sqs.clone(), url: wire.queue_url(COMMANDS) };
@@ -128,6 +129,7 @@ impl World {
                 dead_letters,
                 sizes,
                 retention,
+                metrics: metrics.clone(),
                 clock: clock.clone(),
             },
             reader: Reader {
@@ -135,12 +137,13 @@ impl World {
                 seal: CursorSeal::new(&[7; 32]).unwrap(),
                 authorization: Authorization::Open,
                 retention,
+                metrics: metrics.clone(),
                 clock: clock.clone(),
             },
-            alerter: Alerter { store, metrics: Metrics::to(metrics.clone()), clock: clock.clone() },
+            alerter: Alerter { store, metrics, clock: clock.clone() },
             clock,
             engine,
-            metrics,
+            metrics: output,
             sender,
             queues,
         }

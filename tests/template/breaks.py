@@ -36,6 +36,20 @@ def drop_at(*way):
     return change
 
 
+def replace_at(*way):
+    """Replaces a piece of a text: the way to the text, then the piece and what takes its place."""
+    *path, key, old, new = way
+
+    def change(template):
+        inner = template
+        for step in path:
+            inner = inner[step]
+        assert old in inner[key], old
+        inner[key] = inner[key].replace(old, new)
+
+    return change
+
+
 def properties(name, *way):
     return ("Resources", name, "Properties", *way)
 
@@ -276,6 +290,42 @@ BREAKS = {
     "a metric that no code emits": (
         set_at(*properties("DeadLettersAlarm", "MetricName", "DeadLetterCount")),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "an alarm on a metric of all stages": (
+        drop_at(*properties("DeadLettersAlarm", "Dimensions")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "an alarm by what the metric is not told apart by": (
+        set_at(*properties("FanOutLatencyAlarm", "Dimensions", 0, "Name", "Environment")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "an alarm in another namespace": (
+        set_at(*properties("FanOutLatencyAlarm", "Namespace", "nagare")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a metric on the dashboard that no code emits": (
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '"EntriesSent"', '"EntriesSend"')),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a search on the dashboard that finds nothing": (
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", "{Nagare,Reason,Stage}", "{Nagare,Reason}")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a metric that nobody sees": (
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '[".", "ItemsServed", ".", ".", {"label": "activities on them"}],', "")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "metrics of another stage": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_STAGE", "prod")),
+        check.test_metrics_of_ours_are_those_that_the_code_emits,
+    ),
+    "a function that does not know its stage": (
+        drop_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_STAGE")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "nobody notices that fan-outs are late": (
+        drop_at("Resources", "FanOutLatencyAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
     ),
     "a topic that CloudWatch cannot encrypt for": (
         set_at(*properties("AlarmTopic", "KmsMasterKeyId", "alias/aws/sns")),

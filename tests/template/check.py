@@ -367,6 +367,8 @@ def test_variables_are_those_that_the_code_reads(stack):
         wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
         if "env::retention()" in main:
             wanted.add(variables()["RETENTION_DAYS"])
+        if "env::stage()" in main:
+            wanted.add(variables()["STAGE"])
         assert wanted <= given, f"{function} is not given {wanted - given}"
 
 
@@ -618,7 +620,7 @@ def alarmed(stack):
 
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
-    wanted = {("Nagare", "DeadLetters", frozenset())}
+    wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ("DeadLetters", "FanOutLatency")}
     for queue in ("CommandQueue", "DeadLetterQueue"):
         wanted.add(("AWS/SQS", "ApproximateAgeOfOldestMessage", frozenset([queue])))
     for function in FUNCTIONS:
@@ -662,21 +664,76 @@ def test_thresholds_are_parameters(stack):
         assert stack.expanded["Parameters"][threshold]["MinValue"] >= 1, name
 
 
-def test_metrics_of_ours_are_those_that_the_code_emits(stack):
-    emitted = set()
-    for path in [*ROOT.glob("functions/*/src/**/*.rs"), *ROOT.glob("shared/src/**/*.rs")]:
-        # The fields of what is written in embedded metric format, renamed as PascalCase.
+def emitted():
+    """(metric, names of its dimensions) of all that the functions count: a record's fields in PascalCase, by
+    the stage, and also by the field that the record names."""
+    found = set()
+    stage = one(r'pub const STAGE: &str = "(\w+)";', "shared/src/metrics.rs")
+    assert one(r"Emf::builder\(NAMESPACE.to_owned\(\), (.+)\)\.build", "shared/src/metrics.rs") == (
+        "vec![vec![STAGE.to_owned()]]"
+    )
+    for path in ROOT.glob("functions/*/src/**/*.rs"):
         code = path.read_text(encoding="utf-8")
-        for entry in re.findall(r"^#\[derive\([^)]*\bEntry\b.*?^\}", code, re.MULTILINE | re.DOTALL):
-            fields = re.findall(r"^\s+(?:pub(?:\(\w+\))? )?(\w+): ", entry, re.MULTILINE)
-            emitted |= {field.title().replace("_", "") for field in fields}
-    namespace = one(r'const NAMESPACE: &str = "(\w+)";', "functions/dlq-alerter/src/metrics.rs")
-    for (space, metric, _), name in alarmed(stack).items():
+        record = r"derive\(Entry[^\]]*\]\n#\[entry\(rename_all = \"PascalCase\"\)\]\n[^\n]*struct (\w+) \{\n(.*?)^\}"
+        for name, body in re.findall(record, code, re.MULTILINE | re.DOTALL):
+            fields = dict(re.findall(r"^    (?:pub(?:\(\w+\))? )?(\w+): (.+),$", body, re.MULTILINE))
+            fields = {field.title().replace("_", ""): kind for field, kind in fields.items()}
+            (by,) = re.findall(rf"impl Record for {name} \{{\s+const BY: Option<&'static str> = (.+);", code)
+            by = re.sub(r'^Some\("(\w+)"\)$', r"\1", by)
+            assert by == "None" or fields[by] == "&'static str", f"{path}: {name} by {by}"
+            for metric in (field for field, kind in fields.items() if kind != "&'static str"):
+                found.add((metric, frozenset([stage])))
+                found |= {(metric, frozenset([stage, by]))} if by != "None" else set()
+    return found
+
+
+def on_the_dashboard(stack):
+    """(namespace, metric, dimensions) of all that the dashboard shows."""
+    (dashboard,) = stack.of_type("AWS::CloudWatch::Dashboard").values()
+    for widget in json.loads(dashboard["Properties"]["DashboardBody"]["Fn::Sub"])["widgets"]:
+        before = []
+        for line in widget["properties"].get("metrics", []):
+            if isinstance(line[0], dict):
+                search = re.fullmatch(r"SEARCH\('\{(\w+),([\w,]+)\} (.+)', '\w+', \d+\)", line[0]["expression"])
+                terms = dict(re.findall(r'(\w+)="([^"]+)"', search[3]))
+                yield search[1], terms["MetricName"], {name: terms.get(name) for name in search[2].split(",")}
+                continue
+            # `.` stands for what is above it, `...` for all that is left of it.
+            line = [word for word in line if isinstance(word, str)]
+            if line[0] == "...":
+                line = before[: len(before) - len(line) + 1] + line[1:]
+            before = [above if word == "." else word for word, above in zip(line, [*before, *line[len(before) :]])]
+            namespace, metric, *dimensions = before
+            yield namespace, metric, dict(zip(dimensions[::2], dimensions[1::2]))
+
+
+def test_metrics_of_ours_are_those_that_the_code_emits(stack):
+    namespace = one(r'pub const NAMESPACE: &str = "(\w+)";', "shared/src/metrics.rs")
+    metrics = emitted()
+    assert len(metrics) > 30
+    watched = set()
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        properties = alarm["Properties"]
+        if not properties["Namespace"].startswith("AWS/"):
+            assert properties["Namespace"] == namespace, name
+            dimensions = {d["Name"]: named(d["Value"]) for d in properties.get("Dimensions", [])}
+            assert dimensions.get("Stage") == "Stage", name
+            watched.add((properties["MetricName"], frozenset(dimensions)))
+    assert watched <= metrics, f"alarms watch what no code emits: {watched - metrics}"
+    shown = set()
+    for space, metric, dimensions in on_the_dashboard(stack):
         if not space.startswith("AWS/"):
-            assert space == namespace, name
-            assert metric in emitted, f"{name}: no code emits {metric}"
-    # The alarm on all dead letters has no dimension, so the metric has to be emitted without one too.
-    assert "vec![]" in one(r"let dimensions = vec!\[(.+)\];", "functions/dlq-alerter/src/metrics.rs")
+            assert (space, dimensions.get("Stage")) == (namespace, "${Stage}"), metric
+            shown.add((metric, frozenset(dimensions)))
+    assert shown <= metrics, f"the dashboard shows what no code emits: {shown - metrics}"
+    runbook = read("docs/OPERATIONS.md")
+    for metric, _ in metrics:
+        assert f"`{metric}`" in runbook, f"docs/OPERATIONS.md does not explain {metric}"
+    hidden = {metric for metric, _ in metrics} - {metric for metric, _ in shown}
+    assert not hidden, f"not on the dashboard: {hidden}"
+    for function in FUNCTIONS:
+        environment = stack.properties(function)["Environment"]["Variables"]
+        assert named(environment[variables()["STAGE"]]) == "Stage", function
 
 
 def test_the_topic_is_encrypted_and_open_to_alarms_only(stack):
@@ -700,7 +757,7 @@ def test_the_dashboard_shows_every_alarm(stack):
     shown = set(re.findall(r"\$\{(\w+)\.Arn\}", json.dumps(widgets)))
     assert shown == set(stack.of_type("AWS::CloudWatch::Alarm"))
     for name in re.findall(r"\$\{(\w+)[.}]", body):
-        assert name in stack.resources or name == "AWS", name
+        assert name in stack.resources or name in ("AWS", "Stage"), name
     for widget in widgets:
         assert widget["x"] + widget["width"] <= 24
 

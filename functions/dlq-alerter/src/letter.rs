@@ -38,7 +38,7 @@ fn why(message: &SqsMessage, body: &str, now: Timestamp) -> (String, String) {
         return (reason.to_owned(), sent(message, DETAIL).unwrap_or_default().to_owned());
     }
     match Command::parse(body, now) {
-        Err(error) => (error.reason().to_owned(), error.to_string()),
+        Err(error) => (error.reason().to_owned(), error.in_full()),
         Ok(_) => {
             let detail = format!("not done after {MAX_RECEIVES} receives");
             (RECEIVES_EXHAUSTED.to_owned(), detail)

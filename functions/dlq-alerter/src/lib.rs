@@ -3,7 +3,7 @@
 //! ```text
 //! handle        a batch from the dead-letter queue in, the ids of the unfinished ones out
 //!   letter      a message -> the letter that is kept
-//!   metrics     one embedded-metric-format line a letter, by reason; the alarm counts those
+//!   metrics     one record a letter, by reason; the alarm counts those
 //! ```
 //!
 //! A Lambda on a queue that returns success deletes what it was given. So each letter is stored in
@@ -16,11 +16,12 @@ mod metrics;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;
-use shared::store::{Store, StoreError};
-use shared::{Clock, Deadline};
+use metrics::Arrivals;
+use shared::command::Command;
+use shared::dead_letter::known_reason;
+use shared::store::{DeadLetter, Store, StoreError};
+use shared::{Clock, Deadline, Metrics};
 use tracing::error;
-
-pub use metrics::Metrics;
 
 /// What the alerter works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -78,16 +79,29 @@ impl Alerter {
             letter.id.clone_from(&letter.message_id);
             self.store.put_letter(&letter, deadline).await?;
         }
+        self.tell(&letter);
+        Ok(())
+    }
+
+    /// Logs and counts a letter that is kept. Why it gave up is told in one of our own words: the
+    /// sentence may quote what was sent, and is kept with the letter.
+    fn tell(&self, letter: &DeadLetter) {
+        let (now, reason) = (self.clock.now(), known_reason(&letter.reason));
+        let command = Command::parse(&letter.body, now).ok();
+        let subject = command.as_ref().map(Command::subject).unwrap_or_default();
         error!(
             dead_letter = letter.id,
             message_id = letter.message_id,
-            reason = letter.reason,
+            command = command.as_ref().map(Command::type_name),
+            activity_id = subject.activity_id,
+            actor_id = subject.actor_id,
+            follower_id = subject.follower_id,
+            followee_id = subject.followee_id,
+            reason,
             receives = letter.receive_count,
             sent_at = %letter.sent_at,
-            "dead letter: {}",
-            letter.detail
+            "dead letter"
         );
-        self.metrics.count(&letter.reason, self.clock.now());
-        Ok(())
+        self.metrics.record(&Arrivals { reason, dead_letters: 1.into() }, now);
     }
 }

@@ -1,10 +1,10 @@
 //! The Lambda function: wires [`dlq_alerter`] to its environment.
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use dlq_alerter::{Alerter, Metrics};
+use dlq_alerter::Alerter;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, env, telemetry};
+use shared::{Clock, Deadline, Metrics, env, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -12,7 +12,7 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let alerter = Alerter {
         store: Store::new(aws_sdk_dynamodb::Client::new(&config), env::tables()),
-        metrics: Metrics::to(std::io::stdout()),
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {

@@ -3,7 +3,7 @@
 use shared::Deadline;
 use shared::activity::{ActivityKey, Change};
 use shared::command::{Delete, Publish, Update};
-use shared::store::{Claim, Tally, Work};
+use shared::store::{Claim, Work};
 
 use crate::fan_out::FanOut;
 use crate::{Failure, Outcome, Writer};
@@ -29,7 +29,7 @@ impl Writer {
         self.store.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
         // Deleted before this, its first delivery: no entry can be anywhere yet.
         if deleted && merged.before.published.is_none() {
-            return Ok(Outcome::Applied(Tally::default()));
+            return Ok(Outcome::Applied(None));
         }
         let work = if deleted { Work::Erase } else { Work::Spread };
         FanOut::new(self, key, sort_key, work, redelivered, deadline).run().await
@@ -44,7 +44,7 @@ impl Writer {
     ) -> Result<Outcome, Failure> {
         let (key, change) = update.into();
         self.store.merge(&key, change, deadline).await?;
-        Ok(Outcome::Applied(Tally::default()))
+        Ok(Outcome::Applied(None))
     }
 
     /// Records the tombstone, which hides the activity from every reader at once; then clears its
@@ -58,12 +58,12 @@ impl Writer {
         let (key, change): (ActivityKey, Change) = delete.into();
         let merged = self.store.merge(&key, change, deadline).await?;
         let Some(published) = merged.now.published else {
-            return Ok(Outcome::Applied(Tally::default()));
+            return Ok(Outcome::Applied(None));
         };
         let sort_key = published.sort_key(&key);
         self.store.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
         if !self.retention.holds(sort_key.published_at, self.clock.now()) {
-            return Ok(Outcome::Applied(Tally::default()));
+            return Ok(Outcome::Applied(None));
         }
         FanOut::new(self, key, sort_key, Work::Erase, redelivered, deadline).run().await
     }

@@ -43,7 +43,7 @@ impl DeadLetterQueue {
         let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
         let attributes = [
             (REASON, failure.reason().to_owned()),
-            (DETAIL, failure.to_string()),
+            (DETAIL, failure.in_full()),
             (ORIGIN, origin.to_owned()),
             (RECEIVES, receives.to_string()),
             (SENT, attribute("SentTimestamp").to_owned()),

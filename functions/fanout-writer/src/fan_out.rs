@@ -4,12 +4,14 @@
 //! that was written the fan-out looks again at what it relied on, the activity and the edges, and
 //! takes back what it should not have written (see [`shared::store`] for why that is enough).
 
+use std::time::Duration;
+
 use futures::future::try_join;
 use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use shared::activity::ActivityKey;
 use shared::keys::FollowerRange;
 use shared::store::{Edge, EdgePage, EntryWrite, Tally, Work};
-use shared::{Deadline, SortKey, ViewerId};
+use shared::{Deadline, SortKey, Timestamp, ViewerId};
 
 use crate::{Failure, Writer};
 
@@ -34,6 +36,17 @@ pub(crate) enum SecondLook {
     AsBefore,
     /// The activity was deleted meanwhile; whoever deleted it clears the pages before this one.
     Deleted,
+}
+
+/// A fan-out that came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FanOutEnd {
+    /// Entries that it put into timelines, or took out.
+    pub entries: u64,
+    /// How long that took, if it is known when it began.
+    pub took: Option<Duration>,
+    /// From the instant of the publish to the last entry, if there is an entry.
+    pub latency: Option<Duration>,
 }
 
 impl<'a> FanOut<'a> {
@@ -69,6 +82,17 @@ impl<'a> FanOut<'a> {
                 let tally = self.write_page(edges).await?;
                 Ok((tally, self.look_again(edges).await?))
             }
+        }
+    }
+
+    /// Its end, now.
+    pub(crate) fn end(&self, entries: u64, begun_at: Option<Timestamp>) -> FanOutEnd {
+        let now = self.writer.clock.now();
+        let spread = self.work == Work::Spread && entries > 0;
+        FanOutEnd {
+            entries,
+            took: begun_at.map(|begun_at| now.since(begun_at)),
+            latency: spread.then(|| now.since(self.sort_key.published_at)),
         }
     }
 

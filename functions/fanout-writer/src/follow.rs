@@ -2,7 +2,7 @@
 
 use shared::command::FollowChange;
 use shared::follow::FollowState;
-use shared::store::{EntryWrite, OutboxRow, Purge, Tally};
+use shared::store::{EntryWrite, OutboxRow, Purge};
 use shared::{ActorId, Deadline, SortKey, ViewerId};
 
 use crate::{Failure, Outcome, Writer};
@@ -18,8 +18,8 @@ impl Writer {
     ) -> Result<Outcome, Failure> {
         let in_force = self.store.record_follow(&change, deadline).await?;
         let FollowChange { follower_id, followee_id, .. } = change;
-        let tally = self.settle(&follower_id, &followee_id, in_force, deadline).await?;
-        Ok(Outcome::Applied(tally))
+        self.settle(&follower_id, &followee_id, in_force, deadline).await?;
+        Ok(Outcome::Applied(None))
     }
 
     /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor
@@ -33,13 +33,9 @@ impl Writer {
         actor: &ActorId,
         state: FollowState,
         deadline: Deadline,
-    ) -> Result<Tally, Failure> {
+    ) -> Result<(), Failure> {
         let pair = Pair { writer: self, viewer, actor, deadline };
-        if state.following {
-            pair.backfill(state).await
-        } else {
-            pair.clear(state).await.map(|()| Tally::default())
-        }
+        if state.following { pair.backfill(state).await } else { pair.clear(state).await }
     }
 }
 
@@ -54,16 +50,16 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// Copies the outbox into the timeline. Activities that were deleted are erased instead: they may
     /// have been there since before.
-    async fn backfill(&self, state: FollowState) -> Result<Tally, Failure> {
-        let (mut tally, mut after) = (Tally::default(), None);
+    async fn backfill(&self, state: FollowState) -> Result<(), Failure> {
+        let mut after = None;
         loop {
             let (rows, next) = self.outbox(after.as_ref()).await?;
-            tally += self.copy(&rows).await?;
+            self.copy(&rows).await?;
             if !rows.is_empty() && !self.still(state, &rows, after.as_ref()).await? {
-                return Ok(tally);
+                return Ok(());
             }
             match next {
-                None => return Ok(tally),
+                None => return Ok(()),
                 next => after = next,
             }
         }
@@ -91,10 +87,11 @@ impl Pair<'_> {
         Ok((page.rows, page.next))
     }
 
-    async fn copy(&self, rows: &[OutboxRow]) -> Result<Tally, Failure> {
+    async fn copy(&self, rows: &[OutboxRow]) -> Result<(), Failure> {
         let places: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
         let writes = rows.iter().zip(&places).map(|(row, place)| self.write(row, place));
-        Ok(self.writer.store.write_entries(writes, self.deadline).await?)
+        self.writer.store.write_entries(writes, self.deadline).await?;
+        Ok(())
     }
 
     fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {

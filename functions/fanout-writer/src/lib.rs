@@ -8,6 +8,9 @@
 //!       split       every follower of a large actor, in parts that many invocations work on
 //!     follow        follow, unfollow: one actor's outbox in one timeline
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
+//!     ended         how it ended
+//!     line          what is logged of that
+//!   metrics         what is counted of a batch
 //! ```
 //!
 //! Each command first states its fact in the ledger and then makes the timelines agree with what the
@@ -16,17 +19,22 @@
 
 mod activity;
 mod dead_letters;
+mod ended;
 mod fan_out;
 mod follow;
+mod line;
 mod message;
+mod metrics;
 mod split;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::future::join_all;
 use shared::store::Store;
-use shared::{Clock, Deadline, Retention};
+use shared::{Clock, Deadline, Metrics, Retention};
 
 pub use dead_letters::{DeadLetterQueue, SendError};
+use ended::{Ending, Processed};
+pub use fan_out::FanOutEnd;
 pub use message::{Failure, Outcome};
 pub use split::{CommandQueue, Sizes};
 
@@ -43,6 +51,8 @@ pub struct Writer {
     pub sizes: Sizes,
     /// How long activities are shown.
     pub retention: Retention,
+    /// Where what becomes of commands is counted.
+    pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
 }
@@ -68,9 +78,11 @@ impl Writer {
     ) -> Result<SqsBatchResponse, BatchError> {
         let ids = message_ids(&event.records)?;
         let messages = ids.iter().zip(&event.records);
-        let verdicts = join_all(messages.map(|(id, m)| self.process(id, m, deadline))).await;
+        let processed = join_all(messages.map(|(id, m)| self.process(id, m, deadline))).await;
+        metrics::count(&self.metrics, &processed, self.clock.now());
         let mut response = SqsBatchResponse::default();
-        for (id, _) in ids.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_retry()) {
+        let failed = |processed: &Processed| processed.ended.ending == Ending::Failed;
+        for (id, _) in ids.iter().zip(&processed).filter(|(_, processed)| failed(processed)) {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier.clone_from(id);
             response.batch_item_failures.push(failure);

@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, env, telemetry};
+use shared::{Clock, Deadline, Metrics, env, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -20,6 +20,7 @@ async fn main() -> Result<(), Error> {
         },
         sizes: Sizes::default(),
         retention: env::retention()?,
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {

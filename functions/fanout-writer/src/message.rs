@@ -1,27 +1,32 @@
-//! One message: parse it, apply it, decide what becomes of it.
+//! One message: parse it, apply it, decide what becomes of it, and tell of that in one line.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, CommandError};
 use shared::dead_letter::{MAX_RECEIVES, ORIGIN};
-use shared::store::{StoreError, Tally};
+use shared::store::StoreError;
 use shared::{ActivityId, Deadline};
-use tracing::{info, warn};
+use tokio::time::Instant;
 
 use crate::Writer;
 use crate::dead_letters::SendError;
+use crate::ended::{Ended, Ending, Processed};
+use crate::fan_out::FanOutEnd;
+use crate::line::About;
 
 /// What became of a command that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// In effect; this much was written to timelines.
-    Applied(Tally),
+    /// In effect, and with it a fan-out came to its end, unless it had none, or there are other parts.
+    Applied(Option<FanOutEnd>),
     /// On record, and its fan-out was handed out in so many parts.
     Split(usize),
+    /// A part that has used its time, and sent its rest on.
+    Continued,
     /// Older than retention: counted, and written nowhere.
     Expired,
 }
 
-/// Why a command was not applied.
+/// Why a command was not applied. Its sentence goes into logs.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// It is not a command.
@@ -49,6 +54,16 @@ impl Failure {
         }
     }
 
+    /// The failure with what may quote the message: for its dead letter, and not for logs.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::Command(error) => error.in_full(),
+            Self::Store(error) => error.in_full(),
+            Self::Conflict(_) | Self::Queue(_) => self.to_string(),
+        }
+    }
+
     /// A short fixed word for metrics and dead letters.
     #[must_use]
     pub fn reason(&self) -> &'static str {
@@ -61,21 +76,6 @@ impl Failure {
     }
 }
 
-/// What the queue is told of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Done with: it may be deleted.
-    Acknowledged,
-    /// Not done: it has to come again.
-    Retry,
-}
-
-impl Verdict {
-    pub(crate) fn is_retry(self) -> bool {
-        self == Self::Retry
-    }
-}
-
 impl Writer {
     /// Applies one message and logs, in one line, what became of it.
     pub(crate) async fn process(
@@ -83,54 +83,49 @@ impl Writer {
         id: &str,
         message: &SqsMessage,
         deadline: Deadline,
-    ) -> Verdict {
+    ) -> Processed {
+        let begun = Instant::now();
+        // What this message costs, and none of the others beside it.
+        let writer = Self { store: self.store.metered(), ..self.clone() };
         let receives = receive_count(message);
         let body = message.body.as_deref().unwrap_or_default();
+        let command = Command::parse(body, self.clock.now());
+        let about = About::new(id, receives, command.as_ref().ok());
         // One that was redriven begins to count again, but it has been delivered before.
         let redelivered = receives > 1 || message.message_attributes.contains_key(ORIGIN);
-        let failure = match self.apply_body(id, body, redelivered, deadline).await {
-            Ok(()) => return Verdict::Acknowledged,
-            Err(failure) => failure,
+        let outcome = match command {
+            Ok(command) => writer.apply(command, redelivered, deadline).await,
+            Err(error) => Err(error.into()),
         };
-        let (reason, detail) = (failure.reason(), failure.to_string());
-        if !failure.is_permanent() && receives < MAX_RECEIVES {
-            warn!(message_id = id, reason, receives, "retry later: {detail}");
-            return Verdict::Retry;
-        }
-        match self.dead_letters.send(id, message, receives, &failure, deadline).await {
-            Ok(()) => {
-                warn!(message_id = id, reason, receives, "gave up: {detail}");
-                Verdict::Acknowledged
-            }
-            // The queue itself will move it, after as many receives as it takes.
-            Err(error) => {
-                warn!(message_id = id, reason, receives, "could not give up: {error}: {detail}");
-                Verdict::Retry
-            }
-        }
+        let ended = match outcome {
+            Ok(outcome) => outcome.into(),
+            Err(failure) => self.give_up(id, message, receives, &failure, deadline).await,
+        };
+        let cost = writer.store.tally();
+        about.log(&ended, cost, begun.elapsed());
+        Processed { command: about.command, ended, cost }
     }
 
-    async fn apply_body(
+    /// Makes a message that has failed a dead letter, if it is time for that.
+    async fn give_up(
         &self,
         id: &str,
-        body: &str,
-        redelivered: bool,
+        message: &SqsMessage,
+        receives: u32,
+        failure: &Failure,
         deadline: Deadline,
-    ) -> Result<(), Failure> {
-        let command = Command::parse(body, self.clock.now())?;
-        let (kind, subject) = (command.type_name(), subject(&command));
-        match self.apply(command, redelivered, deadline).await? {
-            Outcome::Applied(Tally { entries, sends, .. }) => {
-                info!(message_id = id, command = kind, subject, entries, sends, "applied");
-            }
-            Outcome::Split(parts) => {
-                info!(message_id = id, command = kind, subject, parts, "split");
-            }
-            Outcome::Expired => {
-                info!(message_id = id, command = kind, subject, "older than retention");
+    ) -> Ended {
+        if !failure.is_permanent() && receives < MAX_RECEIVES {
+            return Ended::badly(Ending::Failed, "retry later", failure);
+        }
+        match self.dead_letters.send(id, message, receives, failure, deadline).await {
+            Ok(()) if failure.is_permanent() => Ended::badly(Ending::Refused, "refused", failure),
+            Ok(()) => Ended::badly(Ending::GivenUp, "gave up", failure),
+            // The queue itself will move it, after as many receives as it takes.
+            Err(error) => {
+                Ended::badly(Ending::Failed, &format!("could not give up: {error}"), failure)
             }
         }
-        Ok(())
     }
 
     /// Applies one command. Applying it again, or late, or in another order, ends the same.
@@ -154,17 +149,6 @@ impl Writer {
             Command::Follow(change) => Box::pin(self.follow(change, deadline)).await,
             Command::Part(part) => Box::pin(self.part(part, redelivered, deadline)).await,
         }
-    }
-}
-
-/// What a log line is searched by.
-fn subject(command: &Command) -> String {
-    match command {
-        Command::Publish(publish) => publish.activity_id.to_string(),
-        Command::Update(update) => update.activity_id.to_string(),
-        Command::Delete(delete) => delete.activity_id.to_string(),
-        Command::Follow(change) => format!("{}>{}", change.follower_id, change.followee_id),
-        Command::Part(part) => format!("{} {}", part.activity_id, part.followers),
     }
 }
 

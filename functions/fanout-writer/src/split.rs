@@ -4,9 +4,10 @@
 //! of much the same size without counting them first: the first page says how dense they are.
 //! Each range goes back to the command queue as a message of its own, in the actor's group, so
 //! that fair queues let others through between them. A part notes after every page how far it has
-//! come. So a part that is delivered again goes on where it was, a part that is done costs one
-//! read, and a part that has used half of its invocation's time sends itself on and ends: no
-//! fan-out is too large, and none uses up its receives by being slow.
+//! come. So a part that is delivered again goes on where it was, a part that is done costs two
+//! reads, and a part that has used half of its invocation's time sends itself on and ends: no
+//! fan-out is too large, and none uses up its receives by being slow. The last part to be done ends
+//! the fan-out, which is when its size and its latency are known.
 //!
 //! An actor with a million followers is not to stop everybody else. So there are never more than a
 //! few parts, however large they are (others find free invocations beside them), and what they
@@ -20,8 +21,8 @@ use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use shared::command::{Command, Part};
 use shared::keys::FollowerRange;
-use shared::store::{EdgePage, Progress, Tally, Work};
-use shared::{Deadline, SortKey};
+use shared::store::{EdgePage, Progress, Work};
+use shared::{Deadline, SortKey, Timestamp};
 
 use crate::dead_letters::SendError;
 use crate::fan_out::{FanOut, SecondLook};
@@ -80,7 +81,7 @@ impl Writer {
         let record = self.store.activity(&key, deadline).await?;
         let published = record.published.as_ref().is_some_and(|p| p.at == part.published_at);
         if !published {
-            return Ok(Outcome::Applied(Tally::default()));
+            return Ok(Outcome::Applied(None));
         }
         let work = if record.deleted { Work::Erase } else { Work::Spread };
         let writer = Self { store: self.store.in_bulk(), ..self.clone() };
@@ -92,19 +93,27 @@ impl Writer {
 impl FanOut<'_> {
     /// Deals with all followers on the spot if they are few, and otherwise hands out parts.
     pub(crate) async fn run(&self) -> Result<Outcome, Failure> {
+        let begun_at = self.writer.clock.now();
         let first = self.page(FollowerRange::ALL, None).await?;
-        match &first.next {
-            None => self.work(&first.edges).await.map(|(tally, _)| Outcome::Applied(tally)),
-            Some(reached) => self.split(&first, reached).await,
+        if let Some(reached) = &first.next {
+            return self.split(&first, reached, begun_at).await;
         }
+        let (tally, look) = self.work(&first.edges).await?;
+        let over = look == SecondLook::AsBefore;
+        Ok(Outcome::Applied(over.then(|| self.end(tally.entries, Some(begun_at)))))
     }
 
-    async fn split(&self, first: &EdgePage, reached: &str) -> Result<Outcome, Failure> {
+    async fn split(
+        &self,
+        first: &EdgePage,
+        reached: &str,
+        now: Timestamp,
+    ) -> Result<Outcome, Failure> {
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
         let parts = (followers / f64::from(self.writer.sizes.part)).ceil() as usize;
         let store = &self.writer.store;
         let parts = parts.clamp(2, self.writer.sizes.parts.max(2));
-        let parts = store.plan_fan_out(&self.key, self.work, parts, self.deadline).await?;
+        let parts = store.plan_fan_out(&self.key, self.work, parts, now, self.deadline).await?;
         let ranges = FollowerRange::split(parts).into_iter();
         let redelivered = self.redelivered;
         let parts: Vec<_> = ranges.map(|range| self.part_of(range, redelivered)).collect();
@@ -125,42 +134,55 @@ impl FanOut<'_> {
         if self.redelivered {
             progress = self.after_a_crash(range, progress).await?;
         }
-        if progress.done {
-            return Ok(Outcome::Applied(Tally::default()));
+        if !progress.done {
+            progress = self.go_through(range, progress, enough).await?;
         }
-        let (mut tally, mut pages_done, deleted) = (Tally::default(), 0, AtomicBool::new(false));
+        if !progress.done {
+            return Ok(Outcome::Continued);
+        }
+        // Asked for even if this part was done before: whoever did it may have died before asking.
+        let now = self.writer.clock.now();
+        let ended = store.end_fan_out(&self.key, self.work, now, self.deadline).await?;
+        let end = ended.map(|fan_out| self.end(fan_out.written(), fan_out.begun_at));
+        Ok(Outcome::Applied(end))
+    }
+
+    /// Deals with page after page, some of them at once, until all is done or there was enough time
+    /// for it; then the rest is sent on.
+    async fn go_through(
+        &self,
+        range: FollowerRange,
+        mut progress: Progress,
+        enough: Deadline,
+    ) -> Result<Progress, Failure> {
+        let store = &self.writer.store;
+        let (mut pages_done, deleted) = (0, &AtomicBool::new(false));
         // The first page is always dealt with, so every delivery comes some way.
         let begin =
             |page| page == 0 || !(enough.remaining().is_zero() || deleted.load(Ordering::Relaxed));
-        let pages = self.pages(range, progress.place.clone(), begin);
-        let deleted_meanwhile = &deleted;
-        let done = pages.map_ok(|page| async move {
+        let done = self.pages(range, progress.place.clone(), begin).map_ok(async |page| {
             let (written, look) = self.work(&page.edges).await?;
-            deleted_meanwhile.fetch_or(look == SecondLook::Deleted, Ordering::Relaxed);
+            deleted.fetch_or(look == SecondLook::Deleted, Ordering::Relaxed);
             Ok((page.next, written))
         });
         let mut done = pin!(done.try_buffered(PAGES));
         while let Some((next, written)) = done.try_next().await? {
-            tally += written;
             pages_done += 1;
-            // Whoever deleted it clears what was written before, and each page under way itself; only
-            // then is it done.
             let (written, done) = (progress.written + written.entries, next.is_none());
             progress = Progress { written, done, place: next };
             store.note_progress(&self.key, self.work, range, &progress, self.deadline).await?;
         }
-        if progress.done {
-            return Ok(Outcome::Applied(tally));
-        }
-        if deleted.load(Ordering::Relaxed) {
+        if !progress.done && deleted.load(Ordering::Relaxed) {
+            // Whoever deleted it clears what was written before, and each page under way has cleared
+            // itself: only now nothing is left to do.
             progress.done = true;
             store.note_progress(&self.key, self.work, range, &progress, self.deadline).await?;
-            return Ok(Outcome::Applied(tally));
+        } else if !progress.done {
+            // An earlier delivery that died may have left something on as many pages as it had begun.
+            let rest = self.part_of(range, self.redelivered && pages_done < PAGES);
+            self.writer.commands.send(&[rest], self.deadline).await?;
         }
-        // An earlier delivery that died may have left something on as many pages as it had begun.
-        let rest = self.part_of(range, self.redelivered && pages_done < PAGES);
-        self.writer.commands.send(&[rest], self.deadline).await?;
-        Ok(Outcome::Applied(tally))
+        Ok(progress)
     }
 
     /// Reads pages of followers from a place on, as long as the next is to be begun.

@@ -7,6 +7,7 @@
 //!   page        skeleton -> facts -> rules, until the page is full
 //!   answer      a page as JSON, with its cursors
 //!   problem     what is answered instead
+//!   outcome     what is logged and counted of a request
 //! ```
 //!
 //! Its cost does not grow with the number of follows: an ordinary page is one Query for the entries
@@ -14,6 +15,7 @@
 
 mod answer;
 mod identity;
+mod outcome;
 mod page;
 mod problem;
 mod request;
@@ -23,9 +25,12 @@ use std::time::Duration;
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use shared::cursor::CursorSeal;
 use shared::store::Store;
-use shared::{Clock, Deadline, Retention};
+use shared::{Clock, Deadline, Metrics, Retention};
+use tokio::time::Instant;
 
 pub use identity::{Authorization, AuthorizationError};
+use outcome::Outcome;
+use page::Page;
 use problem::Problem;
 use request::Request;
 
@@ -44,6 +49,8 @@ pub struct Reader {
     pub authorization: Authorization,
     /// How long activities are shown.
     pub retention: Retention,
+    /// Where answers are counted.
+    pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
 }
@@ -55,24 +62,33 @@ impl Reader {
         event: &ApiGatewayV2httpRequest,
         deadline: Deadline,
     ) -> ApiGatewayV2httpResponse {
-        match self.read(event, deadline).await {
-            Ok(response) => response,
+        let (begun, store) = (Instant::now(), self.store.metered());
+        let result = self.read(&store, event, deadline).await;
+        let items = result.as_ref().map(|(page, _)| page.activities.len());
+        let outcome = Outcome { items, cost: store.tally(), took: begun.elapsed() };
+        outcome.log(event);
+        outcome.count(&self.metrics, self.clock.now());
+        match result {
+            Ok((_, response)) => response,
             Err(problem) => problem.into_response(),
         }
     }
 
     async fn read(
         &self,
+        store: &Store,
         event: &ApiGatewayV2httpRequest,
         deadline: Deadline,
-    ) -> Result<ApiGatewayV2httpResponse, Problem> {
+    ) -> Result<(Page, ApiGatewayV2httpResponse), Problem> {
         let segment = request::route(event)?;
         let caller = self.authorization.caller(event)?;
         let viewer = request::viewer(event, segment)?;
         caller.may_read(&viewer)?;
         let request = Request::parse(event, &viewer, &self.seal)?;
         let now = self.clock.now();
-        let page = self.page(&viewer, &request, now, deadline).await?;
-        Ok(answer::response(&self.seal, &viewer, &request, &page, self.retention.start(now)))
+        let page = self.page(store, &viewer, &request, now, deadline).await?;
+        let retained_from = self.retention.start(now);
+        let response = answer::response(&self.seal, &viewer, &request, &page, retained_from);
+        Ok((page, response))
     }
 }

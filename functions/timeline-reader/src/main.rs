@@ -4,7 +4,7 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::cursor::CursorSeal;
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, env, telemetry};
+use shared::{Clock, Deadline, Metrics, env, telemetry};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,6 +16,7 @@ async fn main() -> Result<(), Error> {
         seal: CursorSeal::new(env::required(env::CURSOR_SECRET)?.as_bytes())?,
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         retention: env::retention()?,
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {

@@ -8,7 +8,7 @@
 
 use shared::activity::Published;
 use shared::cursor::Order;
-use shared::store::{Facts, Span, StoreError};
+use shared::store::{Facts, Span, Store, StoreError};
 use shared::{ActorId, Deadline, SortKey, Timestamp, ViewerId};
 
 use crate::Reader;
@@ -38,6 +38,7 @@ pub(crate) struct Page {
 impl Reader {
     pub(crate) async fn page(
         &self,
+        store: &Store,
         viewer: &ViewerId,
         request: &Request,
         now: Timestamp,
@@ -49,13 +50,13 @@ impl Reader {
         let mut wanted = request.limit + 1;
         loop {
             let (rows, next) =
-                self.store.entries(viewer, span, place.as_deref(), wanted, deadline).await?;
+                store.entries(viewer, span, place.as_deref(), wanted, deadline).await?;
             let entries: Vec<_> = rows.iter().filter_map(|row| row.target()).collect();
             for chunk in entries.chunks(CHUNK) {
                 if filling.is_full() {
                     return Ok(filling.end(true));
                 }
-                filling.add(chunk, &self.store.facts(viewer, chunk, deadline).await?);
+                filling.add(chunk, &store.facts(viewer, chunk, deadline).await?);
             }
             match next {
                 _ if filling.is_over_full() => return Ok(filling.end(true)),

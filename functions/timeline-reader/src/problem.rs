@@ -6,12 +6,11 @@ use aws_lambda_events::http::HeaderValue;
 use aws_lambda_events::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 use shared::store::StoreError;
-use tracing::error;
 
 use crate::answer;
 
 /// Why a request is not answered with a page.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Problem {
     /// A parameter is not what it should be.
     Invalid { parameter: &'static str, problem: String },
@@ -23,10 +22,9 @@ pub(crate) enum Problem {
     NotFound,
     /// There is, but it cannot be done to it.
     MethodNotAllowed,
-    /// More is asked for than the tables admit.
-    Throttled,
-    /// The tables cannot be read now.
-    Unavailable,
+    /// The tables cannot be read now: more is asked of them than they admit, or worse. The caller is
+    /// told no more than when to come back.
+    Unread(StoreError),
 }
 
 #[derive(Serialize)]
@@ -56,6 +54,24 @@ impl Problem {
         response
     }
 
+    /// Its status.
+    pub(crate) fn status(&self) -> u16 {
+        self.kind().0
+    }
+
+    /// The last part of its type: a short fixed word.
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind().1
+    }
+
+    /// The parameter that is wrong, if one is.
+    pub(crate) fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid { parameter, .. } => Some(parameter),
+            _ => None,
+        }
+    }
+
     fn kind(&self) -> (u16, &'static str, &'static str) {
         match self {
             Self::Invalid { .. } => (400, "invalid-parameter", "A parameter is invalid"),
@@ -63,8 +79,8 @@ impl Problem {
             Self::Forbidden => (403, "forbidden", "Not the caller's timeline"),
             Self::NotFound => (404, "not-found", "There is nothing here"),
             Self::MethodNotAllowed => (405, "method-not-allowed", "The method is not allowed"),
-            Self::Throttled => (429, "throttled", "Too many requests"),
-            Self::Unavailable => (503, "unavailable", "The timeline cannot be read now"),
+            Self::Unread(StoreError::Throttled) => (429, "throttled", "Too many requests"),
+            Self::Unread(_) => (503, "unavailable", "The timeline cannot be read now"),
         }
     }
 
@@ -77,7 +93,7 @@ impl Problem {
             Self::Forbidden => "Viewers read their own timeline only.",
             Self::NotFound => "Timelines are at /v1/timelines/{viewer_id}.",
             Self::MethodNotAllowed => "Timelines are read with GET.",
-            Self::Throttled | Self::Unavailable => "Try again after the time in Retry-After.",
+            Self::Unread(_) => "Try again after the time in Retry-After.",
         };
         (sentence.to_owned(), None)
     }
@@ -86,20 +102,15 @@ impl Problem {
         match self {
             Self::Unauthenticated => Some((WWW_AUTHENTICATE, "Bearer")),
             Self::MethodNotAllowed => Some((ALLOW, "GET")),
-            Self::Throttled => Some((RETRY_AFTER, "1")),
-            Self::Unavailable => Some((RETRY_AFTER, "5")),
+            Self::Unread(StoreError::Throttled) => Some((RETRY_AFTER, "1")),
+            Self::Unread(_) => Some((RETRY_AFTER, "5")),
             _ => None,
         }
     }
 }
 
-/// The one place where a failed read is logged; the caller is told no more than when to come back.
 impl From<StoreError> for Problem {
     fn from(failure: StoreError) -> Self {
-        error!(reason = failure.reason(), "the timeline was not read: {failure}");
-        match failure {
-            StoreError::Throttled => Self::Throttled,
-            _ => Self::Unavailable,
-        }
+        Self::Unread(failure)
     }
 }

@@ -37,7 +37,7 @@ impl From<EnvError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::Unreachable(format!("the tables cannot be reached: {error}"))
+        Self::Unreachable(format!("the tables cannot be reached: {}", error.in_full()))
     }
 }
 

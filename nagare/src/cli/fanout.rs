@@ -117,10 +117,8 @@ fn show(bar: &ProgressBar, report: &Report, before: u64) {
 impl Report {
     fn of(activity_id: &ActivityId, work: Work, fan_out: &FanOut) -> Self {
         let begun = &fan_out.begun;
-        let delivered: u64 = begun.iter().map(|(_, progress)| progress.written).sum();
+        let (delivered, left) = (fan_out.written(), fan_out.parts_left());
         let covered: f64 = begun.iter().map(|(range, progress)| covered(*range, progress)).sum();
-        let done = begun.iter().filter(|(_, progress)| progress.done).count();
-        let left = fan_out.parts.saturating_sub(done);
         let total = match (left, covered > 0.0) {
             (0, _) | (_, false) => delivered,
             _ => (delivered as f64 / covered) as u64,

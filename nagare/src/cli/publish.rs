@@ -52,7 +52,7 @@ impl Publish {
             }
         };
         // The function would refuse what the contract refuses; say so before it is sent.
-        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.to_string()))?;
+        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.in_full()))?;
         super::send(sent).await
     }
 }
@@ -89,7 +89,9 @@ fn lines(
     Ok(lines.map(move |(index, line)| {
         let text = line.map_err(&unreadable)?;
         let number = index + 1;
-        Command::parse(&text, now)
-            .map_err(|e| Failure::Usage(format!("{name}: line {number}: {e}; nothing was sent")))
+        Command::parse(&text, now).map_err(|e| {
+            let problem = e.in_full();
+            Failure::Usage(format!("{name}: line {number}: {problem}; nothing was sent"))
+        })
     }))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, env};
+use shared::{Clock, Deadline, Metrics, env};
 
 use super::Failure;
 use super::drain::Drain;
@@ -56,6 +56,7 @@ impl Remote {
             dead_letters,
             sizes: Sizes::default(),
             retention: env::retention()?,
+            metrics: Metrics::off(),
             clock: Clock::system(),
         })
     }

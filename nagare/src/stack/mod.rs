@@ -32,12 +32,12 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::SqsEvent;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
-use dlq_alerter::{Alerter, Metrics};
+use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::cursor::{CursorSeal, SecretError};
 use shared::dead_letter::MAX_RECEIVES;
 use shared::store::Store;
-use shared::{Clock, Deadline, Retention, env};
+use shared::{Clock, Deadline, Metrics, Retention, env};
 use timeline_reader::Reader;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -231,6 +231,7 @@ impl Parts {
                 None => timeline_reader::Authorization::Open,
             },
             retention: Retention::default(),
+            metrics: Metrics::off(),
             clock: self.clock.clone(),
         };
         let handler = move |event: ApiGatewayV2httpRequest| {
@@ -254,11 +255,12 @@ impl Parts {
             },
             sizes: Sizes::default(),
             retention: Retention::default(),
+            metrics: Metrics::off(),
             clock: self.clock.clone(),
         };
         let alerter = Alerter {
             store: self.store.clone(),
-            metrics: Metrics::to(io::stderr()),
+            metrics: Metrics::off(),
             clock: self.clock.clone(),
         };
         let write = move |event: SqsEvent, deadline| {

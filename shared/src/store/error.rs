@@ -6,6 +6,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use crate::deadline::DeadlineExceeded;
 
 /// A call to the store failed.
+///
+/// Its sentence goes into logs and quotes nothing of what is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// More was asked for than the table's capacity.
@@ -24,11 +26,11 @@ pub enum StoreError {
     #[error("access denied: {0}")]
     Denied(String),
     /// The store says the request is wrong.
-    #[error("the store refused the request: {code}: {message}")]
+    #[error("the store refused the request: {code}")]
     Rejected {
         /// DynamoDB's error code.
         code: String,
-        /// Its words.
+        /// Its words, which may quote the request.
         message: String,
     },
     /// A stored attribute is not what it should be.
@@ -50,6 +52,15 @@ impl StoreError {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
+    }
+
+    /// The error with the words of DynamoDB, which may quote what was sent: not for logs.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::Rejected { message, .. } => format!("{self}: {message}"),
+            _ => self.to_string(),
+        }
     }
 
     /// A short fixed word for metrics and dead letters.

@@ -1,12 +1,14 @@
 //! How far large fan-outs have come.
 //!
 //! ```text
-//! fanout#<activity>   actor#<actor>#<work>             the plan: into how many parts it was cut
+//! fanout#<activity>   actor#<actor>#<work>             the plan: into how many parts it was cut, and when;
+//!                                                      when the last of them was done
 //!                     actor#<actor>#<work>#<range>     a part: the place it has reached, or that it is done
 //! ```
 //!
 //! A part that is done is done for ever: whoever follows or unfollows later sees to their own
-//! timeline. So delivering a part again costs one read.
+//! timeline. So delivering a part again costs a read of it, and one of the others, to see whether it
+//! was the last.
 
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
@@ -15,6 +17,7 @@ use super::item::{Item, Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::ActivityKey;
 use crate::keys::{self, FollowerRange, LedgerKey};
+use crate::timestamp::Timestamp;
 
 /// What a fan-out does to timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +44,27 @@ pub struct Progress {
 pub struct FanOut {
     /// Into how many.
     pub parts: usize,
+    /// When that was.
+    pub begun_at: Option<Timestamp>,
+    /// When the last of them was done, once it was.
+    pub ended_at: Option<Timestamp>,
     /// Those that have begun.
     pub begun: Vec<(FollowerRange, Progress)>,
+}
+
+impl FanOut {
+    /// Timelines that its parts have written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.begun.iter().map(|(_, progress)| progress.written).sum()
+    }
+
+    /// Parts that are not done.
+    #[must_use]
+    pub fn parts_left(&self) -> usize {
+        let done = self.begun.iter().filter(|(_, progress)| progress.done).count();
+        self.parts.saturating_sub(done)
+    }
 }
 
 impl Work {
@@ -60,6 +82,13 @@ fn part_key(key: &ActivityKey, work: Work, range: FollowerRange) -> LedgerKey {
     LedgerKey { pk: keys::progress(&key.activity_id), sk }
 }
 
+fn plan(key: &ActivityKey, work: Work, parts: usize) -> Item {
+    let pk = keys::progress(&key.activity_id);
+    let mut item = ledger_key(LedgerKey { pk, sk: work.prefix(key) });
+    item.insert("parts".to_owned(), number(parts));
+    item
+}
+
 fn write_progress(key: LedgerKey, progress: &Progress) -> Item {
     let mut item = ledger_key(key);
     item.insert("done".to_owned(), truth(progress.done));
@@ -69,8 +98,8 @@ fn write_progress(key: LedgerKey, progress: &Progress) -> Item {
 }
 
 impl Store {
-    /// Records into how many parts a fan-out is cut, unless that was decided before. Returns how
-    /// many it is.
+    /// Records into how many parts a fan-out is cut at `now`, unless that was decided before. Returns
+    /// how many it is.
     ///
     /// # Errors
     /// [`StoreError`]; it may have been recorded even so.
@@ -79,11 +108,11 @@ impl Store {
         key: &ActivityKey,
         work: Work,
         parts: usize,
+        now: Timestamp,
         deadline: Deadline,
     ) -> Result<usize, StoreError> {
-        let pk = keys::progress(&key.activity_id);
-        let mut item = ledger_key(LedgerKey { pk, sk: work.prefix(key) });
-        item.insert("parts".to_owned(), number(parts));
+        let mut item = plan(key, work, parts);
+        item.insert("begun_at".to_owned(), text(now.to_string()));
         let planned_before = self
             .attempt(deadline, || async {
                 let put = self
@@ -99,7 +128,43 @@ impl Store {
                 }
             })
             .await?;
-        planned_before.map_or(Ok(parts), |item| self.parts(item))
+        planned_before.map_or(Ok(parts), |item| Ok(self.read_plan(item)?.parts))
+    }
+
+    /// Ends a fan-out at `now` if each of its parts is done. It is returned to the one who ended it
+    /// and to nobody after that, so that what is counted then is counted once.
+    ///
+    /// # Errors
+    /// [`StoreError`]; it may have ended even so.
+    pub async fn end_fan_out(
+        &self,
+        key: &ActivityKey,
+        work: Work,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Option<FanOut>, StoreError> {
+        let fan_out = self.fan_out(key, work, deadline).await?;
+        let over = |fan_out: &FanOut| fan_out.ended_at.is_none() && fan_out.parts_left() == 0;
+        let Some(mut fan_out) = fan_out.filter(over) else { return Ok(None) };
+        fan_out.ended_at = Some(now);
+        let mut item = plan(key, work, fan_out.parts);
+        for (name, at) in [("begun_at", fan_out.begun_at), ("ended_at", fan_out.ended_at)] {
+            item.extend(at.map(|at| (name.to_owned(), text(at.to_string()))));
+        }
+        let first = self.attempt(deadline, || async {
+            let put = self
+                .client
+                .put_item()
+                .table_name(&self.tables.ledger)
+                .set_item(Some(item.clone()))
+                .condition_expression("attribute_not_exists(ended_at)");
+            match put.send().await {
+                Ok(_) => Ok(true),
+                Err(e) if is_condition_failure(&e) => Ok(false),
+                Err(e) => Err(e),
+            }
+        });
+        Ok(first.await?.then_some(fan_out))
     }
 
     /// How far a part has come; a part that has not begun is at its beginning.
@@ -194,10 +259,13 @@ impl Store {
                         .send()
                 })
                 .await?;
-            // The plan sorts before its parts, and is written before any of them begins.
+            // The plan sorts before its parts. Parts of a spread that come to know of a delete erase, and
+            // there may be no plan for that yet, or never.
             for item in answer.items.unwrap_or_default() {
+                let is_plan = item.get("sk").is_some_and(|sk| *sk == text(&prefix));
                 match found.as_mut() {
-                    None => found = Some(FanOut { parts: self.parts(item)?, begun: Vec::new() }),
+                    None if is_plan => found = Some(self.read_plan(item)?),
+                    None => {}
                     Some(FanOut { begun, .. }) => begun.push(self.read_part(item)?),
                 }
             }
@@ -208,9 +276,13 @@ impl Store {
         }
     }
 
-    fn parts(&self, item: Item) -> Result<usize, StoreError> {
+    fn read_plan(&self, item: Item) -> Result<FanOut, StoreError> {
         let row = Row { table: &self.tables.ledger, item };
-        usize::try_from(row.number("parts")?).map_err(|_| row.corrupt("parts", "a number of parts"))
+        let parts = usize::try_from(row.number("parts")?)
+            .map_err(|_| row.corrupt("parts", "a number of parts"))?;
+        let begun_at = row.optional("begun_at", "an instant")?;
+        let ended_at = row.optional("ended_at", "an instant")?;
+        Ok(FanOut { parts, begun_at, ended_at, begun: Vec::new() })
     }
 
     fn read_part(&self, item: Item) -> Result<(FollowerRange, Progress), StoreError> {

@@ -10,7 +10,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::command::{Command, Publish};
-use shared::{ActivityId, ActorId, Clock, Deadline, Kind, Payload, Retention};
+use shared::{ActivityId, ActorId, Clock, Deadline, Kind, Metrics, Payload, Retention};
 
 use super::super::Failure;
 use super::report::{Meter, print};
@@ -58,6 +58,7 @@ impl Handler {
             dead_letters: DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) },
             sizes: Sizes::default(),
             retention: Retention::default(),
+            metrics: Metrics::off(),
             clock: clock.clone(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;

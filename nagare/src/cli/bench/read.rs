@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::cursor::CursorSeal;
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Retention, ViewerId};
+use shared::{Clock, Deadline, Metrics, Retention, ViewerId};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 use tokio::time::Instant;
 
@@ -145,6 +145,7 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         store: Store::new(Client::from_conf(config.build()), schema::tables()),
         seal: seal.map_err(|e| Failure::Usage(e.to_string()))?,
         authorization: Authorization::Open,
+        metrics: Metrics::off(),
         retention: Retention::default(),
         clock: Clock::system(),
     })

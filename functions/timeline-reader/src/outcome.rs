@@ -1,0 +1,122 @@
+//! What is logged and counted of a request: one line and one record.
+
+use std::time::Duration;
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use metrique::writer::Entry;
+use shared::metrics::{Count, Record};
+use shared::store::Tally;
+use shared::{Metrics, Timestamp};
+use tracing::{error, info};
+
+use crate::problem::Problem;
+use crate::request;
+
+/// How a request was answered.
+pub(crate) struct Outcome<'a> {
+    /// Activities on the page, or why there is none.
+    pub(crate) items: Result<usize, &'a Problem>,
+    pub(crate) cost: Tally,
+    pub(crate) took: Duration,
+}
+
+/// A page that was served.
+#[derive(Entry)]
+#[entry(rename_all = "PascalCase")]
+struct Served {
+    pages_served: Count,
+    items_served: Count,
+    /// Inside the function.
+    page_latency: Duration,
+    /// Calls to the tables that failed and were made again.
+    reads_retried: Count,
+    /// Keys that the tables gave back unread.
+    keys_unprocessed: Count,
+}
+
+impl Record for Served {
+    const BY: Option<&'static str> = None;
+}
+
+/// A problem that was answered instead.
+#[derive(Entry)]
+#[entry(rename_all = "PascalCase")]
+struct Answered {
+    problem: &'static str,
+    problems: Count,
+    reads_retried: Count,
+    keys_unprocessed: Count,
+}
+
+impl Record for Answered {
+    const BY: Option<&'static str> = Some("Problem");
+}
+
+impl Outcome<'_> {
+    pub(crate) fn count(&self, metrics: &Metrics, now: Timestamp) {
+        let (reads_retried, keys_unprocessed) =
+            (self.cost.retries.into(), self.cost.unprocessed.into());
+        match self.items {
+            Ok(items) => metrics.record(
+                &Served {
+                    pages_served: 1.into(),
+                    items_served: (items as u64).into(),
+                    page_latency: self.took,
+                    reads_retried,
+                    keys_unprocessed,
+                },
+                now,
+            ),
+            Err(problem) => metrics.record(
+                &Answered {
+                    problem: problem.name(),
+                    problems: 1.into(),
+                    reads_retried,
+                    keys_unprocessed,
+                },
+                now,
+            ),
+        }
+    }
+
+    /// Logs the line. Of what the caller sent it has the viewer, if it is one, and the name of the
+    /// parameter that is wrong; no cursor, no token, and no text of theirs.
+    pub(crate) fn log(&self, event: &ApiGatewayV2httpRequest) {
+        let request_id = event.request_context.request_id.as_deref();
+        let viewer = request::route(event).and_then(|segment| request::viewer(event, segment)).ok();
+        let viewer_id = viewer.as_ref().map(|viewer| viewer.as_str());
+        let duration_ms = self.took.as_secs_f64() * 1e3;
+        let Tally { retries, unprocessed, .. } = self.cost;
+        match self.items {
+            Ok(items) => info!(
+                request_id,
+                viewer_id,
+                status = 200,
+                items,
+                retries,
+                unprocessed,
+                duration_ms,
+                "served"
+            ),
+            Err(problem @ Problem::Unread(failure)) => error!(
+                request_id,
+                viewer_id,
+                status = problem.status(),
+                reason = failure.reason(),
+                retries,
+                unprocessed,
+                duration_ms,
+                "the timeline was not read: {failure}"
+            ),
+            Err(problem) => info!(
+                request_id,
+                viewer_id,
+                status = problem.status(),
+                parameter = problem.parameter(),
+                duration_ms,
+                "{}",
+                problem.name()
+            ),
+        }
+    }
+}
