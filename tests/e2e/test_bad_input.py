@@ -569,6 +569,8 @@ WRONG_USAGE = [
     ["publish", "--actor", "anna", "--activity", "a", "--payload", '"' + "p" * KIB4 + '"'],
     ["publish", "--file", "no/such/file.jsonl"],
     ["publish", "--file", "x.jsonl", "--actor", "anna"],
+    ["publish", "--file", "x.jsonl", "--payload", "1"],
+    ["publish", "--file", "x.jsonl", "--kind", "live"],
     ["update", "--actor", "anna", "--activity", "a"],
     ["update", "--actor", "anna", "--activity", "a", "--payload", "nonsense"],
     ["delete", "--actor", "anna"],

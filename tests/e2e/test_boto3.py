@@ -172,6 +172,24 @@ def test_redrive_all_brings_back_what_is_still_wrong_and_drop_takes_one(own_stac
     assert [letter["id"] for letter in stack.dead_letters()] == [other]
 
 
+def test_redrive_all_goes_on_past_a_letter_that_cannot_be_read(own_stack):
+    """Of a long body a part is missing: that letter is told of and kept, and the others are sent."""
+    stack = own_stack
+    [broken] = stack.send("x" * 700_000)
+    for command in (publish("anna", "one"), follow("bob", "anna")):
+        stack.sqs.send_message(QueueUrl=stack.exports["NAGARE_DEAD_LETTER_QUEUE_URL"], MessageBody=json.dumps(command))
+    stack.drain()
+    table = stack.exports["NAGARE_DEAD_LETTERS_TABLE"]
+    [part] = [item for item in stack.dynamodb.scan(TableName=table)["Items"] if item["part"]["S"].endswith("#0001")]
+    stack.dynamodb.delete_item(TableName=table, Key={name: part[name] for name in ("id", "part")})
+    done = stack.cli("dead-letters", "redrive", "--all", code=1)
+    assert "2 dead letters sent again" in done.stdout
+    assert broken in done.stderr and "1 dead letters were not sent again" in done.stderr
+    stack.drain()
+    assert stack.timeline("bob") == ["one"]
+    assert [letter["id"] for letter in stack.dead_letters()] == [broken]
+
+
 def test_the_queue_answers_for_its_numbers(stack):
     stack.drain()
     answer = stack.sqs.get_queue_attributes(QueueUrl=stack.queue_url, AttributeNames=["All"])

@@ -15,6 +15,9 @@ use super::remote::{Remote, soon};
 use super::sender::{Outgoing, Sender};
 use super::{Failure, progress};
 
+/// A stack that does not answer for so many letters in a row is not there.
+const GIVE_UP_AFTER: u64 = 3;
+
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetters {
     /// List them, the oldest first.
@@ -131,6 +134,7 @@ async fn find(store: &Store, id: &str) -> Result<DeadLetter, Failure> {
 }
 
 impl Which {
+    /// Goes on past letters that fail: each is told of and kept, and none holds up the others.
     async fn redrive(self, store: &Store, sender: &Sender) -> Result<(), Failure> {
         let ids = if self.all {
             all(store).await?.into_iter().map(|letter| letter.id).collect()
@@ -138,22 +142,70 @@ impl Which {
             self.ids
         };
         let bar = progress::bar(ids.len() as u64, "dead letters sent again");
-        let mut missing = Vec::new();
+        let mut count = Count::default();
         for id in &ids {
-            match read(store, id).await? {
-                Some(letter) => redrive(store, sender, &letter).await?,
-                None => missing.push(format!("{id:.80}")),
+            let outcome = match redrive_by_id(store, sender, id).await {
+                // One that is gone from the list of all of them was redriven by somebody else.
+                Ok(false) if self.all => continue,
+                Ok(false) => Err(Failure::No("there is no such dead letter".to_owned())),
+                outcome => outcome,
+            };
+            if let Err(failure) = &outcome {
+                bar.suspend(|| eprintln!("{id:.80}: {failure}"));
+            }
+            count.add(&outcome);
+            if count.unreachable_in_a_row == GIVE_UP_AFTER {
+                break;
             }
             bar.inc(1);
         }
         bar.finish_and_clear();
-        println!("{} dead letters sent again", ids.len() - missing.len());
-        // One that is gone from the list of all of them was redriven by somebody else.
-        if missing.is_empty() || self.all {
-            return Ok(());
-        }
-        Err(Failure::No(format!("there is no dead letter {}", missing.join(", "))))
+        println!("{} dead letters sent again", count.sent);
+        count.conclude()
     }
+}
+
+/// What became of the letters.
+#[derive(Default)]
+struct Count {
+    sent: u64,
+    refused: u64,
+    unreachable: u64,
+    unreachable_in_a_row: u64,
+}
+
+impl Count {
+    fn add(&mut self, outcome: &Result<bool, Failure>) {
+        match outcome {
+            Err(Failure::Unreachable(_)) => {
+                self.unreachable += 1;
+                self.unreachable_in_a_row += 1;
+                return;
+            }
+            Err(_) => self.refused += 1,
+            Ok(_) => self.sent += 1,
+        }
+        self.unreachable_in_a_row = 0;
+    }
+
+    fn conclude(&self) -> Result<(), Failure> {
+        match (self.refused, self.unreachable) {
+            (0, 0) => Ok(()),
+            (refused, 0) => Err(Failure::No(format!(
+                "{refused} dead letters were not sent again, for the reasons above"
+            ))),
+            _ => Err(Failure::Unreachable(
+                "the stack did not answer for all of them; run it again".to_owned(),
+            )),
+        }
+    }
+}
+
+/// Sends the letter of this id again, if there is one.
+async fn redrive_by_id(store: &Store, sender: &Sender, id: &str) -> Result<bool, Failure> {
+    let Some(letter) = read(store, id).await? else { return Ok(false) };
+    redrive(store, sender, &letter).await?;
+    Ok(true)
 }
 
 /// Sends a letter's command again, then removes the letter. Interrupted in between it leaves the

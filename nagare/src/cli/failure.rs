@@ -37,7 +37,10 @@ impl From<EnvError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::Unreachable(format!("the tables cannot be reached: {}", error.in_full()))
+        match error {
+            StoreError::Corrupt { .. } => Self::No(error.in_full()),
+            _ => Self::Unreachable(format!("the tables cannot be reached: {}", error.in_full())),
+        }
     }
 }
 

@@ -20,17 +20,17 @@ pub(super) struct Publish {
     /// The activity's id, unique across actors.
     #[arg(long, required_unless_present = "file")]
     activity: Option<ActivityId>,
-    /// What sort of activity it is.
-    #[arg(long, default_value = "post")]
-    kind: Kind,
+    /// What sort of activity it is; `post`, if it is not given.
+    #[arg(long)]
+    kind: Option<Kind>,
     /// When it was published, as an RFC 3339 instant; now, if it is not given.
     #[arg(long)]
     at: Option<Timestamp>,
-    /// What readers are given: a JSON value of at most 4 KiB.
-    #[arg(long, default_value = "null")]
-    payload: Payload,
+    /// What readers are given: a JSON value of at most 4 KiB; `null`, if it is not given.
+    #[arg(long)]
+    payload: Option<Payload>,
     /// Send a file of commands instead, one JSON object a line.
-    #[arg(long, conflicts_with_all = ["actor", "activity", "at"])]
+    #[arg(long, conflicts_with_all = ["actor", "activity", "kind", "at", "payload"])]
     file: Option<PathBuf>,
 }
 
@@ -43,8 +43,8 @@ impl Publish {
                 activity_id,
                 actor_id,
                 published_at: self.at.unwrap_or(now),
-                kind: self.kind,
-                payload: self.payload,
+                kind: self.kind.unwrap_or_default(),
+                payload: self.payload.unwrap_or_default(),
             }),
             // The parser has seen to this.
             _ => {

@@ -14,6 +14,9 @@ use super::sender::Sender;
 use crate::stack::faults::Faults;
 use crate::stack::{Stack, StackConfig, connector};
 
+/// A log filter: not a word about the SDK's connections.
+const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning=off";
+
 #[derive(Debug, Args)]
 pub(super) struct Up {
     /// Load a small built-in sample.
@@ -143,6 +146,12 @@ pub(super) async fn stopped() -> Result<(), Failure> {
 fn log_for_people() {
     let filter = env::optional(env::LOG).unwrap_or_else(|| "warn".to_owned());
     let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("warn"));
+    // After a failed call the SDK wants to close its connection and calls it an error that there is
+    // none. In this process there never is.
+    let filter = match SDK_CONNECTIONS.parse() {
+        Ok(silent) => filter.add_directive(silent),
+        Err(_) => filter,
+    };
     let lines = tracing_subscriber::fmt().compact().with_writer(std::io::stderr);
     let _ = lines.with_env_filter(filter).try_init();
 }
