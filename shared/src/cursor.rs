@@ -150,6 +150,7 @@ const HAS_FROM: u8 = 2;
 const HAS_TO: u8 = 4;
 const HAS_AFTER: u8 = 8;
 const HAS_NEWEST: u8 = 16;
+const FLAGS: u8 = OLDEST_FIRST | HAS_FROM | HAS_TO | HAS_AFTER | HAS_NEWEST;
 
 fn encode(cursor: &Cursor) -> Vec<u8> {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -173,6 +174,9 @@ fn encode(cursor: &Cursor) -> Vec<u8> {
 
 fn decode(bytes: &[u8]) -> Option<Cursor> {
     let (&[_, flags], mut rest) = bytes.split_first_chunk::<2>()?;
+    if flags & !FLAGS != 0 {
+        return None;
+    }
     let rest = &mut rest;
     let has = |flag: u8| flags & flag != 0;
     let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
@@ -187,7 +191,8 @@ fn decode(bytes: &[u8]) -> Option<Cursor> {
 fn take_instant(rest: &mut &[u8]) -> Option<Timestamp> {
     let (bytes, tail) = rest.split_first_chunk::<8>()?;
     *rest = tail;
-    Some(Timestamp::from_unix_millis(i64::from_be_bytes(*bytes)))
+    let millis = i64::from_be_bytes(*bytes);
+    Some(Timestamp::from_unix_millis(millis)).filter(|at| at.unix_millis() == millis)
 }
 
 fn take_key(rest: &mut &[u8]) -> Option<SortKey> {
@@ -265,6 +270,23 @@ mod tests {
         #[test]
         fn never_panics(text in "[A-Za-z0-9_-]{0,600}") {
             prop_assert!(seal().open(&viewer("bob"), &text).is_err());
+        }
+    }
+
+    /// Nobody without the secret can make one; it would not be what was sealed.
+    #[test]
+    fn refuses_what_it_would_not_have_written() {
+        let open = |body: &[u8]| {
+            let bob = viewer("bob");
+            let mac = seal().mac_of(&bob, body).finalize().into_bytes();
+            seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac[..SEAL_LENGTH]].concat()))
+        };
+        assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));
+        let beyond_the_year_9999 = [&[VERSION, HAS_FROM][..], &i64::MAX.to_be_bytes()].concat();
+        for body in
+            [&[VERSION, 32][..], &[VERSION, 0, 0], &[VERSION, HAS_AFTER], &beyond_the_year_9999]
+        {
+            assert_eq!(open(body), Err(CursorError::Damaged), "{body:?}");
         }
     }
 

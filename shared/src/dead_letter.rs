@@ -51,6 +51,13 @@ pub fn is_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
+/// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of
+/// its own, so what somebody else writes into [`REASON`] may not be any text.
+#[must_use]
+pub fn is_reason(text: &str) -> bool {
+    (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
+}
+
 /// Bytes SQS takes in one message, attributes included.
 const MAX_MESSAGE_BYTES: usize = 1_048_576;
 

@@ -70,6 +70,33 @@ async fn a_forged_origin_overwrites_nothing() {
 }
 
 #[tokio::test]
+async fn a_forged_origin_takes_nobodys_place() {
+    let world = World::new();
+    let mut forged = message("1", "theirs", 1);
+    let origin = json!({"nagare.origin": {"stringValue": "0", "dataType": "String"}});
+    forged.message_attributes = serde_json::from_value(origin).unwrap();
+    for letter in [&forged, &message("0", "mine", 1), &forged, &message("0", "mine", 1)] {
+        world.alerter.handle(event([letter.clone()]), soon()).await.unwrap();
+    }
+    let kept = world.writer.store.letters(None, soon()).await.unwrap().letters;
+    assert_eq!(kept.len(), 2);
+    for (id, body) in [("0", "theirs"), ("0-1", "mine")] {
+        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        assert_eq!(letter.body, body);
+    }
+}
+
+#[tokio::test]
+async fn a_forged_reason_is_no_metric() {
+    let world = World::new();
+    let mut forged = message("0", "not json", 1);
+    let reason = json!({"nagare.reason": {"stringValue": "r".repeat(2_000), "dataType": "String"}});
+    forged.message_attributes = serde_json::from_value(reason).unwrap();
+    world.alerter.handle(event([forged]), soon()).await.unwrap();
+    assert_eq!(world.metrics.lines()[0]["Reason"], "not-json");
+}
+
+#[tokio::test]
 async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
     let tables = Tables { dead_letters: "nowhere".to_owned(), ..schema::tables() };
     let world = World::with_tables(tables);

@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::Timestamp;
 use shared::command::Command;
 use shared::dead_letter::{
-    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, is_id,
+    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, is_id, is_reason,
 };
 use shared::store::DeadLetter;
 
@@ -34,7 +34,7 @@ pub(crate) fn read(message: &SqsMessage, now: Timestamp) -> DeadLetter {
 /// The reason that the writer sent along. The queue itself moves a message without one: then the
 /// body says whether it is a command at all, and if it is, the function died on it every time.
 fn why(message: &SqsMessage, body: &str, now: Timestamp) -> (String, String) {
-    if let Some(reason) = sent(message, REASON) {
+    if let Some(reason) = sent(message, REASON).filter(|reason| is_reason(reason)) {
         return (reason.to_owned(), sent(message, DETAIL).unwrap_or_default().to_owned());
     }
     match Command::parse(body, now) {

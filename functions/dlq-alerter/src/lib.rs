@@ -74,10 +74,9 @@ impl Alerter {
     /// Stores one letter, then tells of it.
     async fn keep(&self, message: &SqsMessage, deadline: Deadline) -> Result<(), StoreError> {
         let mut letter = letter::read(message, self.clock.now());
-        if !self.store.put_letter(&letter, deadline).await? {
-            // Somebody sent another body under an id that is taken. The message's own id is free.
-            letter.id.clone_from(&letter.message_id);
-            self.store.put_letter(&letter, deadline).await?;
+        let mut others = other_ids(&letter.message_id);
+        while !self.store.put_letter(&letter, deadline).await? {
+            letter.id = others.next().unwrap_or_default();
         }
         self.tell(&letter);
         Ok(())
@@ -104,4 +103,15 @@ impl Alerter {
         );
         self.metrics.record(&Arrivals { reason, dead_letters: 1.into() }, now);
     }
+}
+
+/// Under what a letter is kept if somebody has sent another body under its id: the message's own id, and
+/// if that was taken too, one that is made of it. A message that comes again finds the same.
+fn other_ids(message_id: &str) -> impl Iterator<Item = String> {
+    let own = message_id.to_owned();
+    let numbered = (1_u32..).map({
+        let own = own.clone();
+        move |n| format!("{own}-{n}")
+    });
+    std::iter::once(own).chain(numbered)
 }

@@ -5,7 +5,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::MessageAttributeValue;
-use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, fits};
+use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, fits, is_id};
 use shared::deadline::{Deadline, DeadlineExceeded};
 
 use crate::Failure;
@@ -39,7 +39,9 @@ impl DeadLetterQueue {
     ) -> Result<(), SendError> {
         // A letter that was redriven keeps the id it had, so that it comes back as the same letter.
         let former = message.message_attributes.get(ORIGIN);
-        let origin = former.and_then(|value| value.string_value.as_deref()).unwrap_or(id);
+        let former = former.and_then(|value| value.string_value.as_deref());
+        // Whoever sends commands can send that attribute too.
+        let origin = former.filter(|former| is_id(former)).unwrap_or(id);
         let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
         let attributes = [
             (REASON, failure.reason().to_owned()),
