@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
 mod elsewhere;
+pub mod properties;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, StringRecordsIntoIter};
+use csv::{ErrorKind, ReaderBuilder, StringRecord, StringRecordsIntoIter};
 use flate2::read::MultiGzDecoder;
 use tempfile::NamedTempFile;
 
@@ -75,57 +75,74 @@ pub(crate) enum RowError {
     File(Failure),
 }
 
+impl From<RowError> for Failure {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::Line(line) => Self::Usage(line.to_string()),
+            RowError::File(failure) => failure,
+        }
+    }
+}
+
 impl Source {
     /// Opens the source and checks its header.
     pub(crate) fn rows(&self, header: &[&str]) -> Result<Rows, Failure> {
-        let input = Box::new(File::open(self.path()).map_err(|e| self.unreadable(&e))?);
-        let mut reader = self.reader(input)?;
-        let found = reader.headers().map_err(|e| self.broken(&e))?;
-        // Some spreadsheets begin a file with a byte order mark.
-        let names = found.iter().map(|name| name.trim_start_matches('\u{feff}'));
-        if names.ne(header.iter().copied()) {
-            let (expected, found) = (header.join(","), shown(found));
-            let problem = format!("{self}: line 1: expected the header {expected}, got {found}");
-            return Err(Failure::Usage(problem));
-        }
-        Ok(Rows { source: self.clone(), columns: header.len(), records: reader.into_records() })
-    }
-
-    fn reader(
-        &self,
-        mut input: Box<dyn Read + Send>,
-    ) -> Result<Reader<Box<dyn Read + Send>>, Failure> {
-        let mut start = Vec::with_capacity(GZIP.len());
-        let taken = input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start);
-        taken.map_err(|e| self.unreadable(&e))?;
-        let gzipped = start == GZIP;
-        let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(input));
-        let text: Box<dyn Read + Send> =
-            if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        Ok(ReaderBuilder::new().flexible(true).from_reader(text))
-    }
-
-    fn unreadable(&self, error: &io::Error) -> Failure {
-        Failure::Usage(format!("{self} cannot be read: {error}"))
-    }
-
-    fn broken(&self, error: &csv::Error) -> Failure {
-        match error.kind() {
-            ErrorKind::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Failure::Usage(format!("{self} ends in the middle: the gzip data is cut off"))
-            }
-            ErrorKind::Io(e) => self.unreadable(e),
-            ErrorKind::Utf8 { .. } => Failure::Usage(format!("{self}: line 1: expected UTF-8")),
-            _ => Failure::Usage(format!("{self}: {error}")),
-        }
+        let name = self.to_string();
+        let input = File::open(self.path()).map_err(|e| unreadable(&name, &e))?;
+        Rows::of(input, name, header)
     }
 }
 
 /// The rows of a source.
 pub(crate) struct Rows {
-    source: Source,
+    name: String,
     columns: usize,
     records: StringRecordsIntoIter<Box<dyn Read + Send>>,
+}
+
+impl Rows {
+    /// Reads rows out of an input that errors call by this name, and checks its header.
+    pub(crate) fn of(
+        input: impl Read + Send + 'static,
+        name: String,
+        header: &[&str],
+    ) -> Result<Self, Failure> {
+        let text = unpacked(Box::new(input)).map_err(|e| unreadable(&name, &e))?;
+        let mut reader = ReaderBuilder::new().flexible(true).from_reader(text);
+        let found = reader.headers().map_err(|e| broken(&name, &e))?;
+        // Some spreadsheets begin a file with a byte order mark.
+        let names = found.iter().map(|name| name.trim_start_matches('\u{feff}'));
+        if names.ne(header.iter().copied()) {
+            let (expected, found) = (header.join(","), shown(found));
+            let problem = format!("{name}: line 1: expected the header {expected}, got {found}");
+            return Err(Failure::Usage(problem));
+        }
+        Ok(Self { name, columns: header.len(), records: reader.into_records() })
+    }
+}
+
+/// The text of an input that may be gzipped.
+fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::with_capacity(GZIP.len());
+    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
+    let gzipped = start == GZIP;
+    let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(input));
+    Ok(if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::Usage(format!("{name} cannot be read: {error}"))
+}
+
+fn broken(name: &str, error: &csv::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+            Failure::Usage(format!("{name} ends in the middle: the gzip data is cut off"))
+        }
+        ErrorKind::Io(e) => unreadable(name, e),
+        ErrorKind::Utf8 { .. } => Failure::Usage(format!("{name}: line 1: expected UTF-8")),
+        _ => Failure::Usage(format!("{name}: {error}")),
+    }
 }
 
 impl Iterator for Rows {
@@ -147,7 +164,7 @@ impl Iterator for Rows {
                 ErrorKind::Utf8 { pos, .. } => {
                     bad(pos.as_ref().map_or(0, csv::Position::line), "expected UTF-8".to_owned())
                 }
-                _ => Some(Err(RowError::File(self.source.broken(&error)))),
+                _ => Some(Err(RowError::File(broken(&self.name, &error)))),
             },
         }
     }

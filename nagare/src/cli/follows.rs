@@ -4,6 +4,7 @@
 //! that are newer, is safe. A file is read through before the first edge is sent: a bad line is
 //! found before anything has happened.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +12,7 @@ use shared::command::{Command, FollowChange};
 use shared::follow::FollowState;
 use shared::{ActorId, Clock, Timestamp, ViewerId};
 
-use super::csv_file::{BadLine, Line, RowError, Source};
+use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::remote::Remote;
 use super::sender::commands;
 use super::{Failure, progress};
@@ -79,6 +80,18 @@ fn edges(
         Err(RowError::File(failure)) => Some(Err(failure)),
         Err(RowError::Line(_)) => None,
     }))
+}
+
+/// Reads edges as `nagare follows import` does, row by row; a row that cannot be used is followed by
+/// those that can.
+///
+/// # Errors
+/// [`Failure::Usage`] if the input is not such a file at all.
+pub fn follows_in(
+    input: impl Read + Send + 'static,
+) -> Result<impl Iterator<Item = Result<(ViewerId, ActorId), Failure>>, Failure> {
+    let rows = Rows::of(input, "the input".to_owned(), &HEADER)?;
+    Ok(rows.map(|row| Ok(edge(row)?)))
 }
 
 fn edge(row: Result<Line, RowError>) -> Result<(ViewerId, ActorId), RowError> {

@@ -27,7 +27,9 @@ use shared::{ActivityId, ActorId, Clock, Kind, Payload, ViewerId};
 
 pub use dead_letters::redrive;
 pub use failure::Failure;
+pub use follows::follows_in;
 use remote::Remote;
+pub use replay::posts_in;
 pub use sender::Sender;
 
 /// The follow timeline on your own machine, and the tools for one on AWS.

@@ -5,6 +5,7 @@
 //! time into the same tables therefore publishes the same ids at other instants, which the contract
 //! refuses.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use shared::command::{Command, Publish};
 use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp, env};
 use tokio::time::Instant;
 
-use super::csv_file::{BadLine, Line, RowError, Source};
+use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -136,6 +137,20 @@ impl Replay {
             );
         }
     }
+}
+
+/// Reads posts as `nagare replay` does, row by row: when in unix seconds, who, and the kind.
+///
+/// # Errors
+/// [`Failure::Usage`] if the input is not such a file at all.
+pub fn posts_in(
+    input: impl Read + Send + 'static,
+) -> Result<impl Iterator<Item = Result<(i64, ActorId, Kind), Failure>>, Failure> {
+    let rows = Rows::of(input, "the input".to_owned(), &HEADER)?;
+    Ok(rows.map(|row| {
+        let Post { seconds, author, kind } = Post::read(row)?;
+        Ok((seconds, author, kind))
+    }))
 }
 
 impl Post {
