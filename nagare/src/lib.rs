@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cli       the commands; each talks to a stack over the network, as on AWS
+//! cost      what the service costs on AWS
 //! stack     tables, queues, the three functions and the HTTP API in one process
 //!   queue   SQS, as far as anybody can tell
 //!   gateway API Gateway, as far as the reader can tell
@@ -11,6 +12,7 @@
 //! send.
 
 pub mod cli;
+pub mod cost;
 pub mod gateway;
 pub mod queue;
 pub mod stack;

@@ -9,4 +9,5 @@ mod metrics;
 mod pace;
 mod reader;
 mod split;
+mod units;
 mod writer;

@@ -17,7 +17,7 @@ use super::remote::Remote;
 use super::sender::commands;
 use super::{Failure, progress};
 
-const HEADER: [&str; 2] = ["follower", "followee"];
+pub(super) const HEADER: [&str; 2] = ["follower", "followee"];
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -94,7 +94,7 @@ pub fn follows_in(
     Ok(rows.map(|row| Ok(edge(row)?)))
 }
 
-fn edge(row: Result<Line, RowError>) -> Result<(ViewerId, ActorId), RowError> {
+pub(super) fn edge(row: Result<Line, RowError>) -> Result<(ViewerId, ActorId), RowError> {
     let Line { number, fields } = row?;
     let bad = |column: usize, problem: &dyn std::fmt::Display| {
         let problem = format!("column {}: {problem}", HEADER[column]);

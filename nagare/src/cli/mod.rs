@@ -8,6 +8,7 @@ mod bench;
 mod csv_file;
 mod dead_letters;
 mod drain;
+mod estimate;
 mod failure;
 mod fanout;
 mod follows;
@@ -66,6 +67,8 @@ enum Subcommands {
     Timeline(timeline::Timeline),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
+    /// What a month on AWS costs, by service.
+    Estimate(estimate::Estimate),
     /// Measure what the code that ships costs.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -133,6 +136,7 @@ impl Cli {
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
             Subcommands::Fanout(fanout) => fanout.run().await,
+            Subcommands::Estimate(estimate) => estimate.run(),
             Subcommands::Bench(bench) => bench.run().await,
             Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,

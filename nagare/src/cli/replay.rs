@@ -20,7 +20,7 @@ use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
-const HEADER: [&str; 3] = ["t", "author", "kind"];
+pub(super) const HEADER: [&str; 3] = ["t", "author", "kind"];
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
@@ -38,10 +38,10 @@ pub(super) struct Replay {
 }
 
 /// One row of the file.
-struct Post {
-    seconds: i64,
-    author: ActorId,
-    kind: Kind,
+pub(super) struct Post {
+    pub(super) seconds: i64,
+    pub(super) author: ActorId,
+    pub(super) kind: Kind,
 }
 
 /// How the file's time becomes ours.
@@ -154,7 +154,7 @@ pub fn posts_in(
 }
 
 impl Post {
-    fn read(row: Result<Line, RowError>) -> Result<Self, RowError> {
+    pub(super) fn read(row: Result<Line, RowError>) -> Result<Self, RowError> {
         let Line { number, fields } = row?;
         let bad = |column: usize, problem: &dyn std::fmt::Display| {
             let problem = format!("column {}: {problem}", HEADER[column]);
@@ -168,9 +168,14 @@ impl Post {
         })
     }
 
+    /// The id that its activity gets.
+    pub(super) fn activity_name(&self) -> String {
+        format!("{}-{}", self.author, self.seconds)
+    }
+
     fn command(self, shift: Shift) -> Result<Command, Failure> {
+        let activity_id = ActivityId::new(self.activity_name());
         let Self { seconds, author, kind } = self;
-        let activity_id = ActivityId::new(format!("{author}-{seconds}"));
         let activity_id = activity_id.map_err(|e| Failure::Usage(format!("{author}: {e}")))?;
         let published_at = Timestamp::from_unix_millis(seconds * 1000 + shift.offset);
         let payload = Payload::default();

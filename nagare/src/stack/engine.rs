@@ -296,7 +296,12 @@ fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
         }
         _ => false,
     };
-    name == table && (1..=BATCH).contains(&writes.len()) && writes.iter().all(&mut is_entry)
+    let asks_nothing = request.return_consumed_capacity.is_none()
+        && request.return_item_collection_metrics.is_none();
+    asks_nothing
+        && name == table
+        && (1..=BATCH).contains(&writes.len())
+        && writes.iter().all(&mut is_entry)
 }
 
 fn key_of(item: &Item) -> [String; 2] {

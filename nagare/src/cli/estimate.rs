@@ -1,0 +1,220 @@
+//! `nagare estimate`: the monthly bill on AWS, from a graph and its posts or from so many a day.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::csv_file::{RowError, Source};
+use super::replay::Post;
+use super::{Failure, follows, progress, replay};
+use crate::cost::bill::{Bill, Line};
+use crate::cost::month::{Assumed, Graph, Month, Rates};
+use crate::cost::prices::Prices;
+use crate::cost::work::Activity;
+
+#[derive(Debug, Args)]
+pub(super) struct Estimate {
+    /// Who follows whom: CSV or CSV.gz with the header `follower,followee`.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "posts_csv",
+        required_unless_present = "deliveries_per_day"
+    )]
+    followers_csv: Option<PathBuf>,
+    /// What they publish: CSV or CSV.gz with the header `t,author,kind` (t in unix seconds). A month is
+    /// as busy as this is from its first row to its last.
+    #[arg(long, value_name = "FILE", requires = "followers_csv")]
+    posts_csv: Option<PathBuf>,
+    /// Instead of files: entries that reach timelines in a day.
+    #[arg(long, value_name = "N", value_parser = number, conflicts_with = "followers_csv")]
+    deliveries_per_day: Option<f64>,
+    /// Followers that a publish reaches.
+    #[arg(long, value_name = "N", value_parser = above_zero, default_value = "100", conflicts_with = "followers_csv")]
+    followers_per_publish: f64,
+    /// New follows in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0", conflicts_with = "followers_csv")]
+    follows_per_day: f64,
+    /// Activities that a new follow brings in.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "30", conflicts_with = "followers_csv")]
+    activities_per_follow: f64,
+    /// Pages that viewers ask for in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    reads_per_day: f64,
+    /// Activities on a page, on average; a poll that finds nothing new is a page of none.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "20")]
+    activities_per_read: f64,
+    /// Bytes of a payload.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "200")]
+    payload_bytes: f64,
+    /// Days that an activity stays in timelines.
+    #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
+    retention_days: f64,
+    /// Months after which the storage is looked at: the ledger keeps all activities.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
+    months: f64,
+    /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The bill with all that it was made of.
+#[derive(Serialize)]
+struct Printed<'a> {
+    publishes: f64,
+    follows: f64,
+    entries: f64,
+    pages: f64,
+    write_units: f64,
+    read_units: f64,
+    #[serde(flatten)]
+    bill: &'a Bill,
+    prices: &'a Prices,
+}
+
+impl Estimate {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let prices = self.prices.as_deref().map_or(Ok(Prices::default()), read_prices)?;
+        let month = self.month()?;
+        let bill = Bill::of(&month, &prices);
+        if self.json {
+            print_json(&month, &bill, &prices);
+        } else {
+            self.print(&month, &bill);
+        }
+        Ok(())
+    }
+
+    fn month(&self) -> Result<Month, Failure> {
+        let assumed = Assumed {
+            pages_per_day: self.reads_per_day,
+            activities_per_page: self.activities_per_read,
+            payload: self.payload_bytes,
+            retention_days: self.retention_days,
+            ledger_months: self.months,
+        };
+        if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
+            let graph = read_graph(follows, posts, self.payload_bytes)?;
+            let timeless = || {
+                let posts = posts.display();
+                format!(
+                    "{posts}: expected rows at two instants or more, to tell how busy a month is"
+                )
+            };
+            return graph.month(&assumed).ok_or_else(|| Failure::Usage(timeless()));
+        }
+        let rates = Rates {
+            deliveries: self.deliveries_per_day.unwrap_or_default(),
+            followers: self.followers_per_publish,
+            follows: self.follows_per_day,
+            backfill: self.activities_per_follow,
+        };
+        Ok(rates.month(&assumed))
+    }
+
+    fn print(&self, month: &Month, bill: &Bill) {
+        println!(
+            "A month: {} publishes, {} entries, {} new follows, {} pages read.",
+            count(month.publishes),
+            count(month.writing.entries),
+            count(month.follows),
+            count(month.pages),
+        );
+        println!(
+            "Storage is that after {} months; retention is {} days.\n",
+            self.months, self.retention_days
+        );
+        println!("{:<16}{:<24}{:>22}{:>28}{:>11}", "service", "", "a month", "price", "dollars");
+        bill.lines.iter().for_each(print_line);
+        println!("{:<90}{:>11.2}", "total", bill.dollars);
+        if bill.import_dollars > 0.0 {
+            println!("{:<90}{:>11.2}", "once, to import the follows", bill.import_dollars);
+        }
+    }
+}
+
+fn print_line(line: &Line) {
+    let Line { service, what, amount, unit, price, dollars } = line;
+    let amount = format!("{amount:.3} {unit}");
+    let amount = amount.replacen(".000 ", " ", 1);
+    let price = if *price == 0.0 { "free".to_owned() } else { format!("${price} a {unit}") };
+    println!("{service:<16}{what:<24}{amount:>22}{price:>28}{dollars:>11.2}");
+}
+
+fn print_json(month: &Month, bill: &Bill, prices: &Prices) {
+    let Month { publishes, follows, pages, writing, reading, .. } = *month;
+    let printed = Printed {
+        publishes,
+        follows,
+        pages,
+        entries: writing.entries,
+        write_units: writing.writes,
+        read_units: writing.reads + reading.reads,
+        bill,
+        prices,
+    };
+    println!("{}", serde_json::to_string(&printed).unwrap_or_default());
+}
+
+/// Digits in groups of three.
+fn count(amount: f64) -> String {
+    let digits = format!("{amount:.0}");
+    let groups = digits.as_bytes().rchunks(3).rev();
+    groups.map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
+}
+
+fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<Graph, Failure> {
+    let mut graph = Graph::default();
+    let (follows, posts) = (Source::of(follows)?, Source::of(posts)?);
+    let bar = progress::counter("rows read");
+    for row in follows.rows(&follows::HEADER)? {
+        let (follower, followee) = follows::edge(row).map_err(|e| usage(&follows, e))?;
+        graph.follow(follower.as_str(), followee.as_str());
+        bar.inc(1);
+    }
+    for row in posts.rows(&replay::HEADER)? {
+        let post = Post::read(row).map_err(|e| usage(&posts, e))?;
+        let length = |text: &str| text.len() as f64;
+        let activity = Activity {
+            id: length(&post.activity_name()),
+            actor: length(post.author.as_str()),
+            kind: length(post.kind.as_str()),
+            payload,
+        };
+        graph.publish(post.author.as_str(), post.seconds, activity);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(graph)
+}
+
+fn usage(source: &Source, error: RowError) -> Failure {
+    match error {
+        RowError::File(failure) => failure,
+        RowError::Line(line) => Failure::Usage(format!("{source}: {line}")),
+    }
+}
+
+fn read_prices(file: &Path) -> Result<Prices, Failure> {
+    let name = file.display();
+    let text = fs::read_to_string(file)
+        .map_err(|e| Failure::Usage(format!("{name} cannot be read: {e}")))?;
+    serde_json::from_str(&text).map_err(|e| Failure::Usage(format!("{name}: {e}")))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number));
+    number.ok_or_else(|| "expected a number from 0 to 1e15".to_owned())
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    number(text)
+        .ok()
+        .filter(|number| *number > 0.0)
+        .ok_or_else(|| "expected a number above 0".to_owned())
+}

@@ -1,0 +1,197 @@
+//! The monthly bill: what is used, times its price.
+
+use serde::Serialize;
+
+use super::month::{DAYS, Month};
+use super::prices::Prices;
+use super::work::Work;
+
+/// What is deployed; the number of alarms and the memory of the functions are read there.
+const TEMPLATE: &str = include_str!("../../../template.yaml");
+
+/// What a call to a table in the same region takes, in seconds.
+const ROUND_TRIP: f64 = 0.005;
+/// What an invocation takes besides, in seconds.
+const OVERHEAD: f64 = 0.002;
+/// What an entry takes, in seconds of one processor (`nagare bench fanout` measures it).
+const PER_ENTRY: f64 = 0.000_006;
+/// Times in a month that Lambda asks a queue that is empty: five calls of twenty seconds, all the time.
+const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
+/// Bytes that Lambda itself logs of an invocation.
+const PLATFORM_LOG: f64 = 310.0;
+/// Bytes that the writer logs of a message.
+const WRITER_LOG: f64 = 260.0;
+/// Bytes that the API logs of a request.
+const ACCESS_LOG: f64 = 480.0;
+/// What is left of logs when they are compressed.
+const COMPRESSED: f64 = 0.15;
+/// Dead letters in all, and by the one reason that is seen in an ordinary month.
+const METRICS: f64 = 2.0;
+const GB: f64 = 1_073_741_824.0;
+const MILLION: f64 = 1e6;
+
+/// One line of the bill.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// Who asks for it.
+    pub service: &'static str,
+    /// For what.
+    pub what: &'static str,
+    /// How much of it in a month.
+    pub amount: f64,
+    /// Of what.
+    pub unit: &'static str,
+    /// The price of one.
+    pub price: f64,
+    /// The product.
+    pub dollars: f64,
+}
+
+/// The bill of a month.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bill {
+    /// Its lines.
+    pub lines: Vec<Line>,
+    /// Their sum.
+    pub dollars: f64,
+    /// What importing the graph costs, once.
+    pub import_dollars: f64,
+}
+
+impl Bill {
+    /// The bill of a month at these prices.
+    #[must_use]
+    pub fn of(month: &Month, prices: &Prices) -> Self {
+        let groups = [
+            tables(month, prices),
+            functions(month, prices),
+            queue(month, prices),
+            api(month, prices),
+            watching(month, prices),
+        ];
+        let lines: Vec<_> = groups.into_iter().flatten().collect();
+        let dollars = lines.iter().map(|line| line.dollars).sum();
+        Self { lines, dollars, import_dollars: import(&month.import, prices) }
+    }
+}
+
+fn line(
+    service: &'static str,
+    what: &'static str,
+    (amount, unit): (f64, &'static str),
+    price: f64,
+) -> Line {
+    Line { service, what, amount, unit, price, dollars: amount * price }
+}
+
+fn millions(amount: f64) -> (f64, &'static str) {
+    (amount / MILLION, "million")
+}
+
+fn gigabytes(bytes: f64) -> (f64, &'static str) {
+    (bytes / GB, "GB")
+}
+
+fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
+    let Month { writing, reading, .. } = month;
+    let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
+    let line = |what, amount, price| line("DynamoDB", what, amount, price);
+    vec![
+        line("write units", millions(writing.writes), prices.dynamodb_million_writes),
+        line("read units, writer", millions(writing.reads), prices.dynamodb_million_reads),
+        line("read units, reader", millions(reading.reads), prices.dynamodb_million_reads),
+        line("storage", gigabytes(kept), prices.dynamodb_gb_month),
+        line(
+            "point-in-time recovery",
+            gigabytes(month.ledger_bytes),
+            prices.dynamodb_recovery_gb_month,
+        ),
+        line("deletes by TTL", millions(writing.entries), 0.0),
+    ]
+}
+
+fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
+    let requests = month.writing.messages + month.pages;
+    let writer = seconds(&month.writing, month.writing.messages) * memory("FanoutWriter");
+    let reader = seconds(&month.reading, month.pages) * memory("TimelineReader");
+    let line = |what, amount, price| line("Lambda", what, amount, price);
+    vec![
+        line("requests", millions(requests), prices.lambda_million_requests),
+        line("compute, writer", (writer, "GB-second"), prices.lambda_gb_second),
+        line("compute, reader", (reader, "GB-second"), prices.lambda_gb_second),
+    ]
+}
+
+/// Seconds of so many invocations: each message alone, though in a burst ten share one.
+fn seconds(work: &Work, invocations: f64) -> f64 {
+    work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
+}
+
+fn queue(month: &Month, prices: &Prices) -> Vec<Line> {
+    let line = |what, amount, price| line("SQS", what, amount, price);
+    let requests = requests(&month.writing);
+    vec![
+        line("requests", millions(requests), prices.sqs_million_requests),
+        line("requests with a group", millions(requests), prices.sqs_million_fair_requests),
+        line("polls of empty queues", millions(2.0 * IDLE_POLLS), prices.sqs_million_requests),
+    ]
+}
+
+/// Sent alone, received alone, deleted alone; batches of ten cost a tenth.
+fn requests(work: &Work) -> f64 {
+    work.sends + 2.0 * work.messages
+}
+
+fn api(month: &Month, prices: &Prices) -> Vec<Line> {
+    vec![
+        line("API Gateway", "requests", millions(month.pages), prices.http_api_million_requests),
+        line("Data transfer", "answers", gigabytes(month.answered_bytes), prices.transfer_gb),
+    ]
+}
+
+fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
+    let writer = month.writing.messages * (PLATFORM_LOG + WRITER_LOG);
+    let logged = writer + month.pages * (PLATFORM_LOG + ACCESS_LOG);
+    let alarms =
+        TEMPLATE.lines().filter(|line| line.trim() == "Type: AWS::CloudWatch::Alarm").count();
+    let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
+    vec![
+        cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
+        cloudwatch("logs kept", gigabytes(logged * COMPRESSED), prices.logs_gb_month),
+        cloudwatch("alarms", (alarms as f64, "alarm"), prices.alarm_month),
+        cloudwatch("metrics", (METRICS, "metric"), prices.metric_month),
+        cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
+        line("Secrets Manager", "cursor secret", (1.0, "secret"), prices.secret_month),
+    ]
+}
+
+fn import(work: &Work, prices: &Prices) -> f64 {
+    let compute = seconds(work, work.messages) * memory("FanoutWriter") * prices.lambda_gb_second;
+    let per_request = prices.sqs_million_requests + prices.sqs_million_fair_requests;
+    let millions = work.writes * prices.dynamodb_million_writes
+        + work.reads * prices.dynamodb_million_reads
+        + work.messages * prices.lambda_million_requests
+        + requests(work) * per_request;
+    compute + millions / MILLION
+}
+
+/// The memory of a function, in gigabytes.
+fn memory(function: &str) -> f64 {
+    let (_, properties) = TEMPLATE.split_once(&format!("\n  {function}:\n")).unwrap_or_default();
+    let (_, rest) = properties.split_once("MemorySize:").unwrap_or_default();
+    let megabytes = rest.lines().next().and_then(|digits| digits.trim().parse::<f64>().ok());
+    megabytes.unwrap_or_default() / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_tells_what_it_is_asked() {
+        for function in ["FanoutWriter", "TimelineReader"] {
+            assert!((0.125..=10.0).contains(&memory(function)), "{function}");
+        }
+        assert!(TEMPLATE.matches("Type: AWS::CloudWatch::Alarm\n").count() > 10);
+    }
+}

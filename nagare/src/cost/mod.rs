@@ -1,0 +1,19 @@
+//! What the service costs on AWS, before it is there.
+//!
+//! ```text
+//! work    what one publish, one follow, one page asks of the tables, the queue and the functions
+//! sizes   how many bytes the items of the tables are, by DynamoDB's rules
+//! month   a month of them: of a graph and its posts, or of so many a day
+//! prices  what AWS asks for each
+//! bill    the lines, and their sum
+//! ```
+//!
+//! `work` follows the code of the functions call by call. `tests/functions/units.rs` compares it with the
+//! units that the tables report for the same commands; whoever changes what a command calls changes
+//! `work` with it.
+
+pub mod bill;
+pub mod month;
+pub mod prices;
+mod sizes;
+pub mod work;

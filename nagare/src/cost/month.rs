@@ -1,0 +1,175 @@
+//! A month of work: scaled from a graph and what its actors published, or from so many a day.
+
+use std::collections::HashMap;
+
+use super::work::{self, Activity, Audience, Edge, Work};
+
+/// Days in a month.
+pub const DAYS: f64 = 30.0;
+/// The lengths of ids and kinds where no file tells them.
+const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
+
+/// What no file tells.
+#[derive(Debug, Clone, Copy)]
+pub struct Assumed {
+    /// Pages that viewers ask for in a day.
+    pub pages_per_day: f64,
+    /// Activities on a page. A poll that finds nothing new is a page without any.
+    pub activities_per_page: f64,
+    /// Bytes of a payload.
+    pub payload: f64,
+    /// Days that an activity stays in timelines.
+    pub retention_days: f64,
+    /// Months of activities that the ledger holds, which forgets none.
+    pub ledger_months: f64,
+}
+
+/// A month of work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Month {
+    /// Activities that are published.
+    pub publishes: f64,
+    /// Follows that are new.
+    pub follows: f64,
+    /// Pages that are read.
+    pub pages: f64,
+    /// What the writer does for the publishes and the follows.
+    pub writing: Work,
+    /// What the reader does for the pages.
+    pub reading: Work,
+    /// What importing the graph took, once.
+    pub import: Work,
+    /// Bytes of answers to viewers.
+    pub answered_bytes: f64,
+    /// Bytes that the timelines hold.
+    pub timeline_bytes: f64,
+    /// Bytes that the ledger holds, without its index.
+    pub ledger_bytes: f64,
+    /// Bytes that its index holds.
+    pub index_bytes: f64,
+}
+
+/// So many a day.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    /// Entries that reach timelines.
+    pub deliveries: f64,
+    /// Followers that a publish reaches.
+    pub followers: f64,
+    /// New follows.
+    pub follows: f64,
+    /// Activities that a new follow brings in.
+    pub backfill: f64,
+}
+
+/// Who follows whom, and what was published; read row by row.
+#[derive(Debug, Default)]
+pub struct Graph {
+    audiences: HashMap<String, Audience>,
+    import: Work,
+    published: Work,
+    publishes: f64,
+    lengths: Option<(Activity, f64)>,
+    span: Option<(i64, i64)>,
+}
+
+impl Graph {
+    /// One follows another.
+    pub fn follow(&mut self, follower: &str, followee: &str) {
+        let edge = Edge { follower: follower.len() as f64, followee: followee.len() as f64 };
+        self.audiences.entry(followee.to_owned()).or_default().add(edge.follower);
+        self.import += work::follow(&edge, 0.0, &TYPICAL);
+    }
+
+    /// Somebody publishes, at a second. All follows have to be known before.
+    pub fn publish(&mut self, actor: &str, second: i64, activity: Activity) {
+        let audience = self.audiences.get(actor).copied().unwrap_or_default();
+        self.published += work::publish(&activity, &audience);
+        self.publishes += 1.0;
+        let mean = if audience.followers > 0.0 { audience.ids / audience.followers } else { 0.0 };
+        self.lengths = Some(self.lengths.unwrap_or((activity, mean)));
+        let (first, last) = self.span.unwrap_or((second, second));
+        self.span = Some((first.min(second), last.max(second)));
+    }
+
+    /// All that was published so far, as it is.
+    #[must_use]
+    pub fn published(&self) -> Work {
+        self.published
+    }
+
+    /// What recording the follows takes.
+    #[must_use]
+    pub fn imported(&self) -> Work {
+        self.import
+    }
+
+    /// Days between the first publish and the last; none if no time passes between them.
+    #[must_use]
+    pub fn days(&self) -> Option<f64> {
+        let (first, last) = self.span?;
+        (last > first).then(|| (last - first) as f64 / 86_400.0)
+    }
+
+    /// A month in which as much happens every day as between the first publish and the last.
+    #[must_use]
+    pub fn month(&self, assumed: &Assumed) -> Option<Month> {
+        let scale = DAYS / self.days()?;
+        let (activity, viewer) = self.lengths?;
+        let month = Month::of(self.published * scale, self.import, &activity, viewer, assumed);
+        Some(Month { publishes: self.publishes * scale, ..month })
+    }
+}
+
+impl Rates {
+    /// A month of them.
+    #[must_use]
+    pub fn month(&self, assumed: &Assumed) -> Month {
+        let activity = Activity { payload: assumed.payload, ..TYPICAL };
+        let viewer = activity.actor;
+        let audience = Audience { followers: self.followers, ids: self.followers * viewer };
+        let publishes = self.deliveries / self.followers * DAYS;
+        let follows = self.follows * DAYS;
+        let edge = Edge { follower: viewer, followee: activity.actor };
+        let writing = work::publish(&activity, &audience) * publishes
+            + work::follow(&edge, self.backfill, &activity) * follows;
+        let month = Month::of(writing, Work::default(), &activity, viewer, assumed);
+        Month { publishes, follows, ..month }
+    }
+}
+
+impl Month {
+    fn of(
+        writing: Work,
+        import: Work,
+        activity: &Activity,
+        viewer: f64,
+        assumed: &Assumed,
+    ) -> Self {
+        let pages = assumed.pages_per_day * DAYS;
+        let shown = assumed.activities_per_page;
+        // Each of another actor, which is the most that a page can cost, and the one beyond the page.
+        let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
+        let reading = work::page(entries, entries, viewer, activity) * pages;
+        let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
+        let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
+        Self {
+            publishes: 0.0,
+            follows: 0.0,
+            pages,
+            writing,
+            reading,
+            import,
+            answered_bytes: pages * answer(shown, activity),
+            timeline_bytes: writing.timeline_bytes * assumed.retention_days / DAYS,
+            ledger_bytes: ledger - index,
+            index_bytes: index,
+        }
+    }
+}
+
+/// Bytes of an answer with its headers: two cursors, and for each activity its names and its members.
+fn answer(activities: f64, activity: &Activity) -> f64 {
+    let each = activity.id + activity.actor + activity.kind + activity.payload + 110.0;
+    800.0 + activities * each
+}

@@ -1,0 +1,65 @@
+//! What AWS asks, in dollars: us-east-1, on demand, x86, first tier, free tiers left out, as of November
+//! 2026. One table; `nagare estimate --prices FILE.json` replaces any of it.
+
+use serde::{Deserialize, Serialize};
+
+/// Prices. Each field is named in the file as it is here.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prices {
+    /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as the next three.
+    pub dynamodb_million_writes: f64,
+    /// A million read units.
+    pub dynamodb_million_reads: f64,
+    /// A gigabyte kept for a month.
+    pub dynamodb_gb_month: f64,
+    /// A gigabyte under point-in-time recovery for a month.
+    pub dynamodb_recovery_gb_month: f64,
+    /// A million invocations. <https://aws.amazon.com/lambda/pricing/>, as the next.
+    pub lambda_million_requests: f64,
+    /// A gigabyte of memory for a second.
+    pub lambda_gb_second: f64,
+    /// A million requests to a standard queue. <https://aws.amazon.com/sqs/pricing/>, as the next.
+    pub sqs_million_requests: f64,
+    /// On top of that where messages have a group, as fair queues want it.
+    pub sqs_million_fair_requests: f64,
+    /// A million requests to an HTTP API. <https://aws.amazon.com/api-gateway/pricing/>
+    pub http_api_million_requests: f64,
+    /// A gigabyte of logs taken in. <https://aws.amazon.com/cloudwatch/pricing/>, as the next four.
+    pub logs_gb: f64,
+    /// A gigabyte of logs kept for a month, compressed.
+    pub logs_gb_month: f64,
+    /// An alarm for a month.
+    pub alarm_month: f64,
+    /// A metric of one's own for a month.
+    pub metric_month: f64,
+    /// A dashboard for a month.
+    pub dashboard_month: f64,
+    /// A secret for a month. <https://aws.amazon.com/secrets-manager/pricing/>
+    pub secret_month: f64,
+    /// A gigabyte sent to the internet. <https://aws.amazon.com/ec2/pricing/on-demand/>
+    pub transfer_gb: f64,
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self {
+            dynamodb_million_writes: 0.625,
+            dynamodb_million_reads: 0.125,
+            dynamodb_gb_month: 0.25,
+            dynamodb_recovery_gb_month: 0.20,
+            lambda_million_requests: 0.20,
+            lambda_gb_second: 0.000_016_666_7,
+            sqs_million_requests: 0.40,
+            sqs_million_fair_requests: 0.10,
+            http_api_million_requests: 1.00,
+            logs_gb: 0.50,
+            logs_gb_month: 0.03,
+            alarm_month: 0.10,
+            metric_month: 0.30,
+            dashboard_month: 3.00,
+            secret_month: 0.40,
+            transfer_gb: 0.09,
+        }
+    }
+}

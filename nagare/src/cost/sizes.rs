@@ -1,0 +1,60 @@
+//! How many bytes items are: the lengths of the attributes' names and of their values. A truth value is
+//! one byte, a number one and half a byte a digit.
+
+use super::work::{Activity, Edge};
+
+/// What the key attributes of an item of the ledger are called.
+const KEY_NAMES: f64 = 4.0;
+/// An instant, written out.
+const INSTANT: f64 = 24.0;
+/// Seconds since 1970: ten digits.
+const SECONDS: f64 = 6.0;
+/// What DynamoDB adds to an item when it counts what is stored.
+pub(super) const STORED: f64 = 100.0;
+
+/// An entry of a viewer's timeline.
+pub(super) fn entry(viewer: f64, activity: &Activity) -> f64 {
+    let names =
+        length("viewer_id") + length("sort_key") + length("actor_id") + length("expires_at");
+    names + viewer + INSTANT + 1.0 + activity.id + activity.actor + SECONDS
+}
+
+/// An edge.
+pub(super) fn edge(edge: &Edge) -> f64 {
+    let names = length("follower_id") + length("followee_id") + length("following");
+    edge_keys(edge) + names + edge.follower + edge.followee + 1.0 + length("changed_at") + INSTANT
+}
+
+/// An edge's line in the index by follower: the keys of both.
+pub(super) fn index_line(edge: &Edge) -> f64 {
+    let names = length("follower_id") + length("followee_id");
+    edge_keys(edge) + names + edge.follower + edge.followee
+}
+
+fn edge_keys(edge: &Edge) -> f64 {
+    KEY_NAMES + length("followers#") + edge.followee + length("0000#") + edge.follower
+}
+
+/// Whose an activity id is.
+pub(super) fn claim(activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("activity#") + activity.id + length("claim");
+    keys + length("actor_id") + activity.actor + length("published_at") + INSTANT
+}
+
+/// An activity record, as its publish leaves it.
+pub(super) fn record(activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("activity#") + activity.id + length("actor#") + activity.actor;
+    let published = length("published_at") + INSTANT;
+    let content = length("kind") + activity.kind + length("payload") + activity.payload;
+    keys + published + content + length("revision") + 2.0
+}
+
+/// A row of an outbox.
+pub(super) fn outbox_row(activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("outbox#") + activity.actor + INSTANT + 1.0 + activity.id;
+    keys + length("activity_id") + activity.id
+}
+
+fn length(text: &str) -> f64 {
+    text.len() as f64
+}

@@ -1,0 +1,262 @@
+//! What commands and pages ask of the tables, the queue and the functions.
+//!
+//! Everything that decides something is read consistently, so a read unit is 4 KB; a write unit is 1 KB.
+//! A call that finds nothing costs one all the same.
+
+use std::ops::{Add, AddAssign, Mul};
+
+use fanout_writer::Sizes;
+use shared::store::IN_FLIGHT;
+
+use super::sizes;
+
+/// Entries one BatchWriteItem call writes.
+const BATCH: f64 = 25.0;
+/// Outbox rows one query reads.
+const OUTBOX_PAGE: f64 = 500.0;
+/// Messages one SendMessageBatch call takes.
+const MESSAGES: f64 = 10.0;
+
+/// Some work. Numbers are averages where there is no telling more exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Work {
+    /// Write units of all tables.
+    pub writes: f64,
+    /// Read units of all tables.
+    pub reads: f64,
+    /// Entries that are put into timelines.
+    pub entries: f64,
+    /// Messages that the command queue delivers: commands, and parts of large fan-outs.
+    pub messages: f64,
+    /// Calls to the queue that send them.
+    pub sends: f64,
+    /// Calls that wait for one another, one after the other.
+    pub rounds: f64,
+    /// Bytes that the ledger and its index keep.
+    pub ledger_bytes: f64,
+    /// Of these, the index's.
+    pub index_bytes: f64,
+    /// Bytes that the timelines keep until retention ends.
+    pub timeline_bytes: f64,
+}
+
+/// The lengths of what names and makes up an activity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Activity {
+    /// The activity's id.
+    pub id: f64,
+    /// Its actor's.
+    pub actor: f64,
+    /// Its kind.
+    pub kind: f64,
+    /// Its payload.
+    pub payload: f64,
+}
+
+/// The lengths of the ids at both ends of an edge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edge {
+    /// Who follows.
+    pub follower: f64,
+    /// Who is followed.
+    pub followee: f64,
+}
+
+/// An actor's followers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Audience {
+    /// How many.
+    pub followers: f64,
+    /// The lengths of their ids together.
+    pub ids: f64,
+}
+
+impl Audience {
+    /// Counts one more.
+    pub fn add(&mut self, follower: f64) {
+        self.followers += 1.0;
+        self.ids += follower;
+    }
+
+    /// The bytes of so many of their edges.
+    fn edges(&self, followers: f64, followee: f64) -> f64 {
+        let follower = if self.followers > 0.0 { self.ids / self.followers } else { 0.0 };
+        followers * sizes::edge(&Edge { follower, followee })
+    }
+}
+
+/// A publish: its id is claimed, its record and its outbox row are written, its followers are read, and
+/// each gets an entry; then record and edges are read once more.
+#[must_use]
+pub fn publish(activity: &Activity, audience: &Audience) -> Work {
+    let stored = [sizes::claim(activity), sizes::record(activity), sizes::outbox_row(activity)];
+    let facts = Work {
+        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
+        messages: 1.0,
+        sends: 1.0,
+        rounds: 3.0,
+        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
+        ..Work::default()
+    };
+    let followers = audience.followers;
+    let mean = if followers > 0.0 { audience.ids / followers } else { 0.0 };
+    let entries = Work {
+        writes: followers * write_units(sizes::entry(mean, activity)),
+        entries: followers,
+        timeline_bytes: followers * (sizes::entry(mean, activity) + sizes::STORED),
+        ..Work::default()
+    };
+    facts + entries + fan_out(activity, audience)
+}
+
+/// All that a fan-out does but writing the entries themselves.
+fn fan_out(activity: &Activity, audience: &Audience) -> Work {
+    let page = f64::from(Sizes::default().page);
+    // DynamoDB says that there may be more wherever it stopped at the limit.
+    if audience.followers >= page {
+        return split(activity, audience);
+    }
+    let edges = read_units(audience.edges(audience.followers, activity.actor));
+    if audience.followers == 0.0 {
+        return Work { reads: edges, rounds: 1.0, ..Work::default() };
+    }
+    Work {
+        reads: edges + look_again(activity, edges),
+        rounds: 2.0 + write_rounds(audience.followers),
+        ..Work::default()
+    }
+}
+
+/// The first page says how many parts there will be; a plan is written, and the parts go onto the queue.
+fn split(activity: &Activity, audience: &Audience) -> Work {
+    let Sizes { page, part } = Sizes::default();
+    let page = f64::from(page);
+    let parts = (audience.followers / f64::from(part)).ceil().max(2.0);
+    let cut = Work {
+        writes: 1.0,
+        reads: read_units(audience.edges(page, activity.actor)),
+        messages: parts,
+        sends: (parts / MESSAGES).ceil(),
+        rounds: 3.0,
+        ledger_bytes: (parts + 1.0) * (sizes::claim(activity) + sizes::STORED),
+        ..Work::default()
+    };
+    cut + one_part(activity, audience, audience.followers / parts) * parts
+}
+
+/// A part reads the record and how far it has come, then page after page, each with a second look and a
+/// note of how far it is now.
+fn one_part(activity: &Activity, audience: &Audience, followers: f64) -> Work {
+    let page = f64::from(Sizes::default().page);
+    let pages = (followers / page).ceil();
+    let edges = read_units(audience.edges(followers / pages, activity.actor));
+    let each = Work {
+        writes: 1.0,
+        reads: edges + look_again(activity, edges),
+        rounds: 3.0 + write_rounds(followers / pages),
+        ..Work::default()
+    };
+    let begun =
+        Work { reads: read_units(sizes::record(activity)) + 1.0, rounds: 2.0, ..Work::default() };
+    begun + each * pages
+}
+
+fn look_again(activity: &Activity, edges: f64) -> f64 {
+    read_units(sizes::record(activity)) + edges
+}
+
+/// A follow that is new: the edge, its line in the index, and the actor's activities within retention.
+#[must_use]
+pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
+    let (row, line) = (sizes::edge(edge), sizes::index_line(edge));
+    let recorded = Work {
+        writes: write_units(row) + write_units(line),
+        messages: 1.0,
+        sends: 1.0,
+        rounds: 1.0,
+        ledger_bytes: row + line + 2.0 * sizes::STORED,
+        index_bytes: line + sizes::STORED,
+        ..Work::default()
+    };
+    let pages = (activities / OUTBOX_PAGE).ceil().max(1.0);
+    let outbox = read_units(activities / pages * sizes::outbox_row(each));
+    let read = Work { reads: outbox, rounds: 1.0, ..Work::default() };
+    if activities == 0.0 {
+        return recorded + read;
+    }
+    let entry = sizes::entry(edge.follower, each);
+    let copied = Work {
+        writes: activities * write_units(entry),
+        entries: activities,
+        timeline_bytes: activities * (entry + sizes::STORED),
+        rounds: write_rounds(activities),
+        ..Work::default()
+    };
+    // Then the edge is asked for again, and the outbox is read again.
+    let look = Work { reads: 1.0 + outbox, rounds: 2.0, ..Work::default() };
+    recorded + copied + (read + look) * pages
+}
+
+/// A page of a timeline: so many entries, of so many different actors. The one beyond the page that
+/// says whether there is more counts too.
+#[must_use]
+pub fn page(entries: f64, actors: f64, viewer: f64, each: &Activity) -> Work {
+    let skeleton = read_units(entries * sizes::entry(viewer, each));
+    let facts = entries * read_units(sizes::record(each)) + actors;
+    let rounds = if entries > 0.0 { 2.0 } else { 1.0 };
+    Work { reads: skeleton + facts, rounds, ..Work::default() }
+}
+
+fn write_rounds(entries: f64) -> f64 {
+    ((entries / BATCH).ceil() / IN_FLIGHT as f64).ceil()
+}
+
+fn write_units(bytes: f64) -> f64 {
+    (bytes / 1024.0).ceil().max(1.0)
+}
+
+fn read_units(bytes: f64) -> f64 {
+    (bytes / 4096.0).ceil().max(1.0)
+}
+
+impl Add for Work {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            writes: self.writes + other.writes,
+            reads: self.reads + other.reads,
+            entries: self.entries + other.entries,
+            messages: self.messages + other.messages,
+            sends: self.sends + other.sends,
+            rounds: self.rounds + other.rounds,
+            ledger_bytes: self.ledger_bytes + other.ledger_bytes,
+            index_bytes: self.index_bytes + other.index_bytes,
+            timeline_bytes: self.timeline_bytes + other.timeline_bytes,
+        }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<f64> for Work {
+    type Output = Self;
+
+    fn mul(self, times: f64) -> Self {
+        Self {
+            writes: self.writes * times,
+            reads: self.reads * times,
+            entries: self.entries * times,
+            messages: self.messages * times,
+            sends: self.sends * times,
+            rounds: self.rounds * times,
+            ledger_bytes: self.ledger_bytes * times,
+            index_bytes: self.index_bytes * times,
+            timeline_bytes: self.timeline_bytes * times,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+"""`nagare estimate`: units as they are counted by hand, times prices; tests/functions/units.rs compares them with the tables'."""
+
+import gzip
+import json
+
+import pytest
+
+from conftest import clean_environment, run
+
+MILLION, DAY = 1_000_000, 86_400
+
+
+@pytest.fixture
+def estimate(tmp_path):
+    """Needs no stack."""
+    def call(*options, code=0):
+        done = run(["estimate", *options], clean_environment(tmp_path))
+        assert done.returncode == code, done.stderr
+        return done
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three follow anna, of whom one follows ben; nobody follows carl. Four posts within a day."""
+    follows, posts = tmp_path / "follows.csv", tmp_path / "posts.csv.gz"
+    follows.write_text("follower,followee\na1,anna\na2,anna\na3,anna\na1,ben\n")
+    start = 1_795_000_000
+    rows = [(start, "anna"), (start + 600, "ben"), (start + 1200, "carl"), (start + DAY, "anna")]
+    posts.write_bytes(gzip.compress(("t,author,kind\n" + "".join(f"{t},{who},post\n" for t, who in rows)).encode()))
+    return ["--followers-csv", follows, "--posts-csv", posts]
+
+
+def bill(done):
+    found = json.loads(done.stdout)
+    return found, {(line["service"], line["what"]): line for line in found["lines"]}
+
+
+def test_a_graph_and_its_posts(estimate, files):
+    found, lines = bill(estimate(*files, "--json"))
+    # Four claims, records and outbox rows, and seven entries; the followers of each, and for those who have any
+    # the record and the followers again. Every day of the month.
+    assert (found["write_units"], found["read_units"]) == (30 * (4 * 3 + 7), 30 * (4 + 3 * 2))
+    assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 19 * 0.625 / MILLION)
+    assert lines["Lambda", "requests"]["amount"] == pytest.approx(120 / MILLION)
+    assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
+    assert all(line["dollars"] == pytest.approx(line["amount"] * line["price"]) for line in found["lines"])
+    # An edge and its line in the index; an outbox is asked for; each is sent, received and deleted.
+    import_units = 4 * (2 * 0.625 + 0.125 + 0.2 + 3 * 0.5) / MILLION
+    assert import_units < found["import_dollars"] < import_units * 1.5
+
+
+def test_so_many_a_day(estimate):
+    rates = ["--deliveries-per-day", 1_000_000, "--followers-per-publish", 500, "--reads-per-day", 200_000]
+    found, lines = bill(estimate(*rates, "--json"))
+    assert (found["publishes"], found["entries"], found["pages"]) == (60_000, 30 * MILLION, 6 * MILLION)
+    # Twenty activities and the one beyond, each of another actor: a query, and as many edges as records.
+    assert lines["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 21 + 21))
+    assert found["write_units"] == 30 * MILLION + 3 * 60_000
+    assert lines["API Gateway", "requests"]["dollars"] == pytest.approx(6.0)
+    _, polls = bill(estimate(*rates, "--activities-per-read", 0, "--json"))
+    assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6)
+
+
+def test_what_is_printed_for_people_is_the_same(estimate, files):
+    found, lines = bill(estimate(*files, "--reads-per-day", 5e6, "--json"))
+    text = estimate(*files, "--reads-per-day", 5e6).stdout
+    assert text.startswith("A month: 120 publishes, 210 entries, 0 new follows, 150,000,000 pages read.\n")
+    table = text.split("\n\n")[1].splitlines()[1:]
+    printed = {tuple(part.strip() for part in (row[:16], row[16:40])): row.split()[-1] for row in table[: len(lines)]}
+    assert printed == {name: f"{line['dollars']:.2f}" for name, line in lines.items()}
+    assert table[len(lines)].split() == ["total", f"{found['dollars']:.2f}"]
+
+
+def test_other_prices(estimate, files, tmp_path):
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"dynamodb_million_writes": 1000000}')
+    found, lines = bill(estimate(*files, "--prices", prices, "--json"))
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 19)
+    assert (found["prices"]["dynamodb_million_writes"], found["prices"]["dynamodb_million_reads"]) == (1_000_000, 0.125)
+    prices.write_text('{"dynamodb_milion_writes": 1}')
+    assert "dynamodb_milion_writes" in estimate(*files, "--prices", prices, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [], ["--deliveries-per-day", -1], ["--deliveries-per-day", "nan"], ["--deliveries-per-day", 1, "--followers-per-publish", 0],
+        ["--followers-csv", "f.csv"], ["--deliveries-per-day", 1, "--prices", "nowhere.json"],
+        ["--followers-csv", "nowhere.csv", "--posts-csv", "nowhere.csv"],
+    ],
+)
+def test_wrong_usage(estimate, options):
+    assert estimate(*options, code=2).stderr
+
+
+def test_a_bad_row_and_a_moment(estimate, files, tmp_path):
+    posts = tmp_path / "posts.csv"
+    posts.write_text("t,author,kind\n1795000000,anna,post\nsoon,anna,post\n")
+    assert "line 3" in estimate(*files[:2], "--posts-csv", posts, code=2).stderr
+    posts.write_text("t,author,kind\n1795000000,anna,post\n")
+    assert "two instants" in estimate(*files[:2], "--posts-csv", posts, code=2).stderr

@@ -1,0 +1,235 @@
+//! `nagare estimate` counts the units that the tables report.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_types::body::SdkBody;
+use nagare::cost::month::Graph;
+use nagare::cost::work::{self, Activity, Audience, Edge, Work};
+use serde_json::{Value, json};
+use tests::{NOW, World, event, follow, publish, soon, unfinished};
+
+/// Has the tables say what each call consumes, and adds it up.
+#[derive(Debug)]
+struct Metered {
+    inside: SharedHttpConnector,
+    used: Arc<Mutex<Units>>,
+    on: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct Units {
+    writes: f64,
+    reads: f64,
+    calls: usize,
+    /// Calls that did not say what they consumed.
+    silent: usize,
+}
+
+impl HttpConnector for Metered {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+        let operation = target.strip_prefix("DynamoDB_20120810.");
+        let Some(operation) = operation.filter(|_| self.on.load(Relaxed)) else {
+            return self.inside.call(request);
+        };
+        let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
+        body["ReturnConsumedCapacity"] = json!("TOTAL");
+        let body = body.to_string();
+        request.headers_mut().insert("content-length", body.len().to_string());
+        *request.body_mut() = SdkBody::from(body);
+        let writes = ["PutItem", "BatchWriteItem", "TransactWriteItems"].contains(&operation);
+        let (call, used) = (self.inside.call(request), Arc::clone(&self.used));
+        HttpConnectorFuture::new(async move {
+            let answer = call.await?;
+            let body: Value = serde_json::from_slice(answer.body().bytes().unwrap()).unwrap();
+            used.lock().unwrap().add(&body["ConsumedCapacity"], writes);
+            Ok(answer)
+        })
+    }
+}
+
+impl Units {
+    fn add(&mut self, consumed: &Value, writes: bool) {
+        let tables = consumed.as_array().cloned().unwrap_or_else(|| vec![consumed.clone()]);
+        let units: f64 = tables.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
+        self.calls += 1;
+        self.silent += usize::from(units == 0.0);
+        *(if writes { &mut self.writes } else { &mut self.reads }) += units;
+    }
+}
+
+/// A world whose tables are metered.
+struct Meter {
+    world: World,
+    used: Arc<Mutex<Units>>,
+    on: Arc<AtomicBool>,
+}
+
+impl Meter {
+    fn new() -> Self {
+        let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
+        let (counted, switch) = (Arc::clone(&used), Arc::clone(&on));
+        let world = World::behind(|inside| {
+            SharedHttpConnector::new(Metered { inside, used: counted, on: switch })
+        });
+        Self { world, used, on }
+    }
+
+    /// What was consumed since it was last asked.
+    fn take(&self) -> Units {
+        let units = std::mem::take(&mut *self.used.lock().unwrap());
+        assert!(units.calls > 0 && units.silent == 0, "{units:?}");
+        units
+    }
+
+    /// Applies commands, and the parts that they are cut into.
+    async fn apply(&self, commands: &[Value]) {
+        self.world.done(commands).await;
+        loop {
+            let parts = self.world.take_commands().await;
+            if parts.is_empty() {
+                return;
+            }
+            let answer = self.world.writer.handle(event(parts), soon()).await.unwrap();
+            assert_eq!(unfinished(&answer), [0_usize; 0]);
+        }
+    }
+
+    /// Has somebody followed by so many, without counting.
+    async fn followers(&self, actor: &str, followers: usize) -> Audience {
+        self.on.store(false, Relaxed);
+        let mut audience = Audience::default();
+        for name in (0..followers).map(|n| format!("viewer-{n}")) {
+            self.world.done(&[follow(&name, actor, NOW)]).await;
+            audience.add(name.len() as f64);
+        }
+        self.on.store(true, Relaxed);
+        audience
+    }
+}
+
+fn expect(said: Work, used: Units, what: &str) {
+    assert_eq!((said.writes, said.reads), (used.writes, used.reads), "{what}: {said:?} {used:?}");
+}
+
+/// The activity that a command publishes.
+fn activity(command: &Value) -> Activity {
+    let length = |name: &str| command[name].as_str().map_or(0.0, |text| text.len() as f64);
+    Activity {
+        id: length("activity_id"),
+        actor: length("actor_id"),
+        kind: command["kind"].as_str().unwrap_or("post").len() as f64,
+        payload: command["payload"].to_string().len() as f64,
+    }
+}
+
+fn edge(follower: &str, followee: &str) -> Edge {
+    Edge { follower: follower.len() as f64, followee: followee.len() as f64 }
+}
+
+#[tokio::test]
+async fn of_a_publish() {
+    let meter = Meter::new();
+    for (followers, payload) in [(0, 10), (1, 10), (60, 600), (60, 1_900), (333, 4_000)] {
+        let actor = format!("actor-{followers}-{payload}");
+        let audience = meter.followers(&actor, followers).await;
+        let mut command = publish(&actor, &format!("{actor}-live"), NOW);
+        command["payload"] = json!("x".repeat(payload));
+        meter.apply(&[command.clone()]).await;
+        let said = work::publish(&activity(&command), &audience);
+        expect(said, meter.take(), &actor);
+        assert_eq!(said.entries, followers as f64);
+    }
+}
+
+#[tokio::test]
+async fn of_a_publish_that_is_cut_into_parts() {
+    let meter = Meter::new();
+    for followers in [2_499, 2_500, 5_200] {
+        let actor = format!("actor-{followers}");
+        let audience = meter.followers(&actor, followers).await;
+        let command = publish(&actor, &format!("{actor}-live"), NOW);
+        meter.apply(&[command.clone()]).await;
+        let (said, used) = (work::publish(&activity(&command), &audience), meter.take());
+        // The parts are not quite of one size, so that their pages may end on other units.
+        let about = |said: f64, used: f64, by: f64| (said - used).abs() <= by;
+        assert!(about(said.writes, used.writes, 1.0), "{followers}: {said:?} {used:?}");
+        assert!(about(said.reads, used.reads, 0.03 * used.reads), "{followers}: {said:?} {used:?}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_follow() {
+    let meter = Meter::new();
+    for activities in [0, 1, 70, 700] {
+        let actor = format!("actor-{activities}");
+        let at = |n: usize| format!("2026-11-20T11:{:02}:{:02}.000Z", n / 60, n % 60);
+        let published =
+            (0..activities).map(|n| publish(&actor, &format!("{actor}-{n:03}"), &at(n)));
+        let published: Vec<_> = published.collect();
+        if let Some(one) = published.first() {
+            meter.apply(&published).await;
+            meter.take();
+            meter.apply(&[follow("bob", &actor, NOW)]).await;
+            let said = work::follow(&edge("bob", &actor), activities as f64, &activity(one));
+            expect(said, meter.take(), &actor);
+        } else {
+            meter.apply(&[follow("bob", &actor, NOW)]).await;
+            let none = Activity { id: 0.0, actor: 0.0, kind: 0.0, payload: 0.0 };
+            expect(work::follow(&edge("bob", &actor), 0.0, &none), meter.take(), &actor);
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_a_page() {
+    let meter = Meter::new();
+    let mut last = Value::Null;
+    meter.on.store(false, Relaxed);
+    for n in 0..45 {
+        let actor = format!("actor-{:02}", n % 9);
+        last =
+            publish(&actor, &format!("activity-{n:02}"), &format!("2026-11-20T11:00:{n:02}.000Z"));
+        meter.apply(&[follow("bob", &actor, NOW), last.clone()]).await;
+    }
+    meter.on.store(true, Relaxed);
+    for (limit, entries, actors) in [(3, 4.0, 4.0), (20, 21.0, 9.0), (100, 45.0, 9.0)] {
+        meter.world.ids("bob", &format!("limit={limit}")).await;
+        expect(
+            work::page(entries, actors, 3.0, &activity(&last)),
+            meter.take(),
+            &limit.to_string(),
+        );
+    }
+    meter.world.ids("nobody", "").await;
+    expect(work::page(0.0, 0.0, 6.0, &activity(&last)), meter.take(), "an empty page");
+}
+
+#[tokio::test]
+async fn of_a_graph_and_its_posts() {
+    let (meter, mut graph) = (Meter::new(), Graph::default());
+    let follows: Vec<_> = (0..400).map(|n| (n * n % 61, n * 7 % 23)).collect();
+    let mut once = std::collections::BTreeSet::new();
+    for (follower, followee) in follows.into_iter().filter(|edge| once.insert(*edge)) {
+        let (follower, followee) = (format!("{follower}"), format!("{followee}"));
+        graph.follow(&follower, &followee);
+        meter.apply(&[follow(&follower, &followee, NOW)]).await;
+    }
+    expect(graph.imported(), meter.take(), "the import");
+    for n in 0..120 {
+        let (author, second) = ((n * 5 % 31).to_string(), 1_795_000_000 + n * 60);
+        let at = shared::Timestamp::from_unix_millis(second * 1_000).to_string();
+        let mut command = publish(&author, &format!("{author}-{second}"), &at);
+        command["payload"] = Value::Null;
+        graph.publish(&author, second, activity(&command));
+        meter.apply(&[command]).await;
+    }
+    expect(graph.published(), meter.take(), "the posts");
+    let entries = meter.world.writer.store.entry_count(soon()).await.unwrap();
+    assert_eq!(graph.published().entries, entries as f64);
+}
