@@ -3,7 +3,8 @@
 //! An [`ActivityRecord`] holds what is known of one activity *as one actor speaks of it*. It is
 //! filled by [`merge`](ActivityRecord::merge), which is idempotent, and commutative but for one
 //! deliberate case: of two publishes that differ in content the first to be processed stays.
-//! Because the record is kept per activity **and actor**, a delete or an edit in the name of
+//! Once it is deleted a record holds no content any more, whatever arrives later: nobody will ever be
+//! shown it. Because the record is kept per activity **and actor**, a delete or an edit in the name of
 //! somebody else lands in a record that is never published, and so has no effect, without anybody
 //! having to know at that moment who the true actor is.
 
@@ -84,6 +85,17 @@ impl ActivityRecord {
                 keep_latest(&mut self.kind, kind);
             }
             Change::Delete => self.deleted = true,
+        }
+        if self.deleted {
+            self.drop_content();
+        }
+    }
+
+    /// Keeps that it was published, and when: that is where its entries are.
+    fn drop_content(&mut self) {
+        (self.payload, self.kind) = (None, None);
+        if let Some(Published { kind, payload, .. }) = &mut self.published {
+            (*kind, *payload) = (Kind::default(), Payload::default());
         }
     }
 
@@ -181,8 +193,8 @@ mod tests {
     fn changes() -> impl Strategy<Value = Change> {
         let published = Published {
             at: Timestamp::from_unix_millis(9),
-            kind: Kind::default(),
-            payload: Payload::default(),
+            kind: Kind::new("p").expect("a letter"),
+            payload: Payload::parse("9").expect("a number"),
         };
         prop_oneof![
             Just(Change::Publish(published)),
@@ -200,6 +212,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn nothing_is_kept_of_what_a_deleted_activity_said(
+            before in proptest::collection::vec(changes(), 0..8),
+            after in proptest::collection::vec(changes(), 0..8),
+        ) {
+            let changes: Vec<_> = before.into_iter().chain([Change::Delete]).chain(after).collect();
+            let ActivityRecord { published, deleted, payload, kind } = merged(&changes);
+            let content = published.map(|published| (published.kind, published.payload));
+            prop_assert!(content.is_none_or(|it| it == (Kind::default(), Payload::default())));
+            prop_assert_eq!((deleted, payload, kind), (true, None, None));
+        }
+
         #[test]
         fn order_and_repetition_do_not_matter(
             (first, second) in proptest::collection::vec(changes(), 0..8)

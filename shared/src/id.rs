@@ -25,7 +25,8 @@ pub enum IdError {
 }
 
 /// True for the characters an id may be made of. `#` is not among them: the key codec joins with it.
-fn is_id_character(c: char) -> bool {
+#[must_use]
+pub fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-')
 }
 

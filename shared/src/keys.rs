@@ -44,6 +44,13 @@ pub fn claim(activity: &ActivityId) -> LedgerKey {
     LedgerKey { pk: format!("activity#{activity}"), sk: "claim".to_owned() }
 }
 
+/// The activity that a partition of claim and records, or of progress, is about.
+#[must_use]
+pub fn activity_of(pk: &str) -> Option<ActivityId> {
+    let id = pk.strip_prefix("activity#").or_else(|| pk.strip_prefix("fanout#"))?;
+    ActivityId::new(id).ok()
+}
+
 /// Where an activity record is.
 #[must_use]
 pub fn activity(key: &ActivityKey) -> LedgerKey {

@@ -5,6 +5,7 @@
 mod alerter;
 mod canaries;
 mod cost;
+mod forgetting;
 mod metrics;
 mod pace;
 mod reader;

@@ -243,6 +243,10 @@ BREAKS = {
         set_at(*properties("TimelinesTable", "TimeToLiveSpecification", "AttributeName", "ttl")),
         check.test_tables_have_the_keys_that_the_code_uses,
     ),
+    "a ledger whose items expire by themselves": (
+        set_at(*properties("LedgerTable", "TimeToLiveSpecification", "AttributeName", "expires_at")),
+        check.test_tables_survive,
+    ),
     "a ledger that goes with its stack": (
         set_at("Resources", "LedgerTable", "DeletionPolicy", "Delete"),
         check.test_tables_survive,

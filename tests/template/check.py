@@ -536,7 +536,7 @@ def test_tables_have_the_keys_that_the_code_uses(stack):
     assert [k["AttributeName"] for k in index["KeySchema"]] == keys
     projection = one(r'"ProjectionType": "(\w+)"', schema)
     assert index["Projection"] == {"ProjectionType": projection}
-    expiry = one(r'"TimeToLiveSpecification": \{"AttributeName": "(\w+)"', schema)
+    expiry = one(r'\(tables\.timelines, "(\w+)"', schema)
     ttl = stack.properties("TimelinesTable")["TimeToLiveSpecification"]
     assert ttl == {"AttributeName": expiry, "Enabled": True}
 
@@ -552,8 +552,14 @@ def test_tables_survive(stack):
         if field != "timelines":
             assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True, name
             assert properties["DeletionProtectionEnabled"] is True, name
-            # What must not be lost never expires by itself.
-            assert "TimeToLiveSpecification" not in properties, name
+
+    # What must not be lost never expires by itself, but for what is marked as over.
+    assert "TimeToLiveSpecification" not in stack.properties("DeadLettersTable")
+    marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/store/forgetting.rs")
+    ttl = stack.properties("LedgerTable")["TimeToLiveSpecification"]
+    assert ttl == {"AttributeName": marked, "Enabled": True}
+    stores = [path for path in (ROOT / "shared/src/store").glob("*.rs") if "FORGET_AT" in path.read_text(encoding="utf-8")]
+    assert {path.name for path in stores} == {"forgetting.rs", "mod.rs"}, "only forgetting marks, and looks for marks"
 
 
 def test_tables_can_be_warm(stack):

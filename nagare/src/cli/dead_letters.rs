@@ -109,7 +109,8 @@ async fn list(store: &Store, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn all(store: &Store) -> Result<Vec<DeadLetter>, Failure> {
+/// All that there are now, without their bodies.
+pub(super) async fn all(store: &Store) -> Result<Vec<DeadLetter>, Failure> {
     let (mut letters, mut after) = (Vec::new(), None);
     loop {
         let page = store.letters(after, soon()).await?;

@@ -12,6 +12,7 @@ mod estimate;
 mod failure;
 mod fanout;
 mod follows;
+mod forget;
 mod progress;
 mod publish;
 mod remote;
@@ -67,6 +68,8 @@ enum Subcommands {
     Timeline(timeline::Timeline),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
+    /// Remove everything about one person, viewer and actor alike.
+    Forget(forget::Forget),
     /// What a month on AWS costs, by service.
     Estimate(estimate::Estimate),
     /// Measure what the code that ships costs.
@@ -136,6 +139,7 @@ impl Cli {
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
             Subcommands::Fanout(fanout) => fanout.run().await,
+            Subcommands::Forget(forget) => forget.run().await,
             Subcommands::Estimate(estimate) => estimate.run(),
             Subcommands::Bench(bench) => bench.run().await,
             Subcommands::Audit(audit) => audit.run().await,

@@ -36,7 +36,7 @@ use super::schema;
 const BATCH: usize = 25;
 /// Items one page of a scan looks at, at most.
 const MOST_SCANNED: usize = 2_000;
-/// Entries a sweep looks at before it lets others in.
+/// Items a sweep looks at before it lets others in.
 const SWEPT_AT_ONCE: usize = 500;
 /// What a writer puts into an entry, all of it short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
@@ -84,17 +84,31 @@ impl Engine {
         Ok(Self(Arc::new(Mutex::new(storage))))
     }
 
-    /// Drops the entries that their TTL has passed by, as DynamoDB does some time after. Returns how
+    /// Drops the items that their TTL has passed by, as DynamoDB does some time after. Returns how
     /// many.
     ///
     /// # Errors
     /// [`EngineError`]
     pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
-        let table = schema::tables().timelines;
+        let mut swept = 0;
+        for (table, attribute, keys) in schema::expiries() {
+            swept += self.sweep_table(&table, attribute, keys, now)?;
+        }
+        Ok(swept)
+    }
+
+    fn sweep_table(
+        &self,
+        table: &str,
+        attribute: &str,
+        keys: &str,
+        now: Timestamp,
+    ) -> Result<usize, EngineError> {
         let (mut swept, mut start) = (0, None);
         loop {
             let storage = self.storage();
-            let page = run(scan::execute(&*storage, expired(&table, now, start)?))?;
+            let expired = expired(table, attribute, keys, now, start)?;
+            let page = run(scan::execute(&*storage, expired))?;
             for item in page.items.unwrap_or_default() {
                 let key = json!({"TableName": table, "Key": item});
                 let delete = serde_json::from_value(key).map_err(|e| refused(&e))?;
@@ -194,13 +208,20 @@ fn in_pages(mut request: ScanRequest) -> ScanRequest {
     request
 }
 
-fn expired(table: &str, now: Timestamp, start: Option<Item>) -> Result<ScanRequest, DynoxideError> {
+fn expired(
+    table: &str,
+    attribute: &str,
+    keys: &str,
+    now: Timestamp,
+    start: Option<Item>,
+) -> Result<ScanRequest, DynoxideError> {
     let request = json!({
         "TableName": table,
         "Limit": SWEPT_AT_ONCE,
-        "FilterExpression": "expires_at < :now",
+        "FilterExpression": "#expiry < :now",
+        "ExpressionAttributeNames": {"#expiry": attribute},
         "ExpressionAttributeValues": {":now": {"N": (now.unix_millis() / 1000).to_string()}},
-        "ProjectionExpression": "viewer_id, sort_key",
+        "ProjectionExpression": keys,
         "ExclusiveStartKey": start,
     });
     serde_json::from_value(request).map_err(|e| refused(&e))

@@ -54,15 +54,27 @@ pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
             Err(error) => return Err(error),
         }
     }
-    let expiry = json!({
-        "TableName": tables().timelines,
-        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
-    });
-    match run(update_time_to_live::execute(storage, request(expiry)?)) {
-        // Already enabled.
-        Ok(_) | Err(DynoxideError::ValidationException(_)) => Ok(()),
-        Err(error) => Err(error),
+    for (table, attribute, _) in expiries() {
+        let expiry = json!({
+            "TableName": table,
+            "TimeToLiveSpecification": {"AttributeName": attribute, "Enabled": true},
+        });
+        match run(update_time_to_live::execute(storage, request(expiry)?)) {
+            // Already enabled.
+            Ok(_) | Err(DynoxideError::ValidationException(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(())
+}
+
+/// The tables whose items expire, the attribute by which they do, and the table's keys.
+pub(super) fn expiries() -> [(String, &'static str, &'static str); 2] {
+    let tables = tables();
+    [
+        (tables.timelines, "expires_at", "viewer_id, sort_key"),
+        (tables.ledger, shared::store::FORGET_AT, "pk, sk"),
+    ]
 }
 
 fn keys(hash: &str, range: &str) -> Value {

@@ -47,29 +47,29 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; the claim may have been made even so.
     pub async fn claim(&self, publish: &Publish, deadline: Deadline) -> Result<Claim, StoreError> {
-        let key = keys::claim(&publish.activity_id);
-        let actor = text(publish.actor_id.as_str());
-        let instant = text(publish.published_at.to_string());
-        self.attempt(deadline, || async {
-            let put = self
-                .client
-                .put_item()
-                .table_name(&self.tables.ledger)
-                .set_item(Some(ledger_key(key.clone())))
-                .item("actor_id", actor.clone())
-                .item("published_at", instant.clone())
-                .condition_expression(
-                    "attribute_not_exists(pk) OR (actor_id = :actor AND published_at = :instant)",
-                )
-                .expression_attribute_values(":actor", actor.clone())
-                .expression_attribute_values(":instant", instant.clone());
-            match put.send().await {
-                Ok(_) => Ok(Claim::Granted),
-                Err(e) if is_condition_failure(&e) => Ok(Claim::Taken),
-                Err(e) => Err(e),
-            }
-        })
-        .await
+        let mut item = ledger_key(keys::claim(&publish.activity_id));
+        item.insert("actor_id".to_owned(), text(publish.actor_id.as_str()));
+        item.insert("published_at".to_owned(), text(publish.published_at.to_string()));
+        // One that is there stays as it is, even if it is this publish's own: it may be buried.
+        let there = self
+            .attempt(deadline, || async {
+                let put = self
+                    .client
+                    .put_item()
+                    .table_name(&self.tables.ledger)
+                    .set_item(Some(item.clone()))
+                    .condition_expression("attribute_not_exists(pk)")
+                    .return_values_on_condition_check_failure(OnFailure::AllOld);
+                match put.send().await {
+                    Ok(_) => Ok(None),
+                    Err(e) => old_item(e).map(Some),
+                }
+            })
+            .await?;
+        let same = |there: &Item| {
+            ["actor_id", "published_at"].iter().all(|n| there.get(*n) == item.get(*n))
+        };
+        Ok(if there.as_ref().is_none_or(same) { Claim::Granted } else { Claim::Taken })
     }
 
     /// Whose an activity id is, and when it was published, if it was.

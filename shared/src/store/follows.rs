@@ -42,12 +42,12 @@ impl Store {
         deadline: Deadline,
     ) -> Result<FollowState, StoreError> {
         let FollowChange { follower_id, followee_id, state } = change;
-        // On a tie the unfollow wins: it may replace either state, a follow only itself.
+        // On a tie the unfollow wins. What is on record already is not written again: it may be buried.
         let condition = if state.following {
-            "attribute_not_exists(changed_at) OR changed_at < :at \
-             OR (changed_at = :at AND following = :following)"
+            "attribute_not_exists(changed_at) OR changed_at < :at"
         } else {
-            "attribute_not_exists(changed_at) OR changed_at <= :at"
+            "attribute_not_exists(changed_at) OR changed_at < :at \
+             OR (changed_at = :at AND following = :yes)"
         };
         let mut item = ledger_key(keys::edge(follower_id, followee_id));
         item.insert("follower_id".to_owned(), text(follower_id.as_str()));
@@ -65,9 +65,9 @@ impl Store {
                     .expression_attribute_values(":at", text(state.changed_at.to_string()))
                     .return_values_on_condition_check_failure(OnFailure::AllOld);
                 let put = if state.following {
-                    put.expression_attribute_values(":following", truth(true))
-                } else {
                     put
+                } else {
+                    put.expression_attribute_values(":yes", truth(true))
                 };
                 match put.send().await {
                     Ok(_) => Ok(None),

@@ -34,6 +34,11 @@
 //!   stays done. The one who may have written and not looked again is a delivery that died; whatever
 //!   is delivered after it says so (`redelivered`, handed on to the parts of a command) and looks
 //!   again behind it.
+//! * *Forgetting a person.* Everything they published is deleted, and everybody leaves them and is left
+//!   by them, as by commands; only then it is cleared away. The items that say so stay until no command
+//!   can be under way any more ([`Tombstone`]), because all of the above looks at them again. Whoever
+//!   arrives late finds them, and writes none of them anew: a claim and a mark in an outbox are
+//!   written once, a tombstone changes by nothing, and an edge only by a later command.
 //! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
 //!   says *now*, not with what the command said; a redelivery does the same again, even if the
 //!   command itself was overtaken long ago.
@@ -45,6 +50,7 @@ mod client;
 mod dead_letters;
 mod error;
 mod follows;
+mod forgetting;
 mod item;
 mod meter;
 mod outbox;
@@ -57,6 +63,7 @@ pub use client::sdk_config;
 pub use dead_letters::{DeadLetter, DeadLetterPage};
 pub use error::StoreError;
 pub use follows::{Edge, EdgePage};
+pub use forgetting::{FORGET_AT, Tombstone};
 pub use meter::Tally;
 pub use outbox::{OutboxPage, OutboxRow};
 pub use progress::{FanOut, Progress, Work};

@@ -54,9 +54,11 @@ impl Store {
         self.attempt(deadline, || async {
             let put = self.client.put_item().table_name(&self.tables.ledger);
             let put = put.set_item(Some(item.clone()));
-            // A row without the mark says no more than whatever may be there already.
-            let put =
-                if deleted { put } else { put.condition_expression("attribute_not_exists(pk)") };
+            // A row says no more than one that is there already, but for the mark.
+            let put = match deleted {
+                true => put.condition_expression("attribute_not_exists(deleted)"),
+                false => put.condition_expression("attribute_not_exists(pk)"),
+            };
             match put.send().await {
                 Err(e) if !is_condition_failure(&e) => Err(e),
                 _ => Ok(()),

@@ -1,0 +1,208 @@
+"""`nagare forget`: afterwards nothing in any table names the person but tombstones that say nothing, and go."""
+
+import json
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import NAGARE, Stack, delete, follow, ids, instant, plain, publish, unfollow, unique, until, update
+
+TABLES = ["NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_DEAD_LETTERS_TABLE"]
+DAY = 86_400
+
+
+def everything(stack):
+    """Every item of every table, as (the table's variable, item)."""
+    for table in TABLES:
+        pages = stack.dynamodb.get_paginator("scan").paginate(TableName=stack.exports[table], ConsistentRead=True)
+        yield from ((table, plain(item)) for page in pages for item in page["Items"])
+
+
+def naming(stack, text):
+    return [(table, item) for table, item in everything(stack) if text in json.dumps(item)]
+
+
+def kind_of(item):
+    """Which of the tombstones of docs/OPERATIONS.md an item is; nothing if it says more than one may."""
+    kind = item["pk"].split("#")[0] + ("#claim" if item["sk"] == "claim" else "")
+    says = {name: value for name, value in item.items() if name not in ("pk", "sk", "forget_at", "revision")}
+    expected = {
+        "followers": {"follower_id": None, "followee_id": None, "following": False, "changed_at": None},
+        "outbox": {"activity_id": None, "deleted": True},
+        "activity#claim": {"actor_id": None, "published_at": None},
+        "activity": {"deleted": True},
+    }
+    if kind == "activity" and "published_at" in says:
+        expected[kind] |= {"published_at": None, "kind": "post", "payload": "null"}
+    fits = says.keys() == expected[kind].keys()
+    return kind if fits and all(says[n] == v for n, v in expected[kind].items() if v is not None) else None
+
+
+def only_tombstones(stack, person):
+    """Asserts that nothing is left of somebody but tombstones; returns their kinds."""
+    left = naming(stack, person)
+    for table, item in left:
+        assert table == "NAGARE_LEDGER_TABLE", (table, item)
+        assert kind_of(item), item
+        assert 18 * DAY < item["forget_at"] - time.time() < 33 * DAY, item
+    return {kind_of(item) for _, item in left}
+
+
+def forget(stack, person, *options, **more):
+    [report] = stack.cli_json("forget", person, "--json", *options, **more)
+    assert report["person_id"] == person
+    return report
+
+
+def counts(report):
+    return [report[name] for name in ("activities", "followers", "followees", "dead_letters")]
+
+
+def a_life(person, others):
+    """Follows both ways, activities of every kind, and what can never be applied."""
+    fan, friend, idol, former = others
+    secret = {"says": f"secret of {person}"}
+    return [
+        follow(fan, person), follow(friend, person), follow(person, person), follow(person, friend), follow(person, idol),
+        follow(former, person, instant(seconds=-9)), unfollow(former, person, instant(seconds=-8)),
+        follow(person, former, instant(seconds=-9)), unfollow(person, former, instant(seconds=-8)),
+        publish(person, f"{person}:1", instant(minutes=-3), kind="live", payload=secret),
+        update(person, f"{person}:1", secret, kind="clip"),
+        publish(person, f"{person}:2", instant(minutes=-2), payload=secret),
+        delete(person, f"{person}:2"),
+        publish(person, f"{person}:3", instant(days=-29, hours=-23), payload=secret),
+        # Never published, and somebody else's.
+        update(person, f"{person}:4", secret),
+        delete(person, f"{friend}:1"),
+        publish(friend, f"{friend}:1", instant(minutes=-1), payload="theirs"),
+        publish(idol, f"{idol}:1", instant(minutes=-1), payload="theirs"),
+        # Dead letters: a conflict, a member too little, garbage.
+        publish(person, f"{person}:1", instant(minutes=-4), payload=secret),
+        {"type": "follow.created", "follower_id": person, "secret": f"secret of {person}"},
+        f"{person}, garbled: secret of {person}",
+    ]
+
+
+@pytest.fixture
+def others():
+    return [unique(name) for name in ("fan", "friend", "idol", "former")]
+
+
+@pytest.fixture
+def life(stack, others):
+    person = unique("person") + "-who-leaves"
+    commands = a_life(person, others)
+    stack.send(follow(others[0], others[1]), follow(others[1], others[2]))
+    stack.apply(*commands)
+    until(lambda: len([one for one in naming(stack, person) if "DEAD" in one[0]]) == 3, "three dead letters")
+    assert stack.timeline(person) and stack.timeline(others[0])
+    return person, commands
+
+
+def test_nothing_is_left_but_tombstones(stack, others, life):
+    person, _ = life
+    fan, friend, idol, former = others
+    assert counts(forget(stack, person)) == [5, 4, 3, 3]
+    assert naming(stack, "secret of " + person) == []
+    assert only_tombstones(stack, person) == {"followers", "outbox", "activity", "activity#claim"}
+    assert stack.entries(person) == [] and stack.timeline(person) == []
+    # The others have what is theirs, and nothing else.
+    assert [stack.timeline(one) for one in others] == [[f"{friend}:1"], [f"{idol}:1"], [], []]
+    stack.cli("audit", "--viewer", person, *others)
+
+
+def test_again_there_is_nothing_to_do(stack, life):
+    person, _ = life
+    forget(stack, person)
+    before = sorted(json.dumps(one, sort_keys=True) for one in everything(stack))
+    assert counts(forget(stack, person)) == [0, 0, 0, 0]
+    assert sorted(json.dumps(one, sort_keys=True) for one in everything(stack)) == before
+    done = stack.cli("forget", person)
+    assert done.stdout.startswith(f"{person}: 0 activities, 0 followers, 0 followees") and done.stderr == ""
+
+
+def test_nobody_has_heard_of_them(stack):
+    nobody = unique("nobody")
+    assert counts(forget(stack, nobody)) == [0, 0, 0, 0]
+    assert naming(stack, nobody) == []
+
+
+def test_commands_that_were_still_on_their_way_bring_nothing_back(stack, others, life):
+    person, commands = life
+    forget(stack, person)
+    stack.send(*(one for one in commands if isinstance(one, dict) and one["type"] != "follow.created"))
+    stack.send(*(one for one in commands if isinstance(one, dict) and "at" in one))
+    stack.drain()
+    assert person not in json.dumps([stack.page(one) for one in others])
+    # The conflict is a dead letter again.
+    assert counts(forget(stack, person)) == [0, 0, 0, 1]
+    assert naming(stack, "secret of " + person) == []
+    only_tombstones(stack, person)
+
+
+def test_who_comes_back_begins_anew(stack, others, life):
+    person, _ = life
+    forget(stack, person)
+    stack.apply(follow(others[0], person), follow(person, others[2]), publish(person, f"{person}:new", payload="hello"))
+    assert stack.timeline(others[0])[0] == f"{person}:new" and stack.timeline(person) == [f"{others[2]}:1"]
+    # What is in force is not marked, so that it stays.
+    living = [item for _, item in naming(stack, person) if "forget_at" not in item]
+    assert {item.get("pk", "").split("#")[0] for item in living} == {"", "followers", "activity", "outbox"}
+    assert counts(forget(stack, person)) == [1, 1, 1, 0]
+    only_tombstones(stack, person)
+
+
+def test_killed_in_the_middle_and_run_again(own_stack):
+    viewers = [f"viewer-{n}" for n in range(150)]
+    activities = [publish("anna", f"a-{n}", instant(minutes=n - 60), payload="secret") for n in range(30)]
+    own_stack.send(*(follow(viewer, "anna") for viewer in viewers), *(follow("anna", viewer) for viewer in viewers[:50]))
+    own_stack.send(*activities, *(publish(viewer, f"{viewer}:1") for viewer in viewers[:50]))
+    own_stack.drain()
+    of_anna = lambda: [one for one in own_stack.entries() if "anna" in (one["actor_id"], one["viewer_id"])]
+    before = len(of_anna())
+    assert before == 30 * 150 + 50
+    for left in (before - 1, before // 2, 0):
+        running = subprocess.Popen([NAGARE, "forget", "anna"], env=own_stack.env, stdout=subprocess.DEVNULL)
+        until(lambda: running.poll() is not None or len(of_anna()) <= left, f"{left} entries to be left", 120)
+        running.kill()
+        running.wait()
+        assert all(not ids(own_stack.page(viewer)) for viewer in viewers[-3:])
+    forget(own_stack, "anna")
+    assert of_anna() == [] and naming(own_stack, "secret") == []
+    only_tombstones(own_stack, "anna")
+
+
+def test_while_commands_about_them_arrive(own_stack):
+    """Whatever the run does not see the next one does; and what is not about them is untouched."""
+    commands = [
+        one
+        for n in range(60)
+        for one in (
+            follow(f"fan-{n % 30}", "anna"), publish("anna", f"a-{n}", payload="secret"),
+            follow("anna", f"idol-{n % 20}"), publish(f"idol-{n % 20}", f"i-{n}"), follow("bob", f"idol-{n % 20}"),
+        )
+    ]
+    sender = threading.Thread(target=own_stack.send, args=commands)
+    sender.start()
+    reports = []
+    while sender.is_alive():
+        # Commands may keep arriving: that is said, and is no failure of the stack.
+        reports.append(own_stack.cli("forget", "anna", code=None, timeout=300).returncode)
+    sender.join()
+    own_stack.drain()
+    assert set(reports) <= {0, 1}
+    forget(own_stack, "anna")
+    assert naming(own_stack, "secret") == [] and own_stack.dead_letters() == []
+    only_tombstones(own_stack, "anna")
+    assert len(sum((ids(page) for page in own_stack.walk("bob", limit=100)), [])) == 60
+    own_stack.cli("audit", "--viewer", "bob", "anna", *(f"fan-{n}" for n in range(30)))
+
+
+def test_ids_that_are_none_and_stacks_that_are_not_there(stack):
+    assert "A-Z" in stack.cli("forget", "an na", code=2).stderr
+    stack.cli("forget", code=2)
+    with Stack() as gone:
+        pass
+    assert "cannot be reached" in gone.cli("forget", "anna", code=3).stderr

@@ -1,0 +1,123 @@
+//! Tombstones: they stay for as long as commands may be under way, and then they go.
+
+use serde_json::{Value, json};
+use shared::activity::ActivityKey;
+use shared::store::Tombstone;
+use shared::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use tests::{NOW, World, delete, follow, publish, soon, unfollow};
+
+const AT: &str = "2026-11-20T11:00:00.000Z";
+const LATER: &str = "2026-11-20T11:30:00.000Z";
+
+fn until() -> Timestamp {
+    NOW.parse::<Timestamp>().unwrap().plus_millis(86_400_000)
+}
+
+fn anna() -> ActorId {
+    ActorId::new("anna").unwrap()
+}
+
+fn edge() -> Tombstone {
+    Tombstone::Edge(ViewerId::new("bob").unwrap(), anna())
+}
+
+async fn bury(world: &World, tombstone: &Tombstone) -> bool {
+    let until = until().unix_millis() / 1000;
+    world.writer.store.bury(tombstone, until, soon()).await.unwrap()
+}
+
+async fn bury_activity(world: &World) -> [bool; 3] {
+    let key = ActivityKey { activity_id: ActivityId::new("live").unwrap(), actor_id: anna() };
+    let place = SortKey { published_at: AT.parse().unwrap(), activity_id: key.activity_id.clone() };
+    [
+        bury(world, &Tombstone::Claim(key.clone())).await,
+        bury(world, &Tombstone::Record(key)).await,
+        bury(world, &Tombstone::OutboxRow(anna(), place)).await,
+    ]
+}
+
+fn ledger(world: &World) -> Vec<Value> {
+    let request = json!({"TableName": "nagare-ledger"}).to_string();
+    let (status, answer) = world.engine.call("Scan", request.as_bytes());
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["Items"].as_array().unwrap().clone()
+}
+
+/// What the ledger holds once the tombstones may go.
+fn swept(world: &World) -> Vec<Value> {
+    world.engine.sweep(until().plus_millis(-1000)).unwrap();
+    assert!(!ledger(world).is_empty(), "it is not yet time");
+    world.engine.sweep(until().plus_millis(1000)).unwrap();
+    ledger(world)
+}
+
+#[tokio::test]
+async fn what_is_in_force_is_not_buried() {
+    let world = World::new();
+    assert!(!bury(&world, &edge()).await);
+    world.done(&[follow("bob", "anna", AT), publish("anna", "live", AT)]).await;
+    assert!(!bury(&world, &edge()).await);
+    assert_eq!(bury_activity(&world).await, [true, false, false], "a claim is nothing but a claim");
+}
+
+#[tokio::test]
+async fn commands_that_come_again_write_none_of_it_anew() {
+    let world = World::new();
+    let mut update = publish("anna", "live", AT);
+    (update["type"], update["at"]) = (json!("activity.updated"), json!(LATER));
+    let commands = [
+        follow("bob", "anna", AT),
+        publish("anna", "live", AT),
+        update,
+        delete("anna", "live"),
+        unfollow("bob", "anna", LATER),
+    ];
+    world.done(&commands).await;
+    assert_eq!(bury_activity(&world).await, [true; 3]);
+    assert!(bury(&world, &edge()).await);
+    let before = ledger(&world);
+    world.done(&commands).await;
+    world.done(&commands).await;
+    assert_eq!(ledger(&world), before);
+    assert_eq!(swept(&world), [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_mark_stays_as_it_was_first_set() {
+    let world = World::new();
+    world.done(&[unfollow("bob", "anna", AT)]).await;
+    bury(&world, &edge()).await;
+    let before = ledger(&world);
+    let later = until().unix_millis() / 1000 + 1_000_000;
+    assert!(world.writer.store.bury(&edge(), later, soon()).await.unwrap());
+    assert_eq!(ledger(&world), before);
+}
+
+#[tokio::test]
+async fn a_later_command_takes_the_mark_off() {
+    let world = World::new();
+    world.done(&[unfollow("bob", "anna", AT)]).await;
+    bury(&world, &edge()).await;
+    world.done(&[follow("bob", "anna", LATER)]).await;
+    assert_eq!(swept(&world).len(), 1);
+    world.done(&[publish("anna", "live", LATER)]).await;
+    assert_eq!(world.ids("bob", "").await, ["live"]);
+}
+
+#[tokio::test]
+async fn a_deleted_activity_says_nothing_any_more() {
+    let world = World::new();
+    let mut update = publish("anna", "live", AT);
+    (update["type"], update["at"]) = (json!("activity.updated"), json!(LATER));
+    (update["payload"], update["kind"]) = (json!("the secret"), json!("secret"));
+    let mut secret = publish("anna", "live", AT);
+    (secret["payload"], secret["kind"]) = (json!("a secret"), json!("secret"));
+    world.done(&[secret.clone(), update.clone()]).await;
+    let told = |world: &World| ledger(world).iter().any(|item| item.to_string().contains("secret"));
+    assert!(told(&world));
+    world.done(&[delete("anna", "live")]).await;
+    assert!(!told(&world));
+    world.done(&[secret, update]).await;
+    assert!(!told(&world));
+}
