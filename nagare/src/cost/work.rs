@@ -129,9 +129,9 @@ fn fan_out(activity: &Activity, audience: &Audience) -> Work {
 
 /// The first page says how many parts there will be; a plan is written, and the parts go onto the queue.
 fn split(activity: &Activity, audience: &Audience) -> Work {
-    let Sizes { page, part } = Sizes::default();
+    let Sizes { page, part, parts } = Sizes::default();
     let page = f64::from(page);
-    let parts = (audience.followers / f64::from(part)).ceil().max(2.0);
+    let parts = (audience.followers / f64::from(part)).ceil().clamp(2.0, parts as f64);
     let cut = Work {
         writes: 1.0,
         reads: read_units(audience.edges(page, activity.actor)),
