@@ -175,7 +175,7 @@ def is_over(stack):
     told = subprocess.run([bench.NAGARE, "fanout", "large", "--no-wait", "--json"],
                           env=stack.environment, capture_output=True, text=True)
     lines = told.stdout.strip().splitlines()
-    return bool(lines) and json.loads(lines[-1]).get("done") is True
+    return bool(lines) and json.loads(lines[-1]).get("parts_left") == 0
 
 
 if __name__ == "__main__":
