@@ -140,7 +140,7 @@ async fn of_a_publish() {
         let audience = meter.followers(&actor, followers).await;
         let mut command = publish(&actor, &format!("{actor}-live"), NOW);
         command["payload"] = json!("x".repeat(payload));
-        meter.apply(&[command.clone()]).await;
+        meter.apply(std::slice::from_ref(&command)).await;
         let said = work::publish(&activity(&command), &audience);
         expect(said, meter.take(), &actor);
         assert_eq!(said.entries, followers as f64);
@@ -154,7 +154,7 @@ async fn of_a_publish_that_is_cut_into_parts() {
         let actor = format!("actor-{followers}");
         let audience = meter.followers(&actor, followers).await;
         let command = publish(&actor, &format!("{actor}-live"), NOW);
-        meter.apply(&[command.clone()]).await;
+        meter.apply(std::slice::from_ref(&command)).await;
         let (said, used) = (work::publish(&activity(&command), &audience), meter.take());
         // The parts are not quite of one size, so that their pages may end on other units.
         let about = |said: f64, used: f64, by: f64| (said - used).abs() <= by;

@@ -4,7 +4,7 @@
 //! `NAGARE_PROPERTY_CASES=100000 cargo test -p tests --test properties` tries more of them than the
 //! few hundred that are tried by default; `cargo fuzz` looks for new ones (`docs/TESTING.md`).
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fmt;
 use std::fs;
@@ -117,6 +117,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
 }
 
 fn cases() -> u32 {
+    #[allow(clippy::disallowed_methods, reason = "how to choose cases from the command line")]
     let cases = std::env::var("NAGARE_PROPERTY_CASES").ok();
     cases.map_or(CASES, |number| number.parse().unwrap())
 }

@@ -4,7 +4,12 @@
 //! The tables are the embedded ones, or with `NAGARE_TEST_ENDPOINT` those of a DynamoDB Local there
 //! (`docs/TESTING.md` says how).
 
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking"
+)]
 
 mod elsewhere;
 pub mod properties;

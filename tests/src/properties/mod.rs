@@ -23,8 +23,11 @@ pub use cursor::cursor;
 pub use messages::messages;
 pub use sort_key::sort_key;
 
+/// Holds for any bytes, or panics.
+pub type Property = fn(&[u8]);
+
 /// Every property, by the name of its fuzz target and of its folder in the corpus.
-pub const ALL: [(&str, fn(&[u8])); 7] = [
+pub const ALL: [(&str, Property); 7] = [
     ("api_event", api_event),
     ("command", command),
     ("cursor", cursor),

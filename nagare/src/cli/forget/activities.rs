@@ -27,7 +27,10 @@ impl Forgetting {
         stream::iter(&places)
             .map(|place| self.delete(place))
             .buffer_unordered(AT_ONCE)
-            .try_for_each(async |()| Ok(bar.inc(1)))
+            .try_for_each(async |()| {
+                bar.inc(1);
+                Ok(())
+            })
             .await?;
         bar.finish_and_clear();
         let now = self.writer.clock.now();

@@ -23,7 +23,10 @@ impl Forgetting {
                 self.bury_edge(follower, &self.actor).await
             })
             .buffer_unordered(AT_ONCE)
-            .try_for_each(async |()| Ok(bar.inc(1)))
+            .try_for_each(async |()| {
+                bar.inc(1);
+                Ok(())
+            })
             .await?;
         bar.finish_and_clear();
         Ok(followers.len())
