@@ -4,6 +4,7 @@ The tests know nothing but CONTRACT.md. They drive the binary that NAGARE_BIN na
 workspace's release build) and wait for conditions with a deadline, never for a fixed time.
 """
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -11,7 +12,9 @@ import os
 import queue
 import re
 import shutil
+import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -128,6 +131,17 @@ def body(command):
 
 # The stack -----------------------------------------------------------------------------------------
 
+def free_port():
+    """A port that is free together with the next two, for a stack that is to come back where it was."""
+    while True:
+        with contextlib.ExitStack() as held:
+            first = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            with contextlib.suppress(OSError):
+                for port in (first + 1, first + 2):
+                    held.enter_context(socket.create_server(("127.0.0.1", port)))
+                return first
+
+
 @dataclass
 class Answer:
     """One answer of the HTTP API."""
@@ -164,14 +178,17 @@ def run(args, env, stdin=None, timeout=90):
 class Stack:
     """A running `nagare up`."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, port=0):
         self.home = tempfile.mkdtemp(prefix="nagare-e2e-")
-        self.process = subprocess.Popen(
-            [NAGARE, "up", "--port", "0", *map(str, args)],
-            env=clean_environment(self.home),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self.log = Path(self.home) / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [NAGARE, "up", "--port", str(port), *map(str, args)],
+                env=clean_environment(self.home),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         self._lines = queue.Queue()
         threading.Thread(target=self._read_lines, daemon=True).start()
         self.exports = self._read_exports()
@@ -205,7 +222,8 @@ class Stack:
             if match:
                 found[match[1]] = next(group for group in match.groups()[1:] if group is not None)
             elif found or line is None:
-                assert PROMISED <= found.keys(), f"`nagare up` has not printed {PROMISED - found.keys()}"
+                missing = PROMISED - found.keys()
+                assert not missing, f"`nagare up` has not printed {missing}: {self.log.read_text()}"
                 return found
 
     def _client(self, service, endpoint):
@@ -221,6 +239,8 @@ class Stack:
         """`kill -9`."""
         self.process.kill()
         self.process.wait()
+        # Shown beside a test that fails.
+        sys.stderr.write(self.log.read_text(errors="replace"))
         shutil.rmtree(self.home, ignore_errors=True)
 
     # The command line

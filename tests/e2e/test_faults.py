@@ -197,6 +197,24 @@ def test_killed_again_and_again_while_things_go_wrong(tmp_path):
         stack.kill()
 
 
+def test_what_is_older_than_retention_is_redriven_to_nobody(own_stack):
+    """It is acknowledged and counted, whatever it went through before."""
+    stack, old = own_stack, 50
+    stack.apply(follow("bob", "anna"))
+    commands = [publish("anna", f"old-{n}", instant(days=-30, seconds=-n - 1)) for n in range(old)] + [publish("anna", "new")]
+    dead = stack.exports["NAGARE_DEAD_LETTER_QUEUE_URL"]
+    for command in commands:
+        stack.sqs.send_message(QueueUrl=dead, MessageBody=json.dumps(command))
+    stack.drain()
+    kept = len(stack.dead_letters())
+    redriven = stack.cli("dead-letters", "redrive", "--all").stdout.split()[0]
+    stack.drain()
+    entries, letters = [entry["sort_key"] for entry in stack.entries()], len(stack.dead_letters())
+    print(f"{kept} dead letters, {old} of them older than retention: {redriven} redriven, {len(entries)} entries, {letters} dead letters afterwards")
+    assert (kept, int(redriven), letters) == (len(commands), len(commands), 0)
+    assert entries == [f"{commands[-1]['published_at']}#new"] and stack.timeline("bob") == ["new"]
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

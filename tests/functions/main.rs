@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod alerter;
+mod alerter_dies;
 mod canaries;
 mod cost;
 mod forgetting;
 mod metrics;
 mod pace;
 mod reader;
+mod redrive;
 mod split;
 mod units;
 mod writer;

@@ -1,0 +1,147 @@
+"""`kill -9` of the stack, again and again, while somebody imports, replays, redrives and repairs.
+
+The stack comes back at the same ports, as after a crash; the command that was at work waits for it
+and goes on, or is run again.
+
+    NAGARE_KILLS=25 python -m pytest tests/e2e/test_kills.py -rP      prints a row for each
+"""
+
+import json
+import os
+import random
+import subprocess
+import time
+
+import pytest
+
+from conftest import NAGARE, Stack, follow, free_port, instant, publish
+
+KILLS = int(os.environ.get("NAGARE_KILLS", "4"))
+VIEWERS, ACTORS = [f"viewer-{n}" for n in range(150)], [f"actor-{n}" for n in range(20)]
+
+
+class Lives:
+    """One stack over several lives: the same directory, the same ports."""
+
+    def __init__(self, folder):
+        self.args, self.port, self.kills = ("--data-dir", folder / "data"), free_port(), 0
+        self.chance = random.Random(7)
+        self.stack = Stack(*self.args, port=self.port)
+
+    def kill_and_restart(self):
+        self.stack.kill()
+        self.kills += 1
+        self.stack = Stack(*self.args, port=self.port)
+
+    def killed_while(self, *command):
+        """Runs a command of `nagare`, from the start again if it gives up, until the stack was killed so
+        often; returns what its last run, undisturbed, printed."""
+        while self.kills < KILLS:
+            running = self.start(*command)
+            while self.kills < KILLS and running.poll() is None:
+                # When is chance; nothing is waited for.
+                time.sleep(self.chance.uniform(0.05, 0.8))
+                self.kill_and_restart()
+            if self.kills == KILLS:
+                break
+        done, _ = running.communicate(timeout=300)
+        if running.returncode == 0:
+            return done
+        done, _ = self.start(*command).communicate(timeout=300)
+        return done
+
+    def start(self, *command):
+        return subprocess.Popen([NAGARE, *map(str, command)], env=self.stack.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+@pytest.fixture
+def lives(tmp_path):
+    running = Lives(tmp_path)
+    yield running
+    running.stack.kill()
+
+
+def edges(folder):
+    file = folder / "follows.csv"
+    file.write_text("follower,followee\n" + "".join(f"{viewer},{actor}\n" for viewer in VIEWERS for actor in ACTORS))
+    return file
+
+
+def compare(stack, expected, what, kills):
+    """That every viewer has exactly these keys, and nobody else any."""
+    found = [(entry["viewer_id"], entry["sort_key"]) for entry in stack.entries()]
+    wanted = {(viewer, key) for viewer in VIEWERS for key in expected}
+    lost, doubled, leaked = len(wanted - set(found)), len(found) - len(set(found)), len(set(found) - wanted)
+    letters = len(stack.dead_letters())
+    print(f"{what}: kill -9 {kills} times, {len(wanted)} entries: lost {lost}, doubled {doubled}, leaked {leaked}, dead letters {letters}")
+    assert (lost, doubled, leaked, letters) == (0, 0, 0, 0)
+    shown = [item["activity_id"] for page in stack.walk(VIEWERS[0], limit=100) for item in page["items"]]
+    assert shown == [key.split("#")[1] for key in sorted(expected, reverse=True)]
+
+
+def one_each():
+    return [publish(actor, f"{actor}-live", instant(minutes=-n)) for n, actor in enumerate(ACTORS)]
+
+
+def keys(commands):
+    return {f"{command['published_at']}#{command['activity_id']}" for command in commands}
+
+
+def test_while_follows_are_imported(lives, tmp_path):
+    commands = one_each()
+    lives.stack.send(*commands)
+    printed = lives.killed_while("follows", "import", edges(tmp_path))
+    assert f"{len(VIEWERS) * len(ACTORS)} follows imported" in printed
+    lives.stack.drain(120)
+    compare(lives.stack, keys(commands), "import", lives.kills)
+
+
+def test_while_posts_are_replayed(lives, tmp_path):
+    """A second run would publish the same ids at other instants, so the first has to last."""
+    lives.stack.cli("follows", "import", edges(tmp_path))
+    posts = [(1_341_100_000 + 7 * n, ACTORS[n % len(ACTORS)]) for n in range(20 * KILLS)]
+    file = tmp_path / "posts.csv"
+    file.write_text("t,author,kind\n" + "".join(f"{t},{author},post\n" for t, author in posts))
+    running = lives.start("replay", file, "--json")
+    while lives.kills < KILLS and running.poll() is None:
+        time.sleep(lives.chance.uniform(0.05, 0.8))
+        lives.kill_and_restart()
+    printed, _ = running.communicate(timeout=300)
+    assert running.returncode == 0
+    result = json.loads(printed)
+    assert (result["activities"], result["entries"], result["dead_letters"]) == (len(posts), len(posts) * len(VIEWERS), 0)
+    items = [item for page in lives.stack.walk(VIEWERS[0], limit=100) for item in page["items"]]
+    assert [item["activity_id"] for item in items] == [f"{author}-{t}" for t, author in reversed(posts)]
+    compare(lives.stack, {f"{item['published_at']}#{item['activity_id']}" for item in items}, "replay", lives.kills)
+
+
+def test_while_dead_letters_are_redriven(lives, tmp_path):
+    lives.stack.cli("follows", "import", edges(tmp_path))
+    commands = [publish(ACTORS[n % len(ACTORS)], f"a{n}", instant(seconds=-n)) for n in range(60)]
+    dead = lives.stack.exports["NAGARE_DEAD_LETTER_QUEUE_URL"]
+    for command in commands:
+        lives.stack.sqs.send_message(QueueUrl=dead, MessageBody=json.dumps(command))
+    lives.stack.drain(120)
+    assert len(lives.stack.dead_letters()) == len(commands)
+    lives.killed_while("dead-letters", "redrive", "--all")
+    lives.stack.drain(120)
+    compare(lives.stack, keys(commands), "redrive", lives.kills)
+
+
+def test_while_timelines_are_repaired(lives, tmp_path):
+    stack, commands = lives.stack, one_each()
+    stack.cli("follows", "import", edges(tmp_path))
+    stack.send(*commands)
+    stack.drain(120)
+    # A third of all entries is gone, and every viewer has one that belongs to nobody.
+    for n, entry in enumerate(stack.entries()):
+        if n % 3 == 0:
+            key = {name: {"S": entry[name]} for name in ("viewer_id", "sort_key")}
+            stack.dynamodb.delete_item(TableName=stack.table, Key=key)
+    for viewer in VIEWERS:
+        stray = {"viewer_id": viewer, "sort_key": f"{instant(minutes=-5)}#stray", "actor_id": "nobody"}
+        stack.dynamodb.put_item(TableName=stack.table, Item={name: {"S": value} for name, value in stray.items()})
+    lives.killed_while("audit", "--sample", len(VIEWERS), "--repair")
+    audited = lives.stack.cli("audit", "--sample", len(VIEWERS))
+    assert "0 differences" in audited.stderr
+    compare(lives.stack, keys(commands), "repair", lives.kills)

@@ -1,0 +1,46 @@
+//! Dead letters that are sent again, long after.
+
+use fanout_writer::Outcome;
+use shared::command::Command;
+use tests::{World, event, follow, message, publish, soon, unfinished};
+
+/// Every one that is kept is sent again; returns how many that were.
+async fn redrive_all(world: &World) -> usize {
+    let store = &world.alerter.store;
+    let listed = store.letters(None, soon()).await.unwrap().letters;
+    for letter in &listed {
+        let letter = store.letter(&letter.id, soon()).await.unwrap().unwrap();
+        nagare::cli::redrive(store, &world.sender, &letter).await.unwrap();
+    }
+    listed.len()
+}
+
+#[tokio::test]
+async fn what_is_older_than_retention_by_then_is_acknowledged_and_reaches_nobody() {
+    let world = World::new();
+    world.done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
+    let commands = [
+        publish("anna", "old", "2026-11-20T11:00:00Z"),
+        publish("anna", "new", "2026-11-20T12:00:00Z"),
+    ];
+    let letters = commands.iter().enumerate();
+    let letters = letters.map(|(n, command)| message(&n.to_string(), &command.to_string(), 5));
+    let kept = world.alerter.handle(event(letters), soon()).await.unwrap();
+    assert_eq!(unfinished(&kept), [0_usize; 0]);
+
+    // Thirty days later one of them is past retention.
+    world.set_clock("2026-12-20T11:30:00.000Z");
+    assert_eq!(redrive_all(&world).await, 2);
+    let sent = world.take_commands().await;
+    assert_eq!(sent.len(), 2);
+    let answer = world.writer.handle(event(sent), soon()).await.unwrap();
+    assert!(answer.batch_item_failures.is_empty(), "acknowledged");
+    assert_eq!(world.ids("bob", "").await, ["new"]);
+    assert_eq!(world.writer.store.entry_count(soon()).await.unwrap(), 1);
+    assert!(world.take_dead_letters().await.is_empty());
+    assert!(world.alerter.store.letters(None, soon()).await.unwrap().letters.is_empty());
+
+    // What the log counts it as.
+    let old = Command::parse(&commands[0].to_string(), world.clock.now()).unwrap();
+    assert_eq!(world.writer.apply(old, true, soon()).await.unwrap(), Outcome::Expired);
+}
