@@ -4,7 +4,7 @@
 //! good (its burst). Nobody tells a client how many: it finds out by what is refused. Writing
 //! without a pace finds out with every call, and each refusal is a request sent, signed and
 //! answered for nothing; backing off after refusals leaves capacity unused. So all writers of one
-//! process go through one [`Pacer`]: [`controller`] says how many items a second, and here each call
+//! process go through one [`Pacer`]: a controller says how many items a second, and here each call
 //! waits for its moment.
 //!
 //! Calls come in two lanes. In front are deliveries of ordinary size; behind is bulk, the parts of
