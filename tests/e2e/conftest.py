@@ -239,8 +239,9 @@ class Stack:
         """`kill -9`."""
         self.process.kill()
         self.process.wait()
-        # Shown beside a test that fails.
-        sys.stderr.write(self.log.read_text(errors="replace"))
+        # Shown beside a test that fails. A test may have killed it before.
+        if self.log.exists():
+            sys.stderr.write(self.log.read_text(errors="replace"))
         shutil.rmtree(self.home, ignore_errors=True)
 
     # The command line
