@@ -33,7 +33,7 @@ class Stack:
     """A `nagare up` whose tables admit so much."""
 
     def __init__(self, writes):
-        command = [bench.NAGARE, "up", "--port", "0", "--faults", f"writes={writes}"]
+        command = [bench.NAGARE, "up", "--port", "0", f"--faults=writes={writes}"]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.environment = dict(os.environ)
@@ -41,7 +41,7 @@ class Stack:
             if line.startswith("export "):
                 name, value = line.removeprefix("export ").strip().split("=", 1)
                 self.environment[name] = value.strip("'\"")
-            if line.startswith("# Ready") or "AWS_DEFAULT_REGION" in line:
+            elif self.environment.get("NAGARE_API_URL"):
                 break
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
         self.api = urllib.parse.urlparse(self.environment["NAGARE_API_URL"])
