@@ -45,7 +45,7 @@ const RISE: f64 = 1.0;
 /// How far above the measured capacity it is believed to have grown.
 const BEYOND: f64 = 1.1;
 /// The share by which the pace rises then: the first, and the greatest.
-const BOOST: (f64, f64) = (0.01, 0.3);
+const BOOST: (f64, f64) = (0.01, 0.2);
 
 /// Names a cohort.
 pub(super) type CohortId = u64;
@@ -159,6 +159,10 @@ impl Controller {
         if cohort.ended.is_none() {
             if refused > 0 && !cohort.refusing {
                 // From here on the burst is known to be used up: only now there is something to measure.
+                // A pace that was rising fast is far above it, so some of the rise goes back at once.
+                if self.pace > self.measured * BEYOND {
+                    self.set((self.pace * STEEPEST).max(self.measured));
+                }
                 self.begin(now);
                 self.current().refusing = true;
             } else if cohort.is_complete(now) {
@@ -178,11 +182,14 @@ impl Controller {
             return;
         }
         let sent = cohort.per_second(cohort.taken + cohort.refused);
-        if cohort.refusing || cohort.refused > 0 {
+        if cohort.refused > 0 {
             let took = cohort.per_second(cohort.taken).max(self.pace * STEEPEST);
             self.measured = took.min(self.pace);
             self.boost = BOOST.0;
-            self.set(self.measured * (1.0 - CUT));
+            // A moment says roughly where the capacity is; from a little above it, the next cohort
+            // tells exactly.
+            let roughly = cohort.length() < REFUSALS.2;
+            self.set(self.measured * if roughly { BEYOND } else { 1.0 - CUT });
             self.since = self.next_id;
         // Otherwise it is not the pace that holds the writer back.
         } else if sent >= self.pace / 2.0 {
