@@ -65,7 +65,8 @@ def test_the_good_pass_the_bad():
 
         letters = stack.dead_letters()
         in_effect = entries(stack)
-        again = stack.log.read_text().count("retry later")
+        log = stack.log.read_text()
+        refused, again = log.count(" refused: "), log.count("retry later")
         reasons = collections.Counter(letter["reason"] for letter in letters)
         receives = collections.Counter(letter["receive_count"] for letter in letters)
         print(
@@ -75,4 +76,5 @@ def test_the_good_pass_the_bad():
         assert in_effect == GOOD
         assert {letter["id"]: letter["reason"] for letter in letters} == poison
         assert receives == {1: BAD}
-        assert again == 0
+        # The log tells of both.
+        assert (refused, again) == (BAD, 0)
