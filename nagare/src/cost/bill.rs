@@ -19,14 +19,17 @@ const PER_ENTRY: f64 = 0.000_006;
 const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
 /// Bytes that Lambda itself logs of an invocation.
 const PLATFORM_LOG: f64 = 310.0;
-/// Bytes that the writer logs of a message.
-const WRITER_LOG: f64 = 260.0;
+/// Bytes that the writer logs of a message, with the metrics of its invocation.
+const WRITER_LOG: f64 = 470.0 + 630.0;
+/// Bytes that the reader logs of a page, with its metrics.
+const READER_LOG: f64 = 330.0 + 310.0;
 /// Bytes that the API logs of a request.
 const ACCESS_LOG: f64 = 480.0;
 /// What is left of logs when they are compressed.
 const COMPRESSED: f64 = 0.15;
-/// Dead letters in all, and by the one reason that is seen in an ordinary month.
-const METRICS: f64 = 2.0;
+/// Metrics, each with each value of its dimension, that are seen in an ordinary month
+/// (docs/OPERATIONS.md, "What the functions tell"): about so many.
+const METRICS: f64 = 50.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
 
@@ -151,7 +154,7 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let writer = month.writing.messages * (PLATFORM_LOG + WRITER_LOG);
-    let logged = writer + month.pages * (PLATFORM_LOG + ACCESS_LOG);
+    let logged = writer + month.pages * (PLATFORM_LOG + READER_LOG + ACCESS_LOG);
     let alarms =
         TEMPLATE.lines().filter(|line| line.trim() == "Type: AWS::CloudWatch::Alarm").count();
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);

@@ -89,6 +89,12 @@ impl Audience {
 /// each gets an entry; then record and edges are read once more.
 #[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
+    publish_in(Sizes::default(), activity, audience)
+}
+
+/// The same for a writer that cuts fan-outs into other pieces.
+#[must_use]
+pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     let stored = [sizes::claim(activity), sizes::record(activity), sizes::outbox_row(activity)];
     let facts = Work {
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
@@ -106,15 +112,14 @@ pub fn publish(activity: &Activity, audience: &Audience) -> Work {
         timeline_bytes: followers * (sizes::entry(mean, activity) + sizes::STORED),
         ..Work::default()
     };
-    facts + entries + fan_out(activity, audience)
+    facts + entries + fan_out(sizes, activity, audience)
 }
 
 /// All that a fan-out does but writing the entries themselves.
-fn fan_out(activity: &Activity, audience: &Audience) -> Work {
-    let page = f64::from(Sizes::default().page);
+fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     // DynamoDB says that there may be more wherever it stopped at the limit.
-    if audience.followers >= page {
-        return split(activity, audience);
+    if audience.followers >= f64::from(sizes.page) {
+        return split(sizes, activity, audience);
     }
     let edges = read_units(audience.edges(audience.followers, activity.actor));
     if audience.followers == 0.0 {
@@ -127,13 +132,14 @@ fn fan_out(activity: &Activity, audience: &Audience) -> Work {
     }
 }
 
-/// The first page says how many parts there will be; a plan is written, and the parts go onto the queue.
-fn split(activity: &Activity, audience: &Audience) -> Work {
-    let Sizes { page, part, parts } = Sizes::default();
+/// The first page says how many parts there will be; a plan is written, the parts go onto the queue, and
+/// when the last is done the plan is written again.
+fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
+    let Sizes { page, part, parts } = sizes;
     let page = f64::from(page);
     let parts = (audience.followers / f64::from(part)).ceil().clamp(2.0, parts as f64);
     let cut = Work {
-        writes: 1.0,
+        writes: 2.0,
         reads: read_units(audience.edges(page, activity.actor)),
         messages: parts,
         sends: (parts / MESSAGES).ceil(),
@@ -141,14 +147,14 @@ fn split(activity: &Activity, audience: &Audience) -> Work {
         ledger_bytes: (parts + 1.0) * (sizes::claim(activity) + sizes::STORED),
         ..Work::default()
     };
-    cut + one_part(activity, audience, audience.followers / parts) * parts
+    let followers = audience.followers / parts;
+    let pages = (followers / page).ceil();
+    cut + one_part(activity, audience, followers, pages) * parts
 }
 
 /// A part reads the record and how far it has come, then page after page, each with a second look and a
-/// note of how far it is now.
-fn one_part(activity: &Activity, audience: &Audience, followers: f64) -> Work {
-    let page = f64::from(Sizes::default().page);
-    let pages = (followers / page).ceil();
+/// note of how far it is now. In the end it looks whether the others are done.
+fn one_part(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
     let edges = read_units(audience.edges(followers / pages, activity.actor));
     let each = Work {
         writes: 1.0,
@@ -156,9 +162,9 @@ fn one_part(activity: &Activity, audience: &Audience, followers: f64) -> Work {
         rounds: 3.0 + write_rounds(followers / pages),
         ..Work::default()
     };
-    let begun =
-        Work { reads: read_units(sizes::record(activity)) + 1.0, rounds: 2.0, ..Work::default() };
-    begun + each * pages
+    let begun_and_ended =
+        Work { reads: read_units(sizes::record(activity)) + 2.0, rounds: 3.0, ..Work::default() };
+    begun_and_ended + each * pages
 }
 
 fn look_again(activity: &Activity, edges: f64) -> f64 {
