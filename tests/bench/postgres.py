@@ -13,13 +13,15 @@ from pathlib import Path
 import psycopg
 
 # Enough to hold everything in memory, and what is usual on disks without heads. Without `jit`, which
-# costs queries of this size more than it saves.
+# costs queries of this size more than it saves, and without parallel queries, so that all of the work
+# is in one process, where it can be measured.
 SETTINGS = {
     "shared_buffers": "1GB",
     "work_mem": "64MB",
     "random_page_cost": "1.1",
     "effective_cache_size": "4GB",
     "jit": "off",
+    "max_parallel_workers_per_gather": "0",
     "listen_addresses": "",
     "fsync": "off",
 }
@@ -69,6 +71,11 @@ def cluster():
             server.terminate()
             server.wait()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def cpu_seconds(connection):
+    """What the process behind a connection has spent."""
+    return int(Path(f"/proc/{connection.info.backend_pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def connect(directory, server):
