@@ -172,7 +172,8 @@ CALLS = {
     ".query()": "dynamodb:Query",
     ".scan()": "dynamodb:Scan",
     ".batch_get_item()": "dynamodb:BatchGetItem",
-    ".batch_write_item()": "dynamodb:BatchWriteItem",
+    # The one call that is written by hand.
+    " batch::write(&self.client": "dynamodb:BatchWriteItem",
     # A transaction is authorized by its parts.
     " ConditionCheck::builder()": "dynamodb:ConditionCheckItem",
     " Delete::builder()": "dynamodb:DeleteItem",
