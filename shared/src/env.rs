@@ -29,7 +29,8 @@ pub const TOKEN: &str = "NAGARE_TOKEN";
 pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
 /// Which deployment it is: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
-/// What to log, in the syntax of `tracing_subscriber::EnvFilter`; `info` where it is not set.
+/// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,
+/// several with commas between. Where it is not set or cannot be read, the functions log `info`.
 pub const LOG: &str = "NAGARE_LOG";
 
 /// A variable is missing or not what it should be. Nothing helps but to set it.

@@ -5,8 +5,10 @@
 //! anything else that a sender is free to write.
 
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::env;
@@ -23,8 +25,14 @@ pub fn json_lines<W>(output: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::try_new(env::optional(env::LOG).as_deref().unwrap_or("info"))
-        .unwrap_or_else(|_| EnvFilter::new("info"));
-    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_current_span(false);
-    lines.with_env_filter(filter).with_writer(output).finish()
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
+    let lines = lines.with_current_span(false).with_writer(output);
+    tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)))
+}
+
+/// What is to be logged: what the environment says of it, or else everything of at least this level.
+#[must_use]
+pub fn filter(otherwise: LevelFilter) -> Targets {
+    let asked = env::optional(env::LOG).and_then(|targets| targets.parse().ok());
+    asked.unwrap_or_else(|| Targets::new().with_default(otherwise))
 }

@@ -7,6 +7,10 @@ use shared::store::{Store, sdk_config};
 use shared::{Clock, Deadline, Metrics, env, telemetry};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 
+/// The allocator of the writer too (docs/PERFORMANCE.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     telemetry::init_json();

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
-use shared::{Clock, env};
-use tracing_subscriber::EnvFilter;
+use shared::{Clock, env, telemetry};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::Failure;
 use super::drain::Drain;
@@ -14,8 +17,8 @@ use super::sender::Sender;
 use crate::stack::faults::Faults;
 use crate::stack::{Stack, StackConfig, connector};
 
-/// A log filter: not a word about the SDK's connections.
-const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning=off";
+/// Where the SDK talks about its connections.
+const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
 
 #[derive(Debug, Args)]
 pub(super) struct Up {
@@ -144,14 +147,10 @@ pub(super) async fn stopped() -> Result<(), Failure> {
 
 /// Warnings and worse on standard error; `NAGARE_LOG=info` shows every command.
 fn log_for_people() {
-    let filter = env::optional(env::LOG).unwrap_or_else(|| "warn".to_owned());
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("warn"));
     // After a failed call the SDK wants to close its connection and calls it an error that there is
     // none. In this process there never is.
-    let filter = match SDK_CONNECTIONS.parse() {
-        Ok(silent) => filter.add_directive(silent),
-        Err(_) => filter,
-    };
-    let lines = tracing_subscriber::fmt().compact().with_writer(std::io::stderr);
-    let _ = lines.with_env_filter(filter).try_init();
+    let filter =
+        telemetry::filter(LevelFilter::WARN).with_target(SDK_CONNECTIONS, LevelFilter::OFF);
+    let lines = tracing_subscriber::fmt::layer().compact().with_writer(std::io::stderr);
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }

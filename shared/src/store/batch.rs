@@ -1,52 +1,45 @@
 //! BatchWriteItem as fan-outs send it, written by hand.
 //!
-//! The SDK builds a map of maps for every item and turns it into JSON; for a million entries that
-//! is most of the writer's work. Here the body is written directly, and an interceptor puts it in
-//! the place of the SDK's own before the request is signed. Everything else (endpoint, signature,
-//! timeouts, error types, the reading of the answer) remains the SDK's. The tests below compare
-//! what goes over the wire with what the SDK would have sent.
+//! The SDK builds a map of maps for every item and turns it into JSON, and puts every call together
+//! from scratch; for a million entries that is most of the writer's work. Here
+//!
+//! * the body is written directly (this file),
+//! * [`Line`] sends it as the SDK would, having asked it once how it does,
+//! * [`signature`] signs it, with a key that it keeps for the day.
+//!
+//! Timeouts, error types and the reading of answers remain what they are for every other call. The
+//! tests compare what goes over the wire with what the SDK would have sent.
+
+mod line;
+mod signature;
 
 use std::collections::HashSet;
 
-use aws_runtime::auth::SigV4OperationSigningConfig;
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextMut;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::{BoxError, SdkError};
-use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItemError, BatchWriteItemOutput};
-
+use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
 use aws_sdk_dynamodb::types::WriteRequest;
-use aws_sigv4::http_request::SignableBody;
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_types::body::SdkBody;
-use bytes::Bytes;
-use ring::digest::{SHA256, digest};
 
-use super::EntryWrite;
+pub(super) use self::line::Line;
+use super::{EntryWrite, StoreError};
 
 /// Items one call takes.
 pub(super) const BATCH: usize = 25;
-/// The digits of a hash.
-const HEX: &[u8; 16] = b"0123456789abcdef";
 /// Room for an entry with ids of ordinary length.
 const ENTRY_BYTES: usize = 224;
 
-/// Writes up to [`BATCH`] entries in one call. No two of them may have the same key.
-pub(super) async fn write(
-    client: &Client,
+/// Writes up to [`BATCH`] entries in one call. No two of them may have the same key. Returns those
+/// that the table did not take.
+pub(super) async fn write<'a>(
+    line: &Line,
     table: &str,
-    entries: &[EntryWrite<'_>],
-) -> Result<BatchWriteItemOutput, SdkError<BatchWriteItemError, HttpResponse>> {
-    let body = HandWritten::new(body(table, entries));
-    client.batch_write_item().customize().interceptor(body).send().await
+    batch: &[EntryWrite<'a>],
+) -> Result<Vec<EntryWrite<'a>>, StoreError> {
+    let answer = line.send(body(table, batch)).await?;
+    Ok(unprocessed(batch, answer))
 }
 
 /// Those of a batch that an answer says were not written. Should it name others than were sent,
 /// then nobody knows, and it is all of them.
-pub(super) fn unprocessed<'a>(
-    batch: &[EntryWrite<'a>],
-    answer: BatchWriteItemOutput,
-) -> Vec<EntryWrite<'a>> {
+fn unprocessed<'a>(batch: &[EntryWrite<'a>], answer: BatchWriteItemOutput) -> Vec<EntryWrite<'a>> {
     let left: Vec<_> =
         answer.unprocessed_items.into_iter().flatten().flat_map(|(_, l)| l).collect();
     if left.is_empty() {
@@ -62,50 +55,6 @@ fn key(request: &WriteRequest) -> Option<(&str, &str)> {
     let attributes = put.or_else(|| request.delete_request().map(|delete| delete.key()))?;
     let text = |name| attributes.get(name)?.as_s().ok().map(String::as_str);
     Some((text("viewer_id")?, text("sort_key")?))
-}
-
-/// Puts a body in the place of the one that the SDK made, and its hash in the place of the one that
-/// the signer would calculate: for that it has no assembly, and it would be half of the call.
-#[derive(Debug)]
-struct HandWritten {
-    body: Bytes,
-    sha256: String,
-}
-
-impl HandWritten {
-    fn new(body: String) -> Self {
-        let hash = digest(&SHA256, body.as_bytes());
-        let sha256 = hash.as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-            hex.extend([byte >> 4, byte & 15].map(|digit| char::from(HEX[usize::from(digit)])));
-            hex
-        });
-        Self { body: body.into(), sha256 }
-    }
-}
-
-impl Intercept for HandWritten {
-    fn name(&self) -> &'static str {
-        "HandWritten"
-    }
-
-    // Before the signature, and once: a body of bytes can be sent again as it is.
-    fn modify_before_retry_loop(
-        &self,
-        context: &mut BeforeTransmitInterceptorContextMut<'_>,
-        _components: &RuntimeComponents,
-        config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let request = context.request_mut();
-        request.headers_mut().insert("content-length", self.body.len().to_string());
-        *request.body_mut() = SdkBody::from(self.body.clone());
-        // Not there where nothing is signed.
-        if let Some(mut signing) = config.load::<SigV4OperationSigningConfig>().cloned() {
-            let hash = SignableBody::Precomputed(self.sha256.clone());
-            signing.signing_options.payload_override = Some(hash);
-            config.interceptor_state().store_put(signing);
-        }
-        Ok(())
-    }
 }
 
 fn body(table: &str, entries: &[EntryWrite<'_>]) -> String {

@@ -12,7 +12,7 @@ use super::{Deadline, Store, StoreError};
 use crate::retry::Backoff;
 
 /// A connection that takes longer is not coming.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// One attempt: DynamoDB answers within milliseconds, or something is wrong with this connection.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 

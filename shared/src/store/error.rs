@@ -78,6 +78,15 @@ impl StoreError {
         }
     }
 
+    /// The error that an answer of DynamoDB's stands for.
+    pub(super) fn answered(error: &impl ProvideErrorMetadata, status: u16) -> Self {
+        match error.code() {
+            Some(code) => Self::of_code(code, error.message().unwrap_or_default(), status),
+            // Half of an answer: what it meant to say nobody knows.
+            None => Self::Unavailable(format!("status {status} without a reason")),
+        }
+    }
+
     fn of_code(code: &str, message: &str, status: u16) -> Self {
         match code {
             "ProvisionedThroughputExceededException"
@@ -120,14 +129,7 @@ where
     fn from(error: SdkError<E, HttpResponse>) -> Self {
         match &error {
             SdkError::ServiceError(service) => {
-                let status = service.raw().status().as_u16();
-                match service.err().code() {
-                    Some(code) => {
-                        Self::of_code(code, service.err().message().unwrap_or_default(), status)
-                    }
-                    // Half of an answer: what it meant to say nobody knows.
-                    None => Self::Unavailable(format!("status {status} without a reason")),
-                }
+                Self::answered(service.err(), service.raw().status().as_u16())
             }
             SdkError::ConstructionFailure(_) => Self::Rejected {
                 code: "request not built".to_owned(),

@@ -73,7 +73,7 @@ pub use timelines::{EntryWrite, Purge};
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::deadline::Deadline;
 use crate::pace::{Lane, Pacer};
@@ -102,6 +102,8 @@ pub struct Tables {
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,
+    /// Learned when the first batch is written.
+    line: Arc<OnceCell<batch::Line>>,
     tables: Arc<Tables>,
     lane: Lane,
     pacer: Pacer,
@@ -117,6 +119,7 @@ impl Store {
     pub fn new(client: Client, tables: Tables) -> Self {
         Self {
             client,
+            line: Arc::default(),
             tables: Arc::new(tables),
             lane: Lane::Front,
             pacer: Pacer::default(),

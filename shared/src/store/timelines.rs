@@ -80,9 +80,12 @@ impl Store {
         writes: impl IntoIterator<Item = EntryWrite<'_>>,
         deadline: Deadline,
     ) -> Result<Tally, StoreError> {
-        let mut seen = HashSet::new();
         let mut distinct: Vec<_> = writes.into_iter().collect();
-        distinct.retain(|write| seen.insert(write.key()));
+        // Followers are read in order, and what is in order need not be remembered.
+        if !distinct.is_sorted_by(|one, next| one.key() < next.key()) {
+            let mut seen = HashSet::new();
+            distinct.retain(|write| seen.insert(write.key()));
+        }
         let batches = distinct.chunks(BATCH).map(|batch| self.write_batch(batch, deadline));
         stream::iter(batches.collect::<Vec<_>>())
             .buffer_unordered(self.most_in_flight)
@@ -134,9 +137,8 @@ impl Store {
         let _permit = deadline.bound(self.in_flight[self.lane as usize].acquire()).await?;
         let ticket = self.pacer.admit(batch.len(), self.lane, deadline).await?;
         self.meter.sent(batch.len());
-        let call = batch::write(&self.client, &self.tables.timelines, batch);
-        let left = match once(deadline, call).await {
-            Ok(answer) => batch::unprocessed(batch, answer),
+        let left = match once(deadline, self.call(batch)).await {
+            Ok(left) => left,
             Err(error) => {
                 self.meter.failed(&error);
                 if matches!(error, StoreError::Throttled) {
@@ -150,6 +152,12 @@ impl Store {
         self.meter.written(taken);
         self.meter.unprocessed(left.len());
         Ok(left)
+    }
+
+    async fn call<'a>(&self, batch: &[EntryWrite<'a>]) -> Result<Vec<EntryWrite<'a>>, StoreError> {
+        let table = &self.tables.timelines;
+        let line = self.line.get_or_try_init(|| batch::Line::learn(&self.client, table)).await?;
+        batch::write(line, table, batch).await
     }
 
     /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as

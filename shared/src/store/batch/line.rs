@@ -1,0 +1,250 @@
+//! The line to DynamoDB: learned from the SDK once, used for every batch.
+//!
+//! The SDK puts a call together from scratch each time: it resolves the endpoint, gathers its
+//! configuration, runs its interceptors, derives the signing key. For a million entries that is
+//! forty thousand times the same. So the SDK is asked for one call, an interceptor looks at what
+//! comes out, signed and ready to be sent, and stops it; from then on that request is repeated with
+//! another body, date and signature, over the connector that the SDK would have used. Credentials
+//! come from the SDK's own cache for each call, so they are renewed as ever, and its deserialiser
+//! reads every answer that is not the usual one.
+//!
+//! Of what the SDK does for a call, these are left out: the headers that tell about its retries
+//! (there are none, see [`crate::retry`]), the user agent's repetition in `x-amz-user-agent`, and the
+//! correction of a wrong clock. How long an attempt may take is said by [`super::super::client`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_runtime::auth::sigv4::SCHEME_ID;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Credentials, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::{BoxError, SdkError};
+use aws_sdk_dynamodb::operation::batch_write_item::{
+    BatchWriteItem, BatchWriteItemError, BatchWriteItemOutput,
+};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::identity::{ResolveCachedIdentity, SharedIdentityResolver};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::GetIdentityResolver;
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_runtime_api::client::ser_de::{DeserializeResponse, SharedResponseDeserializer};
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
+use aws_smithy_types::config_bag::FrozenLayer;
+use bytes::Bytes;
+use http::Uri;
+
+use super::super::StoreError;
+use super::super::client::CONNECT_TIMEOUT;
+use super::signature::Signer;
+
+/// What DynamoDB answers when it has written everything.
+const ALL_WRITTEN: &[u8] = br#"{"UnprocessedItems":{}}"#;
+/// Headers of the SDK's request that are not repeated, by how they begin.
+const NOT_REPEATED: [&str; 6] = [
+    "amz-sdk-",
+    "authorization",
+    "content-length",
+    "x-amz-date",
+    "x-amz-security-token",
+    "x-amz-user-agent",
+];
+
+/// Sends bodies of BatchWriteItem and reads the answers.
+#[derive(Debug)]
+pub(in super::super) struct Line {
+    connector: SharedHttpConnector,
+    /// What all requests have in common.
+    common: HttpRequest,
+    /// Nothing, if the SDK does not sign either.
+    signing: Option<Signing>,
+    operation: FrozenLayer,
+}
+
+#[derive(Debug)]
+struct Signing {
+    signer: Signer,
+    identities: SharedIdentityResolver,
+    components: RuntimeComponents,
+}
+
+impl Line {
+    /// Learns from a client how it calls, without calling.
+    ///
+    /// # Errors
+    /// [`StoreError`]: what keeps the SDK from making a request, no credentials for instance.
+    pub(in super::super) async fn learn(client: &Client, table: &str) -> Result<Self, StoreError> {
+        let listener = Listener::default();
+        // The endpoint may depend on the table's name. The rest of the call is never sent.
+        let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
+        let call = client.batch_write_item().set_request_items(Some(nothing));
+        let outcome = call.customize().interceptor(listener.clone()).send().await;
+        match (listener.heard(), outcome) {
+            (Some(line), _) => line.map_err(|problem| unusable(&problem)),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(_)) => Err(unusable("the SDK has made no request")),
+        }
+    }
+
+    /// Sends a batch.
+    ///
+    /// # Errors
+    /// [`StoreError`], the same as if the SDK had sent it.
+    pub(super) async fn send(&self, body: String) -> Result<BatchWriteItemOutput, StoreError> {
+        let mut request = self.common.try_clone().ok_or_else(|| unusable("it has a body"))?;
+        request.headers_mut().insert("content-length", body.len().to_string());
+        if let Some(signing) = &self.signing {
+            signing.sign(&mut request, body.as_bytes()).await?;
+        }
+        *request.body_mut() = SdkBody::from(Bytes::from(body));
+        let mut response = self.connector.call(request).await.map_err(not_reached)?;
+        let answer = whole(&mut response).await?;
+        if response.status().is_success() && answer == ALL_WRITTEN {
+            return Ok(BatchWriteItemOutput::builder().build());
+        }
+        // The SDK would take silence for a yes.
+        if answer.is_empty() && response.status().is_success() {
+            return Err(unreadable());
+        }
+        self.read(&response)
+    }
+
+    /// Reads an answer as the SDK does.
+    fn read(&self, response: &HttpResponse) -> Result<BatchWriteItemOutput, StoreError> {
+        let reader = self.operation.load::<SharedResponseDeserializer>().ok_or_else(unreadable)?;
+        let bag = ConfigBag::base();
+        match reader.deserialize_nonstreaming_with_config(response, &bag) {
+            Ok(output) => output.downcast().map_err(|_| unreadable()),
+            Err(error) => {
+                let error = error.as_operation_error().and_then(|error| error.downcast_ref());
+                let error: &BatchWriteItemError = error.ok_or_else(unreadable)?;
+                Err(StoreError::answered(error, response.status().as_u16()))
+            }
+        }
+    }
+}
+
+impl Signing {
+    async fn sign(&self, request: &mut HttpRequest, body: &[u8]) -> Result<(), StoreError> {
+        let unknown = || StoreError::Unavailable("no credentials".to_owned());
+        let (cache, bag) = (self.components.identity_cache(), ConfigBag::base());
+        let identity = cache
+            .resolve_cached_identity(self.identities.clone(), &self.components, &bag)
+            .await
+            .map_err(|_| unknown())?;
+        let credentials = identity.data::<Credentials>().ok_or_else(unknown)?;
+        let now = self.components.time_source().unwrap_or_default().now();
+        self.signer.sign(request, body, credentials, now);
+        Ok(())
+    }
+}
+
+/// The rest of an answer, which is left in its place.
+async fn whole(response: &mut HttpResponse) -> Result<Bytes, StoreError> {
+    if let Some(body) = response.body().bytes() {
+        return Ok(Bytes::copy_from_slice(body));
+    }
+    let body = ByteStream::new(response.take_body()).collect().await;
+    let body = body.map_err(|_| unreadable())?.into_bytes();
+    *response.body_mut() = SdkBody::from(body.clone());
+    Ok(body)
+}
+
+fn not_reached(error: ConnectorError) -> StoreError {
+    SdkError::<BatchWriteItemError, HttpResponse>::dispatch_failure(error).into()
+}
+
+fn unreadable() -> StoreError {
+    StoreError::Unavailable("the answer could not be read".to_owned())
+}
+
+fn unusable(problem: &str) -> StoreError {
+    StoreError::Rejected { code: "request not built".to_owned(), message: problem.to_owned() }
+}
+
+/// What was heard: a line, or why there is none.
+type Heard = Result<Line, String>;
+
+/// Looks at the request that the SDK is about to send, and stops it.
+#[derive(Debug, Clone, Default)]
+struct Listener(Arc<Mutex<Option<Heard>>>);
+
+impl Listener {
+    fn heard(&self) -> Option<Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Intercept for Listener {
+    fn name(&self) -> &'static str {
+        "Listener"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let line = of_request(context.request(), components);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        Err("heard enough".into())
+    }
+}
+
+fn of_request(made: &HttpRequest, components: &RuntimeComponents) -> Heard {
+    let client = components.http_client().ok_or("it has no HTTP client")?;
+    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
+    let operation = BatchWriteItem::new().config().ok_or("its operation is not configured")?;
+    Ok(Line {
+        connector: client.http_connector(&settings, components),
+        common: in_common(made)?,
+        signing: signing(made, components)?,
+        operation,
+    })
+}
+
+fn in_common(made: &HttpRequest) -> Result<HttpRequest, String> {
+    let mut common = HttpRequest::new(SdkBody::empty());
+    common.set_method(made.method()).map_err(|e| e.to_string())?;
+    common.set_uri(made.uri()).map_err(|e| e.to_string())?;
+    let headers = common.headers_mut();
+    for (name, value) in made.headers() {
+        if !NOT_REPEATED.iter().any(|start| name.starts_with(start)) {
+            headers.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    // Signed, so it is said here rather than left to the connector.
+    headers.insert("host", host(made.uri())?);
+    Ok(common)
+}
+
+/// The address, without a port that goes without saying.
+fn host(uri: &str) -> Result<String, String> {
+    let uri = parsed(uri)?;
+    let host = uri.host().ok_or("its endpoint has no host")?;
+    Ok(match (uri.port_u16(), uri.scheme_str()) {
+        (None, _) | (Some(443), Some("https")) | (Some(80), Some("http")) => host.to_owned(),
+        (Some(port), _) => format!("{host}:{port}"),
+    })
+}
+
+fn parsed(uri: &str) -> Result<Uri, String> {
+    uri.parse().map_err(|_| "its endpoint is no URL".to_owned())
+}
+
+/// Who signs, in the region and for the service that the SDK has signed for.
+fn signing(made: &HttpRequest, components: &RuntimeComponents) -> Result<Option<Signing>, String> {
+    let Some(authorization) = made.headers().get("authorization") else {
+        return Ok(None);
+    };
+    let path = parsed(made.uri())?.path().to_owned();
+    let signer =
+        Signer::like(authorization, path).ok_or("it signs in another way than with SigV4")?;
+    let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
+    Ok(Some(Signing { signer, identities, components: components.clone() }))
+}
