@@ -1,30 +1,22 @@
-//! BatchWriteItem as fan-outs send it, written by hand.
+//! BatchWriteItem as fan-outs send it: the body written by hand, sent over the [`Line`].
 //!
-//! The SDK builds a map of maps for every item and turns it into JSON, and puts every call together
-//! from scratch; for a million entries that is most of the writer's work. Here
-//!
-//! * the body is written directly (this file),
-//! * [`Line`] sends it as the SDK would, having asked it once how it does,
-//! * [`signature`] signs it, with a key that it keeps for the day.
-//!
-//! Timeouts, error types and the reading of answers remain what they are for every other call. The
-//! tests compare what goes over the wire with what the SDK would have sent.
+//! The tests compare it with what the SDK would have sent.
 
-mod line;
-mod signature;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
-use std::collections::HashSet;
+use serde::Deserialize;
 
-use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
-use aws_sdk_dynamodb::types::WriteRequest;
-
-pub(super) use self::line::Line;
+use super::line::{Line, read};
 use super::{EntryWrite, StoreError};
 
 /// Items one call takes.
 pub(super) const BATCH: usize = 25;
 /// Room for an entry with ids of ordinary length.
 const ENTRY_BYTES: usize = 224;
+
+/// What DynamoDB answers when it has written everything.
+const ALL_WRITTEN: &[u8] = br#"{"UnprocessedItems":{}}"#;
 
 /// Writes up to [`BATCH`] entries in one call. No two of them may have the same key. Returns those
 /// that the table did not take.
@@ -33,28 +25,76 @@ pub(super) async fn write<'a>(
     table: &str,
     batch: &[EntryWrite<'a>],
 ) -> Result<Vec<EntryWrite<'a>>, StoreError> {
-    let answer = line.send(body(table, batch)).await?;
-    Ok(unprocessed(batch, answer))
+    let answer = line.call("BatchWriteItem", body(table, batch)).await?;
+    if answer == ALL_WRITTEN { Ok(Vec::new()) } else { unprocessed(batch, &answer) }
 }
 
 /// Those of a batch that an answer says were not written. Should it name others than were sent,
 /// then nobody knows, and it is all of them.
-fn unprocessed<'a>(batch: &[EntryWrite<'a>], answer: BatchWriteItemOutput) -> Vec<EntryWrite<'a>> {
-    let left: Vec<_> =
-        answer.unprocessed_items.into_iter().flatten().flat_map(|(_, l)| l).collect();
+fn unprocessed<'a>(
+    batch: &[EntryWrite<'a>],
+    answer: &[u8],
+) -> Result<Vec<EntryWrite<'a>>, StoreError> {
+    let answer: Answer<'_> = read(answer)?;
+    let left: Vec<_> = answer.unprocessed.into_iter().flatten().flat_map(|(_, l)| l).collect();
     if left.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let keys: HashSet<_> = left.iter().filter_map(key).collect();
+    let keys: HashSet<_> = left.iter().filter_map(Left::key).collect();
     let named: Vec<_> = batch.iter().filter(|entry| keys.contains(&entry.key())).copied().collect();
-    if named.len() == left.len() { named } else { batch.to_vec() }
+    Ok(if named.len() == left.len() { named } else { batch.to_vec() })
 }
 
-fn key(request: &WriteRequest) -> Option<(&str, &str)> {
-    let put = request.put_request().map(|put| put.item());
-    let attributes = put.or_else(|| request.delete_request().map(|delete| delete.key()))?;
-    let text = |name| attributes.get(name)?.as_s().ok().map(String::as_str);
-    Some((text("viewer_id")?, text("sort_key")?))
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(rename = "UnprocessedItems", borrow)]
+    unprocessed: Option<HashMap<Cow<'a, str>, Vec<Left<'a>>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Left<'a> {
+    #[serde(borrow)]
+    put_request: Option<Put<'a>>,
+    #[serde(borrow)]
+    delete_request: Option<Delete<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Put<'a> {
+    #[serde(borrow)]
+    item: Key<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Delete<'a> {
+    #[serde(borrow)]
+    key: Key<'a>,
+}
+
+#[derive(Deserialize)]
+struct Key<'a> {
+    #[serde(borrow)]
+    viewer_id: Text<'a>,
+    #[serde(borrow)]
+    sort_key: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Text<'a> {
+    #[serde(borrow)]
+    s: Cow<'a, str>,
+}
+
+impl Left<'_> {
+    fn key(&self) -> Option<(&str, &str)> {
+        let put = self.put_request.as_ref().map(|put| &put.item);
+        let key = put.or_else(|| self.delete_request.as_ref().map(|delete| &delete.key))?;
+        Some((&key.viewer_id.s, &key.sort_key.s))
+    }
 }
 
 fn body(table: &str, entries: &[EntryWrite<'_>]) -> String {

@@ -48,10 +48,12 @@ mod audit;
 mod batch;
 mod client;
 mod dead_letters;
+mod edges;
 mod error;
 mod follows;
 mod forgetting;
 mod item;
+mod line;
 mod meter;
 mod outbox;
 mod progress;
@@ -61,8 +63,8 @@ mod timelines;
 pub use activities::{Claim, Merged};
 pub use client::sdk_config;
 pub use dead_letters::{DeadLetter, DeadLetterPage};
+pub use edges::{Edge, EdgePage};
 pub use error::StoreError;
-pub use follows::{Edge, EdgePage};
 pub use forgetting::{FORGET_AT, Tombstone};
 pub use meter::Tally;
 pub use outbox::{OutboxPage, OutboxRow};
@@ -102,8 +104,8 @@ pub struct Tables {
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,
-    /// Learned when the first batch is written.
-    line: Arc<OnceCell<batch::Line>>,
+    /// Learned when it is first used.
+    line: Arc<OnceCell<line::Line>>,
     tables: Arc<Tables>,
     lane: Lane,
     pacer: Pacer,

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
+use foldhash::fast::RandomState;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::batch::{self, BATCH};
@@ -81,11 +82,8 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Tally, StoreError> {
         let mut distinct: Vec<_> = writes.into_iter().collect();
-        // Followers are read in order, and what is in order need not be remembered.
-        if !distinct.is_sorted_by(|one, next| one.key() < next.key()) {
-            let mut seen = HashSet::new();
-            distinct.retain(|write| seen.insert(write.key()));
-        }
+        let mut seen = HashSet::with_capacity_and_hasher(distinct.len(), RandomState::default());
+        distinct.retain(|write| seen.insert(write.key()));
         let batches = distinct.chunks(BATCH).map(|batch| self.write_batch(batch, deadline));
         stream::iter(batches.collect::<Vec<_>>())
             .buffer_unordered(self.most_in_flight)
@@ -137,7 +135,8 @@ impl Store {
         let _permit = deadline.bound(self.in_flight[self.lane as usize].acquire()).await?;
         let ticket = self.pacer.admit(batch.len(), self.lane, deadline).await?;
         self.meter.sent(batch.len());
-        let left = match once(deadline, self.call(batch)).await {
+        let call = async { batch::write(self.line().await?, &self.tables.timelines, batch).await };
+        let left = match once(deadline, call).await {
             Ok(left) => left,
             Err(error) => {
                 self.meter.failed(&error);
@@ -152,12 +151,6 @@ impl Store {
         self.meter.written(taken);
         self.meter.unprocessed(left.len());
         Ok(left)
-    }
-
-    async fn call<'a>(&self, batch: &[EntryWrite<'a>]) -> Result<Vec<EntryWrite<'a>>, StoreError> {
-        let table = &self.tables.timelines;
-        let line = self.line.get_or_try_init(|| batch::Line::learn(&self.client, table)).await?;
-        batch::write(line, table, batch).await
     }
 
     /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as

@@ -1,16 +1,20 @@
-//! The line to DynamoDB: learned from the SDK once, used for every batch.
+//! The line to DynamoDB: learned from the SDK once, used for every call that a fan-out makes by the
+//! thousand.
 //!
 //! The SDK puts a call together from scratch each time: it resolves the endpoint, gathers its
-//! configuration, runs its interceptors, derives the signing key. For a million entries that is
-//! forty thousand times the same. So the SDK is asked for one call, an interceptor looks at what
-//! comes out, signed and ready to be sent, and stops it; from then on that request is repeated with
-//! another body, date and signature, over the connector that the SDK would have used. Credentials
-//! come from the SDK's own cache for each call, so they are renewed as ever, and its deserialiser
-//! reads every answer that is not the usual one.
+//! configuration, runs its interceptors, derives the signing key, and has a map of maps for each item.
+//! For a million entries that is forty thousand times the same, and most of the writer's work. So the
+//! SDK is asked for one call, an interceptor looks at what comes out, signed and ready to be sent, and
+//! stops it; from then on that request is repeated with another body, date and signature, over the
+//! connector that the SDK would have used. Credentials come from the SDK's own cache for each call,
+//! so they are renewed as ever, and its deserialiser reads every error.
 //!
 //! Of what the SDK does for a call, these are left out: the headers that tell about its retries
 //! (there are none, see [`crate::retry`]), the user agent's repetition in `x-amz-user-agent`, and the
-//! correction of a wrong clock. How long an attempt may take is said by [`super::super::client`].
+//! correction of a wrong clock. How long an attempt may take is said by [`super::client`]. Bodies are
+//! written and read by whoever calls: [`super::batch`] and [`super::edges`].
+
+mod signature;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +24,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Credentials, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::{BoxError, SdkError};
-use aws_sdk_dynamodb::operation::batch_write_item::{
-    BatchWriteItem, BatchWriteItemError, BatchWriteItemOutput,
-};
+use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItem, BatchWriteItemError};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorSettings, SharedHttpConnector,
 };
@@ -37,26 +39,28 @@ use aws_smithy_types::byte_stream::ByteStream;
 use aws_smithy_types::config_bag::FrozenLayer;
 use bytes::Bytes;
 use http::Uri;
+use serde::Deserialize;
 
-use super::super::StoreError;
-use super::super::client::CONNECT_TIMEOUT;
-use super::signature::Signer;
+use self::signature::Signer;
+use super::client::CONNECT_TIMEOUT;
+use super::{Store, StoreError};
 
-/// What DynamoDB answers when it has written everything.
-const ALL_WRITTEN: &[u8] = br#"{"UnprocessedItems":{}}"#;
+/// DynamoDB's API, as the header `x-amz-target` names it.
+const API: &str = "DynamoDB_20120810";
 /// Headers of the SDK's request that are not repeated, by how they begin.
-const NOT_REPEATED: [&str; 6] = [
+const NOT_REPEATED: [&str; 7] = [
     "amz-sdk-",
     "authorization",
     "content-length",
     "x-amz-date",
     "x-amz-security-token",
+    "x-amz-target",
     "x-amz-user-agent",
 ];
 
-/// Sends bodies of BatchWriteItem and reads the answers.
+/// Calls DynamoDB.
 #[derive(Debug)]
-pub(in super::super) struct Line {
+pub(super) struct Line {
     connector: SharedHttpConnector,
     /// What all requests have in common.
     common: HttpRequest,
@@ -77,7 +81,7 @@ impl Line {
     ///
     /// # Errors
     /// [`StoreError`]: what keeps the SDK from making a request, no credentials for instance.
-    pub(in super::super) async fn learn(client: &Client, table: &str) -> Result<Self, StoreError> {
+    pub(super) async fn learn(client: &Client, table: &str) -> Result<Self, StoreError> {
         let listener = Listener::default();
         // The endpoint may depend on the table's name. The rest of the call is never sent.
         let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
@@ -90,41 +94,54 @@ impl Line {
         }
     }
 
-    /// Sends a batch.
+    /// Calls an operation and returns its answer, in JSON.
     ///
     /// # Errors
-    /// [`StoreError`], the same as if the SDK had sent it.
-    pub(super) async fn send(&self, body: String) -> Result<BatchWriteItemOutput, StoreError> {
+    /// [`StoreError`], the same as if the SDK had called.
+    pub(super) async fn call(&self, operation: &str, body: String) -> Result<Bytes, StoreError> {
         let mut request = self.common.try_clone().ok_or_else(|| unusable("it has a body"))?;
+        request.headers_mut().insert("x-amz-target", format!("{API}.{operation}"));
         request.headers_mut().insert("content-length", body.len().to_string());
         if let Some(signing) = &self.signing {
             signing.sign(&mut request, body.as_bytes()).await?;
         }
         *request.body_mut() = SdkBody::from(Bytes::from(body));
         let mut response = self.connector.call(request).await.map_err(not_reached)?;
-        let answer = whole(&mut response).await?;
-        if response.status().is_success() && answer == ALL_WRITTEN {
-            return Ok(BatchWriteItemOutput::builder().build());
+        let answer = whole(response.take_body()).await?;
+        if response.status().is_success() {
+            return Ok(answer);
         }
-        // The SDK would take silence for a yes.
-        if answer.is_empty() && response.status().is_success() {
-            return Err(unreadable());
-        }
-        self.read(&response)
+        *response.body_mut() = SdkBody::from(answer);
+        Err(self.error(&response))
     }
 
-    /// Reads an answer as the SDK does.
-    fn read(&self, response: &HttpResponse) -> Result<BatchWriteItemOutput, StoreError> {
-        let reader = self.operation.load::<SharedResponseDeserializer>().ok_or_else(unreadable)?;
-        let bag = ConfigBag::base();
-        match reader.deserialize_nonstreaming_with_config(response, &bag) {
-            Ok(output) => output.downcast().map_err(|_| unreadable()),
-            Err(error) => {
-                let error = error.as_operation_error().and_then(|error| error.downcast_ref());
-                let error: &BatchWriteItemError = error.ok_or_else(unreadable)?;
-                Err(StoreError::answered(error, response.status().as_u16()))
-            }
-        }
+    /// Reads an error as the SDK does. It has the same form whatever the operation.
+    fn error(&self, response: &HttpResponse) -> StoreError {
+        let Some(reader) = self.operation.load::<SharedResponseDeserializer>() else {
+            return unreadable();
+        };
+        let outcome = reader.deserialize_nonstreaming_with_config(response, &ConfigBag::base());
+        let error = outcome.err();
+        let error = error.as_ref().and_then(|error| error.as_operation_error()?.downcast_ref());
+        error.map_or_else(unreadable, |error: &BatchWriteItemError| {
+            StoreError::answered(error, response.status().as_u16())
+        })
+    }
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] if it is not what was asked for, half of it for instance: what it
+/// meant to say nobody knows.
+pub(super) fn read<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(answer).map_err(|_| unreadable())
+}
+
+impl Store {
+    /// The line to the tables.
+    pub(super) async fn line(&self) -> Result<&Line, StoreError> {
+        self.line.get_or_try_init(|| Line::learn(&self.client, &self.tables.timelines)).await
     }
 }
 
@@ -143,15 +160,12 @@ impl Signing {
     }
 }
 
-/// The rest of an answer, which is left in its place.
-async fn whole(response: &mut HttpResponse) -> Result<Bytes, StoreError> {
-    if let Some(body) = response.body().bytes() {
-        return Ok(Bytes::copy_from_slice(body));
+/// All of an answer.
+async fn whole(body: SdkBody) -> Result<Bytes, StoreError> {
+    if let Some(bytes) = body.bytes() {
+        return Ok(Bytes::copy_from_slice(bytes));
     }
-    let body = ByteStream::new(response.take_body()).collect().await;
-    let body = body.map_err(|_| unreadable())?.into_bytes();
-    *response.body_mut() = SdkBody::from(body.clone());
-    Ok(body)
+    Ok(ByteStream::new(body).collect().await.map_err(|_| unreadable())?.into_bytes())
 }
 
 fn not_reached(error: ConnectorError) -> StoreError {
@@ -248,3 +262,6 @@ fn signing(made: &HttpRequest, components: &RuntimeComponents) -> Result<Option<
     let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
     Ok(Some(Signing { signer, identities, components: components.clone() }))
 }
+
+#[cfg(test)]
+pub(super) mod tests;

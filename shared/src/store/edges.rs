@@ -1,0 +1,200 @@
+//! The followers of an actor, read page by page over the [`Line`](super::line): a fan-out to a million
+//! reads a million edges, each of which the SDK would make a map of.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use super::line::read;
+use super::{Deadline, Store, StoreError};
+use crate::id::{ActorId, ViewerId};
+use crate::keys::{self, FollowerRange};
+
+/// One edge, seen from the followee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Who follows, or followed.
+    pub follower: ViewerId,
+    /// False once they ceased to.
+    pub following: bool,
+    /// The edge's sort key in the ledger: the place to go on from.
+    pub place: String,
+}
+
+/// Some edges, in the order of their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgePage {
+    /// The edges, those of former followers included.
+    pub edges: Vec<Edge>,
+    /// Where to go on, if there is more.
+    pub next: Option<String>,
+}
+
+/// Which edges of one followee are asked for.
+struct Asked<'a> {
+    followee: &'a ActorId,
+    first: &'a str,
+    last: &'a str,
+    after: Option<&'a str>,
+    limit: Option<u16>,
+    /// Only those who ceased to follow.
+    former: bool,
+}
+
+impl Store {
+    /// Reads at most `limit` edges of one followee in a range, beyond a place if one is given.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn edges(
+        &self,
+        followee: &ActorId,
+        range: FollowerRange,
+        after: Option<&str>,
+        limit: u16,
+        deadline: Deadline,
+    ) -> Result<EdgePage, StoreError> {
+        let [first, last] = &range.bounds();
+        let asked = Asked { followee, first, last, after, limit: Some(limit), former: false };
+        self.query_edges(&asked, deadline).await
+    }
+
+    /// Reads who of the edges from one place to another (both included) does not follow now.
+    /// DynamoDB filters: the answer is short, whatever the number of edges.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn former_followers(
+        &self,
+        followee: &ActorId,
+        first: &str,
+        last: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<Edge>, StoreError> {
+        let (mut found, mut next) = (Vec::new(), None);
+        loop {
+            let after = next.as_deref();
+            let asked = Asked { followee, first, last, after, limit: None, former: true };
+            let page = self.query_edges(&asked, deadline).await?;
+            found.extend(page.edges);
+            next = page.next;
+            if next.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn query_edges(
+        &self,
+        asked: &Asked<'_>,
+        deadline: Deadline,
+    ) -> Result<EdgePage, StoreError> {
+        let table = &self.tables.ledger;
+        let body = asked.body(table);
+        let answer = self
+            .attempt(deadline, || async {
+                let answer = self.line().await?.call("Query", body.clone()).await?;
+                // Read here already: half an answer is asked for again.
+                read::<Answer<'_>>(&answer)?.page(table)
+            })
+            .await?;
+        Ok(answer)
+    }
+}
+
+impl Asked<'_> {
+    fn body(&self, table: &str) -> String {
+        let pk = keys::followers(self.followee);
+        let mut query = json!({
+            "TableName": table,
+            "ConsistentRead": true,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
+            "ProjectionExpression": "sk, following",
+            "ExpressionAttributeValues": {
+                ":pk": {"S": pk},
+                ":first": {"S": self.first},
+                ":last": {"S": self.last},
+            },
+        });
+        if let Some(limit) = self.limit {
+            query["Limit"] = json!(limit);
+        }
+        if let Some(after) = self.after {
+            query["ExclusiveStartKey"] = json!({"pk": {"S": pk}, "sk": {"S": after}});
+        }
+        if self.former {
+            query["FilterExpression"] = json!("following = :no");
+            query["ExpressionAttributeValues"][":no"] = json!({"BOOL": false});
+        }
+        query.to_string()
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(rename = "Items", borrow)]
+    items: Vec<Item<'a>>,
+    #[serde(rename = "LastEvaluatedKey", borrow)]
+    last: Option<Item<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    sk: Option<Attribute<'a>>,
+    #[serde(borrow)]
+    following: Option<Attribute<'a>>,
+}
+
+/// An attribute of any type; those that no edge has are not looked into.
+#[derive(Deserialize)]
+enum Attribute<'a> {
+    #[serde(rename = "S", borrow)]
+    Text(Cow<'a, str>),
+    #[serde(rename = "BOOL")]
+    Truth(bool),
+    #[serde(alias = "N", alias = "B", alias = "SS", alias = "NS", alias = "BS")]
+    #[serde(alias = "M", alias = "L", alias = "NULL")]
+    Other(IgnoredAny),
+}
+
+impl Answer<'_> {
+    fn page(self, table: &str) -> Result<EdgePage, StoreError> {
+        let edges = self.items.into_iter().map(|item| item.edge(table));
+        let next = self.last.map(|last| last.place(table).map(Cow::into_owned)).transpose()?;
+        Ok(EdgePage { edges: edges.collect::<Result<_, _>>()?, next })
+    }
+}
+
+impl<'a> Item<'a> {
+    fn place(self, table: &str) -> Result<Cow<'a, str>, StoreError> {
+        match self.sk {
+            Some(Attribute::Text(place)) => Ok(place),
+            _ => Err(corrupt(table, "", "sk", "a string")),
+        }
+    }
+
+    fn edge(self, table: &str) -> Result<Edge, StoreError> {
+        let following = match self.following {
+            None => Some(false),
+            Some(Attribute::Truth(following)) => Some(following),
+            Some(_) => None,
+        };
+        let place = Item { following: None, ..self }.place(table)?;
+        let following =
+            following.ok_or_else(|| corrupt(table, &place, "following", "true or false"))?;
+        let follower = keys::follower_of(&place);
+        let follower = follower.ok_or_else(|| corrupt(table, &place, "sk", "an edge"))?;
+        Ok(Edge { follower, following, place: place.into_owned() })
+    }
+}
+
+fn corrupt(table: &str, place: &str, attribute: &str, expected: &'static str) -> StoreError {
+    let place = format!("table {table}, item {place}, attribute {attribute}");
+    StoreError::Corrupt { place, expected }
+}
+
+#[cfg(test)]
+mod tests;
