@@ -172,8 +172,9 @@ CALLS = {
     ".query()": "dynamodb:Query",
     ".scan()": "dynamodb:Scan",
     ".batch_get_item()": "dynamodb:BatchGetItem",
-    # The one call that is written by hand.
-    " batch::write(&self.client": "dynamodb:BatchWriteItem",
+    # The two that are written by hand.
+    " batch::write(self.line()": "dynamodb:BatchWriteItem",
+    "self.line().await?.call(\"Query\"": "dynamodb:Query",
     # A transaction is authorized by its parts.
     " ConditionCheck::builder()": "dynamodb:ConditionCheckItem",
     " Delete::builder()": "dynamodb:DeleteItem",
