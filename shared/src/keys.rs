@@ -83,9 +83,7 @@ pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
 pub fn follower_of(edge_sk: &str) -> Option<ViewerId> {
     let (hash, id) = edge_sk.split_once('#')?;
     let follower = ViewerId::new(id).ok()?;
-    let digits = hash.len() == 4 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let spread_to = u16::from_str_radix(hash, 16).ok().filter(|_| digits);
-    (spread_to == Some(spread(id))).then_some(follower)
+    (hash == format!("{:04x}", spread(id))).then_some(follower)
 }
 
 /// The actor whose words the sort key of an activity record says these are.

@@ -26,6 +26,7 @@ pub mod dead_letter;
 pub mod deadline;
 pub mod env;
 pub mod follow;
+mod hash;
 pub mod id;
 pub mod keys;
 pub mod metrics;

@@ -55,22 +55,14 @@ struct Answer<'a> {
 #[serde(rename_all = "PascalCase")]
 struct Left<'a> {
     #[serde(borrow)]
-    put_request: Option<Put<'a>>,
+    put_request: Option<Change<'a>>,
     #[serde(borrow)]
-    delete_request: Option<Delete<'a>>,
+    delete_request: Option<Change<'a>>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Put<'a> {
-    #[serde(borrow)]
-    item: Key<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Delete<'a> {
-    #[serde(borrow)]
+struct Change<'a> {
+    #[serde(rename = "Item", alias = "Key", borrow)]
     key: Key<'a>,
 }
 
@@ -91,8 +83,7 @@ struct Text<'a> {
 
 impl Left<'_> {
     fn key(&self) -> Option<(&str, &str)> {
-        let put = self.put_request.as_ref().map(|put| &put.item);
-        let key = put.or_else(|| self.delete_request.as_ref().map(|delete| &delete.key))?;
+        let Change { key } = self.put_request.as_ref().or(self.delete_request.as_ref())?;
         Some((&key.viewer_id.s, &key.sort_key.s))
     }
 }

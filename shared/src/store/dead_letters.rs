@@ -17,10 +17,10 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sha2::{Digest, Sha256};
 
 use super::item::{Item, Row, number, text};
 use super::{Deadline, Store, StoreError};
+use crate::hash::sha256;
 use crate::timestamp::Timestamp;
 
 /// The most bytes of a body that go into one item.
@@ -80,7 +80,7 @@ impl Store {
             let put = || self.client.put_item().table_name(&self.tables.dead_letters);
             self.attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
         }
-        let digest = text(digest(&letter.body));
+        let digest = text(sha256(letter.body.as_bytes()));
         let mut item = part_key(&letter.id, LETTER);
         item.extend(write_letter(letter, parts.len()));
         item.insert("digest".to_owned(), digest.clone());
@@ -216,10 +216,6 @@ fn part_key(id: &str, part: &str) -> Item {
 
 fn part_name(message_id: &str, index: usize) -> String {
     format!("body#{message_id}#{index:04}")
-}
-
-fn digest(body: &str) -> String {
-    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Cuts a body into parts that fit an item, never within a character.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
+use super::item::corrupt;
 use super::line::read;
 use super::{Deadline, Store, StoreError};
 use crate::id::{ActorId, ViewerId};
@@ -93,14 +94,12 @@ impl Store {
     ) -> Result<EdgePage, StoreError> {
         let table = &self.tables.ledger;
         let body = asked.body(table);
-        let answer = self
-            .attempt(deadline, || async {
-                let answer = self.line().await?.call("Query", body.clone()).await?;
-                // Read here already: half an answer is asked for again.
-                read::<Answer<'_>>(&answer)?.page(table)
-            })
-            .await?;
-        Ok(answer)
+        self.attempt(deadline, || async {
+            let answer = self.line().await?.call("Query", body.clone()).await?;
+            // Read here already: half an answer is asked for again.
+            read::<Answer<'_>>(&answer)?.page(table)
+        })
+        .await
     }
 }
 
@@ -163,37 +162,30 @@ enum Attribute<'a> {
 impl Answer<'_> {
     fn page(self, table: &str) -> Result<EdgePage, StoreError> {
         let edges = self.items.into_iter().map(|item| item.edge(table));
-        let next = self.last.map(|last| last.place(table).map(Cow::into_owned)).transpose()?;
+        let next = self.last.map(|last| place(last.sk, table).map(Cow::into_owned)).transpose()?;
         Ok(EdgePage { edges: edges.collect::<Result<_, _>>()?, next })
     }
 }
 
-impl<'a> Item<'a> {
-    fn place(self, table: &str) -> Result<Cow<'a, str>, StoreError> {
-        match self.sk {
-            Some(Attribute::Text(place)) => Ok(place),
-            _ => Err(corrupt(table, "", "sk", "a string")),
-        }
-    }
-
+impl Item<'_> {
     fn edge(self, table: &str) -> Result<Edge, StoreError> {
+        let place = place(self.sk, table)?;
         let following = match self.following {
-            None => Some(false),
-            Some(Attribute::Truth(following)) => Some(following),
-            Some(_) => None,
+            None => false,
+            Some(Attribute::Truth(following)) => following,
+            Some(_) => return Err(corrupt(table, &place, "following", "true or false")),
         };
-        let place = Item { following: None, ..self }.place(table)?;
-        let following =
-            following.ok_or_else(|| corrupt(table, &place, "following", "true or false"))?;
         let follower = keys::follower_of(&place);
         let follower = follower.ok_or_else(|| corrupt(table, &place, "sk", "an edge"))?;
         Ok(Edge { follower, following, place: place.into_owned() })
     }
 }
 
-fn corrupt(table: &str, place: &str, attribute: &str, expected: &'static str) -> StoreError {
-    let place = format!("table {table}, item {place}, attribute {attribute}");
-    StoreError::Corrupt { place, expected }
+fn place<'a>(sk: Option<Attribute<'a>>, table: &str) -> Result<Cow<'a, str>, StoreError> {
+    match sk {
+        Some(Attribute::Text(place)) => Ok(place),
+        _ => Err(corrupt(table, "", "sk", "a string")),
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,19 @@ pub(super) fn ledger_key(key: LedgerKey) -> Item {
     HashMap::from([("pk".to_owned(), text(key.pk)), ("sk".to_owned(), text(key.sk))])
 }
 
+/// An attribute is not what it should be.
+pub(super) fn corrupt(
+    table: &str,
+    item: &str,
+    attribute: &str,
+    expected: &'static str,
+) -> StoreError {
+    StoreError::Corrupt {
+        place: format!("table {table}, item {item}, attribute {attribute}"),
+        expected,
+    }
+}
+
 /// An item that was read, with the name of its table for errors.
 pub(super) struct Row<'a> {
     pub(super) table: &'a str,
@@ -37,10 +50,7 @@ impl Row<'_> {
     pub(super) fn corrupt(&self, attribute: &str, expected: &'static str) -> StoreError {
         let key = |name| self.item.get(name).and_then(|v| v.as_s().ok()).map_or("", String::as_str);
         let keys = ["pk", "sk", "id", "part"].map(key).join(" ");
-        StoreError::Corrupt {
-            place: format!("table {}, item {}, attribute {attribute}", self.table, keys.trim()),
-            expected,
-        }
+        corrupt(self.table, keys.trim(), attribute, expected)
     }
 
     /// A text, if the attribute is there.

@@ -214,15 +214,16 @@ fn of_request(made: &HttpRequest, components: &RuntimeComponents) -> Heard {
     let client = components.http_client().ok_or("it has no HTTP client")?;
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
     let operation = BatchWriteItem::new().config().ok_or("its operation is not configured")?;
+    let address: Uri = made.uri().parse().map_err(|_| "its endpoint is no URL")?;
     Ok(Line {
         connector: client.http_connector(&settings, components),
-        common: in_common(made)?,
-        signing: signing(made, components)?,
+        common: in_common(made, &address)?,
+        signing: signing(made, &address, components)?,
         operation,
     })
 }
 
-fn in_common(made: &HttpRequest) -> Result<HttpRequest, String> {
+fn in_common(made: &HttpRequest, address: &Uri) -> Result<HttpRequest, String> {
     let mut common = HttpRequest::new(SdkBody::empty());
     common.set_method(made.method()).map_err(|e| e.to_string())?;
     common.set_uri(made.uri()).map_err(|e| e.to_string())?;
@@ -233,32 +234,30 @@ fn in_common(made: &HttpRequest) -> Result<HttpRequest, String> {
         }
     }
     // Signed, so it is said here rather than left to the connector.
-    headers.insert("host", host(made.uri())?);
+    headers.insert("host", host(address)?);
     Ok(common)
 }
 
-/// The address, without a port that goes without saying.
-fn host(uri: &str) -> Result<String, String> {
-    let uri = parsed(uri)?;
-    let host = uri.host().ok_or("its endpoint has no host")?;
-    Ok(match (uri.port_u16(), uri.scheme_str()) {
+/// The host, with its port if that does not go without saying.
+fn host(address: &Uri) -> Result<String, String> {
+    let host = address.host().ok_or("its endpoint has no host")?;
+    Ok(match (address.port_u16(), address.scheme_str()) {
         (None, _) | (Some(443), Some("https")) | (Some(80), Some("http")) => host.to_owned(),
         (Some(port), _) => format!("{host}:{port}"),
     })
 }
 
-fn parsed(uri: &str) -> Result<Uri, String> {
-    uri.parse().map_err(|_| "its endpoint is no URL".to_owned())
-}
-
 /// Who signs, in the region and for the service that the SDK has signed for.
-fn signing(made: &HttpRequest, components: &RuntimeComponents) -> Result<Option<Signing>, String> {
+fn signing(
+    made: &HttpRequest,
+    address: &Uri,
+    components: &RuntimeComponents,
+) -> Result<Option<Signing>, String> {
     let Some(authorization) = made.headers().get("authorization") else {
         return Ok(None);
     };
-    let path = parsed(made.uri())?.path().to_owned();
-    let signer =
-        Signer::like(authorization, path).ok_or("it signs in another way than with SigV4")?;
+    let signer = Signer::like(authorization, address.path().to_owned());
+    let signer = signer.ok_or("it signs in another way than with SigV4")?;
     let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
     Ok(Some(Signing { signer, identities, components: components.clone() }))
 }

@@ -104,7 +104,7 @@ pub struct Tables {
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,
-    /// Learned when it is first used.
+    /// For what is called by the thousand; learned when it is first needed.
     line: Arc<OnceCell<line::Line>>,
     tables: Arc<Tables>,
     lane: Lane,

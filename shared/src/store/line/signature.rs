@@ -9,9 +9,10 @@ use std::time::SystemTime;
 
 use aws_sdk_dynamodb::config::Credentials;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use ring::digest::{SHA256, digest};
 use ring::hmac::{self, HMAC_SHA256};
 use time::OffsetDateTime;
+
+use crate::hash::{hex, sha256};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const TERMINATOR: &str = "aws4_request";
@@ -66,7 +67,7 @@ impl Signer {
         let (canonical, names) = self.canonical(request, body);
         let (region, service) = (&self.region, &self.service);
         let scope = format!("{day}/{region}/{service}/{TERMINATOR}");
-        let hash = hex(digest(&SHA256, canonical.as_bytes()).as_ref());
+        let hash = sha256(canonical.as_bytes());
         let text = format!("{ALGORITHM}\n{date}\n{scope}\n{hash}");
         let signature = hex(hmac::sign(&self.key(credentials, day), text.as_bytes()).as_ref());
         let access_key = credentials.access_key_id();
@@ -94,7 +95,7 @@ impl Signer {
             }
             names.push_str(name);
         }
-        for part in ["\n", &names, "\n", &hex(digest(&SHA256, body).as_ref())] {
+        for part in ["\n", &names, "\n", &sha256(body)] {
             text.push_str(part);
         }
         (text, names)
@@ -126,10 +127,4 @@ fn date(instant: SystemTime) -> String {
     let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
     let (hour, minute, second) = (at.hour(), at.minute(), at.second());
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

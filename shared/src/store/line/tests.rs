@@ -79,7 +79,9 @@ fn signed_by_the_sdk(request: &HttpRequest, credentials: Credentials, at: System
     headers.find(|(name, _)| *name == "authorization").unwrap().1.to_owned()
 }
 
-const ADDED_BY_THE_SIGNER: [&str; 3] = ["authorization", "x-amz-date", "x-amz-security-token"];
+/// The host too, which it takes from the address.
+const ADDED_BY_THE_SIGNER: [&str; 4] =
+    ["authorization", "host", "x-amz-date", "x-amz-security-token"];
 
 proptest! {
     #[test]
