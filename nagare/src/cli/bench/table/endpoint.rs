@@ -1,5 +1,5 @@
-//! The endpoint: batches of entries are counted, and refused where capacity ends; everything else is
-//! answered by the embedded tables.
+//! The endpoint: batches of entries are counted, and refused where capacity ends; followers are made up;
+//! everything else is answered by the embedded tables.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::batch;
 use super::capacity::{Capacity, Schedule};
 use super::count::{Count, Summary};
+use super::followers::Followers;
 use crate::stack::engine::Engine;
 use crate::stack::schema;
 use crate::stack::tables_http::{MAX_REQUEST_BYTES, operation, response};
@@ -30,6 +31,7 @@ pub(super) struct Endpoint(Arc<Inside>);
 
 struct Inside {
     engine: Engine,
+    followers: Followers,
     timelines: String,
     latency: Duration,
     state: Mutex<Gate>,
@@ -46,13 +48,14 @@ struct Gate {
 impl Endpoint {
     pub(super) fn new(
         engine: Engine,
+        followers: Followers,
         schedule: Option<Schedule>,
         count: Count,
         latency: Duration,
     ) -> Self {
         let state = Mutex::new(Gate { schedule, capacity: None, count });
         let timelines = schema::tables().timelines;
-        Self(Arc::new(Inside { engine, timelines, latency, state }))
+        Self(Arc::new(Inside { engine, followers, timelines, latency, state }))
     }
 
     /// Serves the protocol at the root.
@@ -70,8 +73,12 @@ impl Endpoint {
 async fn answer(State(endpoint): State<Endpoint>, headers: HeaderMap, body: Bytes) -> Response {
     let Endpoint(inside) = endpoint;
     let operation = operation(&headers);
-    let entries = (operation == "BatchWriteItem").then(|| inside.write(&body)).flatten();
-    let (status, answer) = entries.unwrap_or_else(|| inside.engine.call(operation, &body));
+    let short = match operation {
+        "BatchWriteItem" => inside.write(&body),
+        "Query" => inside.followers.answer(&body).map(|answer| (200, answer)),
+        _ => None,
+    };
+    let (status, answer) = short.unwrap_or_else(|| inside.engine.call(operation, &body));
     if !inside.latency.is_zero() {
         tokio::time::sleep(inside.latency).await;
     }

@@ -1,32 +1,15 @@
-//! What is in the tables before anybody writes: edges for a writer that reads them, timelines for a
-//! reader.
+//! What is in the tables before anybody reads: timelines, and what they refer to.
 
 use serde_json::{Value, json};
-use shared::{ActorId, Clock, Retention, Timestamp, ViewerId, keys};
+use shared::{ActorId, Retention, Timestamp, ViewerId, keys};
 
 use super::super::super::{Failure, progress};
 use super::super::dataset::{self, Dataset};
-use super::super::{ACTOR, follower};
 use crate::stack::engine::Engine;
 use crate::stack::schema;
 
 /// Items that go in at once.
 const PAGE: usize = 2_500;
-/// Puts so many followers of the actor `bench` into the ledger: those that `nagare bench fanout`
-/// writes to.
-pub(super) fn follows(engine: &Engine, count: u64) -> Result<(), Failure> {
-    let now = Clock::system().now();
-    let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
-    let mut ledger = Loader::new(engine, schema::tables().ledger);
-    let bar = progress::bar(count, "follows");
-    for n in 0..count {
-        let viewer = ViewerId::new(follower(n)).map_err(|e| Failure::Usage(e.to_string()))?;
-        ledger.put(edge(&viewer, &actor, now))?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    ledger.flush()
-}
 
 /// Puts activities into the ledger, and for each number a viewer who follows so many actors, with
 /// everything that is in that viewer's timeline then.
@@ -61,7 +44,7 @@ pub(super) fn timelines(
 }
 
 /// An edge as `shared::store::Store::record_follow` writes it.
-fn edge(viewer: &ViewerId, actor: &ActorId, at: Timestamp) -> Value {
+pub(super) fn edge(viewer: &ViewerId, actor: &ActorId, at: Timestamp) -> Value {
     let key = keys::edge(viewer, actor);
     json!({
         "pk": {"S": key.pk},

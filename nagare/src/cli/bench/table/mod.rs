@@ -6,6 +6,7 @@
 //!   batch      a batch of entries, read without copying it
 //!   capacity   how much the table takes, and how that changes
 //!   count      what came and when
+//! followers  whom a fan-out is for, made up when they are read
 //! load       what is in the tables before anybody comes
 //! ```
 //!
@@ -15,6 +16,7 @@ mod batch;
 mod capacity;
 mod count;
 mod endpoint;
+mod followers;
 mod load;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ use crate::stack::{listen, schema, url};
 use capacity::{Schedule, rate};
 use count::Count;
 use endpoint::Endpoint;
+use followers::Followers;
 
 /// What the last line begins with that is printed before the table can be reached.
 pub(super) const READY: &str = "# Ready.";
@@ -54,7 +57,7 @@ pub(crate) struct Table {
     /// Milliseconds that every answer takes longer.
     #[arg(long, default_value_t = 0)]
     latency: u64,
-    /// Put so many followers of the actor `bench` into the ledger first.
+    /// Let the actor `bench` have so many followers.
     #[arg(long, default_value_t = 0)]
     follows: u64,
     /// For each number, put a viewer `viewer-NUMBER` into the tables first who follows so many actors,
@@ -75,7 +78,6 @@ pub(crate) struct Table {
 impl Table {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let engine = Engine::in_memory().map_err(|e| Failure::Unreachable(e.to_string()))?;
-        load::follows(&engine, self.follows)?;
         if !self.timelines.is_empty() {
             let data = Dataset { activities: self.activities, now: Clock::system().now() };
             load::timelines(&engine, data, &self.timelines)?;
@@ -87,6 +89,7 @@ impl Table {
         println!("{READY} Ctrl-C ends it and prints one JSON line.");
         let endpoint = Endpoint::new(
             engine,
+            Followers::new(self.follows)?,
             self.schedule.or(self.writes.map(Schedule::constant)),
             Count::new(self.distinct, self.trace),
             Duration::from_millis(self.latency),
