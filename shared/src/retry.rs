@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::deadline::{Deadline, DeadlineExceeded};
 
-/// The first wait is at most this long.
-const BASE: Duration = Duration::from_millis(25);
+/// The first wait is at most this long: about what a call takes.
+const BASE: Duration = Duration::from_millis(8);
 /// No wait is longer than this.
 const CAP: Duration = Duration::from_secs(2);
 

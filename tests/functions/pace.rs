@@ -1,6 +1,7 @@
 //! The pace of writing, against a table that takes so much and no more. Time is simulated, so what
 //! is asserted here is arithmetic and not the speed of a machine.
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -10,26 +11,32 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
+use futures::FutureExt;
 use futures::future::join_all;
 use nagare::stack::connector;
 use nagare::stack::faults::{Faulty, Rates};
 use nagare::stack::schema;
 use shared::store::{EntryWrite, Store, Tally};
 use shared::{ActorId, Deadline, ViewerId};
+use tokio::spawn;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// How long the table takes to answer, at least and at most.
+/// How long the table takes to answer, at least and at most, in seconds.
 const LATENCY: Range<f64> = 0.003..0.007;
+/// Nearly nothing.
+const NO_LATENCY: Range<f64> = 0.0..0.001;
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// A table that takes everything.
+/// A table that takes everything, and so long to answer.
 #[derive(Debug)]
-struct Bottomless;
+struct Bottomless(Range<f64>);
 
 impl HttpConnector for Bottomless {
     fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
-        HttpConnectorFuture::new(async {
-            let latency = LATENCY.start + (LATENCY.end - LATENCY.start) * fastrand::f64();
+        let Range { start, end } = self.0;
+        HttpConnectorFuture::new(async move {
+            let latency = start + (end - start) * fastrand::f64();
             sleep(Duration::from_secs_f64(latency)).await;
             let status = StatusCode::try_from(200).unwrap();
             Ok(HttpResponse::new(status, SdkBody::from("{}")))
@@ -38,8 +45,9 @@ impl HttpConnector for Bottomless {
 }
 
 /// A table that takes so many writes a second, with a burst of one second.
-fn capped(writes: f64) -> Faulty {
-    let table = Faulty::new("seed=1".parse().unwrap(), SharedHttpConnector::new(Bottomless));
+fn capped(writes: f64, latency: Range<f64>) -> Faulty {
+    let table = SharedHttpConnector::new(Bottomless(latency));
+    let table = Faulty::new("seed=1".parse().unwrap(), table);
     table.set_rates(rates(writes));
     table
 }
@@ -48,10 +56,14 @@ fn rates(writes: f64) -> Rates {
     Rates { writes: Some(writes), ..Rates::default() }
 }
 
-/// One process that writes.
-async fn write(table: &Faulty, name: &str, entries: usize) -> (Tally, f64) {
+/// What one process writes with.
+fn process(table: &Faulty) -> Store {
     let client = connector::dynamodb(SharedHttpConnector::new(table.clone()));
-    let store = Store::new(client, schema::tables());
+    Store::new(client, schema::tables())
+}
+
+/// Writes so many entries.
+async fn write(store: Store, name: impl Display, entries: usize) -> (Tally, f64) {
     let (begun, actor) = (Instant::now(), ActorId::new("star").unwrap());
     let viewers = (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap());
     let viewers: Vec<_> = viewers.collect();
@@ -74,7 +86,8 @@ fn sends_per_entry(tally: Tally) -> f64 {
 async fn it_is_the_pace_of_the_table() {
     for cap in [40_000_u32, 4_000] {
         fastrand::seed(7);
-        let (tally, seconds) = write(&capped(cap.into()), "one", 220_000).await;
+        let (tally, seconds) =
+            write(process(&capped(cap.into(), LATENCY)).in_bulk(), "one", 220_000).await;
         let ideal = (220_000.0 - f64::from(cap)) / f64::from(cap);
         let (time, sends) = (seconds / ideal, sends_per_entry(tally));
         println!("{cap} a second: {time:.4} of the ideal time, {sends:.4} sends an entry");
@@ -86,14 +99,15 @@ async fn it_is_the_pace_of_the_table() {
 #[tokio::test(start_paused = true)]
 async fn it_follows_a_table_that_changes() {
     fastrand::seed(7);
-    let table = capped(20_000.0);
+    let table = capped(20_000.0, LATENCY);
     let changes = async {
         sleep(Duration::from_secs(2)).await;
         table.set_rates(rates(2_000.0));
         sleep(Duration::from_secs(4)).await;
         table.set_rates(rates(20_000.0));
     };
-    let ((tally, seconds), ()) = futures::join!(write(&table, "one", 110_000), changes);
+    let ((tally, seconds), ()) =
+        futures::join!(write(process(&table).in_bulk(), "one", 110_000), changes);
     // 20,000 at once, 40,000 in two seconds, 8,000 in four, and the other 42,000 in 2.1.
     println!("{seconds:.3} s where 8.1 would do, {:.4} sends an entry", sends_per_entry(tally));
     assert!(seconds < 8.1 * 1.15, "{seconds} s");
@@ -103,9 +117,9 @@ async fn it_follows_a_table_that_changes() {
 #[tokio::test(start_paused = true)]
 async fn several_writers_share_it() {
     fastrand::seed(7);
-    let table = capped(20_000.0);
+    let table = capped(20_000.0, LATENCY);
     let names = ["one", "two", "three", "four"];
-    let writers = join_all(names.map(|name| write(&table, name, 60_000))).await;
+    let writers = join_all(names.map(|name| write(process(&table).in_bulk(), name, 60_000))).await;
     let ideal = (240_000.0 - 20_000.0) / 20_000.0;
     for (name, (tally, seconds)) in names.iter().zip(&writers) {
         println!(
@@ -121,4 +135,51 @@ async fn several_writers_share_it() {
         assert!(seconds < ideal * 1.1, "came too late: {seconds} s");
         assert!(sends_per_entry(tally) < 1.05, "{} sends an entry", sends_per_entry(tally));
     }
+}
+
+/// Small deliveries, ten a second, while a task goes on: how long they took, in seconds, the longest last.
+async fn small_ones(store: &Store, task: JoinHandle<()>) -> Vec<f64> {
+    let mut took = Vec::new();
+    for n in 0.. {
+        let (_, seconds) = write(store.clone(), format!("small-{n}"), 100).await;
+        took.push(seconds);
+        sleep(Duration::from_secs_f64(0.1 - seconds.min(0.1))).await;
+        if task.is_finished() {
+            break;
+        }
+    }
+    took.sort_by(f64::total_cmp);
+    took
+}
+
+/// Whoever has a hundred followers hardly waits for somebody who has 220,000, be it the same process
+/// that writes for both or be it four others, which know nothing of the small ones.
+#[tokio::test(start_paused = true)]
+async fn small_deliveries_hardly_wait_for_large_ones() {
+    for (others, latency) in [(0, LATENCY), (4, LATENCY), (0, NO_LATENCY), (4, NO_LATENCY)] {
+        fastrand::seed(7);
+        let table = capped(8_000.0, latency.clone());
+        let small = process(&table);
+        let idle = small_ones(&small, spawn(sleep(Duration::from_secs(30)))).await;
+        let large: Vec<_> = match others {
+            0 => vec![small.clone()],
+            _ => (0..others).map(|_| process(&table)).collect(),
+        };
+        let each = 220_000 / large.len();
+        let large = large.into_iter().enumerate();
+        let large = large.map(move |(n, store)| write(store.in_bulk(), format!("large-{n}"), each));
+        let busy = small_ones(&small, spawn(join_all(large).map(|_| ()))).await;
+        let [p50, p99] = [0.5, 0.99].map(|part| [quantile(&idle, part), quantile(&busy, part)]);
+        println!(
+            "{others} other processes, {latency:?} s, idle and busy: p50 {p50:.4?} s, p99 {p99:.4?} s"
+        );
+        assert!(busy.len() > 250, "the large one was through after {} small ones", busy.len());
+        assert!(p50[1] < p50[0] + 0.005, "p50 {p50:?} s");
+        assert!(p99[1] < p99[0] + 0.030, "p99 {p99:?} s");
+    }
+}
+
+/// Of values in order.
+fn quantile(values: &[f64], part: f64) -> f64 {
+    values[(values.len() as f64 * part) as usize]
 }

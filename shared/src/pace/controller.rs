@@ -10,8 +10,10 @@
 //!
 //! What is measured is a *cohort*: the calls sent in some tenth of a second, judged when all of them
 //! have ended, because a refusal may come back sooner than a success. Cohorts that were sent in part
-//! before the pace last changed say nothing about the new pace. The numbers below were chosen in
-//! simulation; `tests/functions/pace.rs` holds them to what they promise.
+//! before the pace last changed say nothing about the new pace. Those in which no call was *held*, made
+//! to wait for its moment, say nothing about what the table would have taken: a writer of little among
+//! writers of much is refused for what they do, and must not be made slow by it. The numbers below
+//! were chosen in simulation; `tests/functions/pace.rs` holds them to what they promise.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -37,7 +39,7 @@ const STALE: Duration = Duration::from_millis(500);
 const FORGET: Duration = Duration::from_secs(30);
 /// How far below the measured capacity to go on.
 const CUT: f64 = 0.03;
-/// The pace never falls to less at once. In a moment in which most is refused, who of several
+/// The pace never falls to less of itself at once. In a moment in which most is refused, who of several
 /// writers gets the rest is chance; this keeps them together.
 const STEEPEST: f64 = 0.5;
 /// The rise after a cohort, in square roots of the pace.
@@ -70,6 +72,8 @@ struct Cohort {
     begun: Instant,
     ended: Option<Instant>,
     calls: u32,
+    /// Those that had to wait for their moments.
+    held: u32,
     open: u32,
     /// It began with a refusal.
     refusing: bool,
@@ -85,6 +89,7 @@ impl Cohort {
             begun,
             ended: None,
             calls: 0,
+            held: 0,
             open: 0,
             refusing: false,
             refusals: 0,
@@ -128,8 +133,8 @@ impl Controller {
         Duration::from_secs_f64(items as f64 / self.pace)
     }
 
-    /// A call is sent. Returns the cohort it belongs to.
-    pub(super) fn send(&mut self, now: Instant) -> CohortId {
+    /// A call is sent, after it was `held` back or not. Returns the cohort it belongs to.
+    pub(super) fn send(&mut self, held: bool, now: Instant) -> CohortId {
         if now - self.last_sent > FORGET {
             *self = Self { next_id: self.next_id, ..Self::new(now) };
             self.begin(now);
@@ -144,6 +149,7 @@ impl Controller {
         }
         let current = self.current();
         current.calls += 1;
+        current.held += u32::from(held);
         current.open += 1;
         current.id
     }
@@ -160,7 +166,7 @@ impl Controller {
             if refused > 0 && !cohort.refusing {
                 // From here on the burst is known to be used up: only now there is something to measure.
                 // A pace that was rising fast is far above it, so some of the rise goes back at once.
-                if self.pace > self.measured * BEYOND {
+                if cohort.held > 0 && self.pace > self.measured * BEYOND {
                     self.set((self.pace * STEEPEST).max(self.measured));
                 }
                 self.begin(now);
@@ -181,9 +187,13 @@ impl Controller {
         if cohort.id < self.since {
             return;
         }
-        let sent = cohort.per_second(cohort.taken + cohort.refused);
-        if cohort.refused > 0 {
-            let took = cohort.per_second(cohort.taken).max(self.pace * STEEPEST);
+        let took = cohort.per_second(cohort.taken);
+        if cohort.held == 0 && cohort.refused > 0 {
+            // The pace comes near, so that it holds should there suddenly be more to send.
+            self.set(self.pace.min((took / STEEPEST).max(self.pace * STEEPEST)));
+            self.since = self.next_id;
+        } else if cohort.refused > 0 {
+            let took = took.max(self.pace * STEEPEST);
             self.measured = took.min(self.pace);
             self.boost = BOOST.0;
             // A moment says roughly where the capacity is; from a little above it, the next cohort
@@ -191,8 +201,7 @@ impl Controller {
             let roughly = cohort.length() < REFUSALS.2;
             self.set(self.measured * if roughly { BEYOND } else { 1.0 - CUT });
             self.since = self.next_id;
-        // Otherwise it is not the pace that holds the writer back.
-        } else if sent >= self.pace / 2.0 {
+        } else if cohort.held > 0 {
             // By time, not by cohort: those of a slow writer take longer to come together.
             let periods = cohort.length().as_secs_f64() / COHORT.as_secs_f64();
             self.set(self.pace + RISE * self.pace.sqrt() * periods);

@@ -7,8 +7,9 @@
 //! process go through one [`Pacer`]: a controller says how many items a second, and here each call
 //! waits for its moment.
 //!
-//! Calls come in two lanes. In front are deliveries of ordinary size; behind is bulk, the parts of
-//! large fan-outs, which gives way to what is in front, down to a tenth of the pace.
+//! Calls come in two lanes. In front are deliveries of ordinary size, which may be sent ahead of their
+//! moments; behind is bulk, the parts of large fan-outs, which waits until that is made up for, and
+//! gives way to what waits in front, down to a tenth of the pace.
 
 mod controller;
 
@@ -24,6 +25,10 @@ use controller::{CohortId, Controller};
 /// How much of what was not sent may be caught up on: what a timer of a millisecond and a busy
 /// processor delay calls by.
 const CREDIT: Duration = Duration::from_millis(20);
+/// How far ahead of their moments calls in front may be sent.
+const AHEAD: Duration = Duration::from_millis(100);
+/// So many items may be sent ahead however slow the pace is.
+const ITEMS_AHEAD: usize = 200;
 /// How long bulk stands aside for somebody in front.
 const GIVE_WAY: Duration = Duration::from_millis(1);
 /// Bulk waits for its moment at most so many times as long as it would alone.
@@ -99,13 +104,14 @@ impl Pacer {
     ) -> Result<Ticket<'_>, DeadlineExceeded> {
         let _turn = deadline.bound(self.turns[lane as usize].lock()).await?;
         let _awaited = (lane == Lane::Front).then(|| Awaited::new(self));
-        let begun = Instant::now();
+        let (begun, mut held) = (Instant::now(), false);
         loop {
             let not_before = self.state().not_before(items, lane, begun, Instant::now());
             let Some(moment) = not_before else { break };
             wait_until(moment, deadline).await?;
+            held = true;
         }
-        let cohort = self.state().send(items, Instant::now());
+        let cohort = self.state().send(items, held, Instant::now());
         Ok(Ticket { pacer: self, cohort, outcome: None })
     }
 
@@ -124,7 +130,8 @@ impl State {
         now: Instant,
     ) -> Option<Instant> {
         if lane == Lane::Front {
-            return (self.next > now).then_some(self.next);
+            let ahead = AHEAD.max(self.controller.time_for(ITEMS_AHEAD));
+            return (self.next > now + ahead).then(|| self.next - ahead);
         }
         let longest = begun + self.controller.time_for(items) * PATIENCE;
         if longest <= now || (self.next <= now && !self.awaited) {
@@ -133,10 +140,10 @@ impl State {
         Some(self.next.max(now + GIVE_WAY).min(longest))
     }
 
-    fn send(&mut self, items: usize, now: Instant) -> CohortId {
+    fn send(&mut self, items: usize, held: bool, now: Instant) -> CohortId {
         let earliest = now.checked_sub(CREDIT).unwrap_or(now);
         self.next = self.next.max(earliest) + self.controller.time_for(items);
-        self.controller.send(now)
+        self.controller.send(held, now)
     }
 }
 

@@ -21,6 +21,7 @@ use super::{Deadline, Store, StoreError};
 use crate::follow::FollowState;
 use crate::id::{ActorId, ViewerId};
 use crate::keys;
+use crate::pace::Lane;
 use crate::retry::Backoff;
 use crate::sort_key::SortKey;
 
@@ -116,10 +117,12 @@ impl Store {
                 Err(error) if error.is_retryable() => error,
                 Err(error) => return Err(error),
             };
-            // Where the table takes some of it, the pace is wait enough.
+            // Where the table takes some of it, the pace is wait enough, for those who keep to it.
             if left.len() < before && !deadline.remaining().is_zero() {
                 backoff.reset();
-                continue;
+                if self.lane == Lane::Bulk {
+                    continue;
+                }
             }
             backoff.wait(deadline).await.map_err(|_| failure)?;
         }

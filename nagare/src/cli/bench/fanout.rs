@@ -52,7 +52,8 @@ impl Fanout {
             Some(endpoint) => store_at(endpoint).await,
             None => embedded()?,
         };
-        let store = store.with_in_flight(self.in_flight);
+        // As the parts of a large fan-out are written.
+        let store = store.with_in_flight(self.in_flight).in_bulk();
         let meter = Meter::start()?;
         let tally = self.write(&store).await?;
         print(&meter.report(tally)?);
