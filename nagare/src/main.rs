@@ -9,9 +9,8 @@ use nagare::cli::Cli;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match Cli::parse().run().await {
+fn main() -> ExitCode {
+    match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("nagare: {failure}");
