@@ -9,8 +9,9 @@ use nagare::cli::Cli;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> ExitCode {
-    match Cli::parse().run() {
+#[tokio::main]
+async fn main() -> ExitCode {
+    match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("nagare: {failure}");

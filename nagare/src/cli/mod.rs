@@ -26,7 +26,6 @@ use clap::{Args, Parser, Subcommand};
 use shared::command::{Command, Delete, FollowChange, Update};
 use shared::follow::FollowState;
 use shared::{ActivityId, ActorId, Clock, Kind, Payload, ViewerId};
-use tokio::runtime::Builder;
 
 pub use dead_letters::redrive;
 pub use failure::Failure;
@@ -128,34 +127,23 @@ impl Cli {
     ///
     /// # Errors
     /// [`Failure`] says what to tell the user, and the exit code.
-    pub fn run(self) -> Result<(), Failure> {
-        let command = self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample()));
-        let mut runtime = Builder::new_multi_thread();
-        if let Subcommands::Up(_) = command {
-            runtime.event_interval(up::EVENT_INTERVAL);
-        }
-        runtime.enable_all().build()?.block_on(command.run())
-    }
-}
-
-impl Subcommands {
-    async fn run(self) -> Result<(), Failure> {
-        match self {
-            Self::Up(up) => up.run().await,
-            Self::Follows(FollowsCommand::Import(import)) => import.run().await,
-            Self::Publish(publish) => publish.run().await,
-            Self::Replay(replay) => replay.run().await,
-            Self::Follow(edge) => send(edge.change(true)).await,
-            Self::Unfollow(edge) => send(edge.change(false)).await,
-            Self::Update(update) => send(update.command()).await,
-            Self::Delete(delete) => send(delete.command()).await,
-            Self::Timeline(timeline) => timeline.run().await,
-            Self::Fanout(fanout) => fanout.run().await,
-            Self::Forget(forget) => forget.run().await,
-            Self::Estimate(estimate) => estimate.run(),
-            Self::Bench(bench) => bench.run().await,
-            Self::Audit(audit) => audit.run().await,
-            Self::DeadLetters(dead_letters) => dead_letters.run().await,
+    pub async fn run(self) -> Result<(), Failure> {
+        match self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample())) {
+            Subcommands::Up(up) => up.run().await,
+            Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
+            Subcommands::Publish(publish) => publish.run().await,
+            Subcommands::Replay(replay) => replay.run().await,
+            Subcommands::Follow(edge) => send(edge.change(true)).await,
+            Subcommands::Unfollow(edge) => send(edge.change(false)).await,
+            Subcommands::Update(update) => send(update.command()).await,
+            Subcommands::Delete(delete) => send(delete.command()).await,
+            Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Fanout(fanout) => fanout.run().await,
+            Subcommands::Forget(forget) => forget.run().await,
+            Subcommands::Estimate(estimate) => estimate.run(),
+            Subcommands::Bench(bench) => bench.run().await,
+            Subcommands::Audit(audit) => audit.run().await,
+            Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
         }
     }
 }

@@ -17,10 +17,6 @@ use super::sender::Sender;
 use crate::stack::faults::Faults;
 use crate::stack::{Stack, StackConfig, connector};
 
-/// After so many tasks a thread of the runtime looks for what has arrived. Here the tables answer
-/// within the task that asks, so a task takes up to some milliseconds; with tokio's own number, which
-/// is meant for microseconds, connections would wait for tenths of a second while the stack is busy.
-pub(super) const EVENT_INTERVAL: u32 = 3;
 /// Where the SDK talks about its connections.
 const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
 

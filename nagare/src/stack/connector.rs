@@ -62,20 +62,6 @@ impl std::fmt::Debug for InProcess {
     }
 }
 
-/// Makes every call a task of its own, as if its answer came from elsewhere. Otherwise a fan-out, which
-/// has many calls under way in one task, would do them all at once, and all else would wait.
-#[derive(Debug, Clone)]
-pub struct Apart(pub SharedHttpConnector);
-
-impl HttpConnector for Apart {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let answer = tokio::spawn(self.0.call(request));
-        HttpConnectorFuture::new(async move {
-            answer.await.unwrap_or_else(|e| Err(ConnectorError::other(e.into(), None)))
-        })
-    }
-}
-
 /// An HTTP client for the SDK over a connector.
 pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())

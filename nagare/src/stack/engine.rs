@@ -149,7 +149,7 @@ impl Engine {
             "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),
             "PutItem" => self.answer(body, shorter::put),
             "Query" => match EdgesQuery::read(body) {
-                Some(query) => query.answer(self),
+                Some(query) => query.answer(&self.storage()),
                 None => self.answer(body, shorter::query),
             }
             "Scan" => self.answer(body, |s, q| run(scan::execute(s, in_pages(q)))),

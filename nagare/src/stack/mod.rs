@@ -45,7 +45,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use crate::queue::{QueueConfig, QueueError, Queues, REGION, Redrive, Wire};
-use connector::{ACCESS_KEY, Apart, InProcess};
+use connector::{ACCESS_KEY, InProcess};
 use data_dir::{DataDir, DataDirError};
 use engine::{Engine, EngineError};
 use event_source::EventSource;
@@ -205,7 +205,6 @@ impl Parts {
         };
         let wire = Wire::new(queues.clone(), queue_endpoint);
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
-        let inside = SharedHttpConnector::new(Apart(inside));
         let connector = match faults == Faults::default() {
             true => inside,
             false => SharedHttpConnector::new(Faulty::new(faults.clone(), inside)),

@@ -1,8 +1,5 @@
 //! What can go wrong with the store, and whether a retry helps.
 
-use std::error::Error;
-use std::iter::successors;
-
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
@@ -141,15 +138,9 @@ where
             SdkError::TimeoutError(_) => Self::Unavailable("timed out".to_owned()),
             SdkError::DispatchFailure(failure) => {
                 let source = failure.as_connector_error();
-                Self::Unavailable(source.map_or("not reached".to_owned(), |error| in_words(error)))
+                Self::Unavailable(source.map_or("not reached".to_owned(), ToString::to_string))
             }
             _ => Self::Unavailable("the answer could not be read".to_owned()),
         }
     }
-}
-
-/// An error and what it came from: of missing credentials, say, the first says no more than `other`.
-fn in_words(error: &dyn Error) -> String {
-    let chain = successors(Some(error), |&error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -8,15 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::schema;
-use super::Engine;
 
 /// Where DynamoDB ends a page, in bytes looked at.
 const PAGE: usize = 1024 * 1024;
 const IN_RANGE: &str = "pk = :pk AND sk BETWEEN :first AND :last";
 const SHOWN: &str = "sk, following";
 const FORMER: &str = "following = :no";
-/// Edges that are read before others have a turn.
-const AT_ONCE: usize = 250;
 /// What the engine puts before a key that is a text.
 const TEXT: &str = "S:";
 /// How a false is stored.
@@ -121,38 +118,28 @@ impl<'a> EdgesQuery<'a> {
         }
     }
 
-    /// Answers it from the tables, which others may use between two reads of it: like DynamoDB's, such
-    /// a query is no snapshot.
-    pub(super) fn answer(&self, engine: &Engine) -> Result<String, DynoxideError> {
-        let (mut page, mut start) = (self.page(), self.start().to_owned());
-        loop {
-            let rows = self.rows(&engine.storage(), &start)?;
-            let is_last = rows.len() < AT_ONCE;
-            for (place, edge, size) in rows {
-                let edge: Stored<'_> = serde_json::from_str(&edge).map_err(|e| broken(&e))?;
-                start = place.strip_prefix(TEXT).unwrap_or_default().to_owned();
-                if !page.add(&start, edge.following, size.try_into().unwrap_or(PAGE)) {
-                    return page.print().map_err(|e| broken(&e));
-                }
-            }
-            if is_last {
-                return page.print().map_err(|e| broken(&e));
-            }
-        }
-    }
-
-    /// The next edges behind a place: key, item and size.
-    fn rows(&self, storage: &Storage, start: &str) -> rusqlite::Result<Vec<(String, String, i64)>> {
+    /// Answers it from the tables.
+    pub(super) fn answer(&self, storage: &Storage) -> Result<String, DynoxideError> {
         let Values { pk, first, last, .. } = &self.expression_attribute_values;
         let sql = format!(
             "SELECT sk, item_json, item_size FROM \"{}\" \
-             WHERE pk = ?1 AND sk BETWEEN ?2 AND ?3 AND sk > ?4 ORDER BY sk LIMIT {AT_ONCE}",
+             WHERE pk = ?1 AND sk BETWEEN ?2 AND ?3 AND sk > ?4 ORDER BY sk",
             self.table_name
         );
-        let keys = [pk.text, first.text, last.text, start].map(|key| format!("{TEXT}{key}"));
+        let keys = [pk.text, first.text, last.text, self.start()].map(|key| format!("{TEXT}{key}"));
         let mut statement = storage.conn().prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(keys), |row| row.try_into())?;
-        rows.collect()
+        let mut rows = statement.query(params_from_iter(keys))?;
+        let mut page = self.page();
+        while let Some(row) = rows.next()? {
+            let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+            let edge: Stored<'_> = serde_json::from_str(text(1)?).map_err(|e| broken(&e))?;
+            let place = text(0)?.strip_prefix(TEXT).unwrap_or_default();
+            let size = row.get::<_, i64>(2)?.try_into().unwrap_or(PAGE);
+            if !page.add(place, edge.following, size) {
+                break;
+            }
+        }
+        page.print().map_err(|e| broken(&e))
     }
 
     fn start(&self) -> &str {
