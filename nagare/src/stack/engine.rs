@@ -1,8 +1,8 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
 //! Every operation runs in the engine's own implementation of it, one at a time; what makes up nearly
-//! all of the work takes a [shorter] way. One lock is around all of it, so nothing comes between look
-//! and put.
+//! all of the work takes a shorter way (`shorter`, `edges`). One lock is around all of it, so nothing
+//! comes between look and put.
 
 pub(crate) mod edges;
 mod shorter;

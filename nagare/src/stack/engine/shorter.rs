@@ -1,9 +1,8 @@
 //! The shorter ways: what makes up nearly all of the work goes past what it does not need.
 //!
 //! A batch of entries, and the put of a new item under a condition that a new item meets, go in by the
-//! engine's import; a query of an empty partition ends with the look that says so; of
-//! [followers](super::edges) nothing is read that is not asked for. Whatever else a call may be, the engine
-//! judges it itself.
+//! engine's import; a query of an empty partition ends with the look that says so. Whatever else a
+//! call may be, the engine judges it itself.
 
 use std::collections::HashSet;
 
