@@ -60,45 +60,45 @@ impl Command {
     #[must_use]
     pub fn to_body(&self) -> String {
         let kind = self.type_name();
-        let json = match self {
-            Self::Publish(publish) => serde_json::to_string(&Wire {
+        let wire = match self {
+            Self::Publish(publish) => Wire {
                 activity_id: Some(&publish.activity_id),
                 actor_id: Some(&publish.actor_id),
                 published_at: Some(publish.published_at),
                 kind: Some(&publish.kind),
                 payload: Some(&publish.payload),
                 ..Wire::new(kind)
-            }),
-            Self::Update(update) => serde_json::to_string(&Wire {
+            },
+            Self::Update(update) => Wire {
                 activity_id: Some(&update.activity_id),
                 actor_id: Some(&update.actor_id),
                 at: Some(update.at),
                 kind: update.kind.as_ref(),
                 payload: Some(&update.payload),
                 ..Wire::new(kind)
-            }),
-            Self::Delete(delete) => serde_json::to_string(&Wire {
+            },
+            Self::Delete(delete) => Wire {
                 activity_id: Some(&delete.activity_id),
                 actor_id: Some(&delete.actor_id),
                 ..Wire::new(kind)
-            }),
-            Self::Follow(change) => serde_json::to_string(&Wire {
+            },
+            Self::Follow(change) => Wire {
                 follower_id: Some(&change.follower_id),
                 followee_id: Some(&change.followee_id),
                 at: Some(change.state.changed_at),
                 ..Wire::new(kind)
-            }),
-            Self::Part(part) => serde_json::to_string(&Wire {
+            },
+            Self::Part(part) => Wire {
                 activity_id: Some(&part.activity_id),
                 actor_id: Some(&part.actor_id),
                 published_at: Some(part.published_at),
                 followers: Some(part.followers.to_string()),
                 redelivered: part.redelivered.then_some(true),
                 ..Wire::new(kind)
-            }),
+            },
         };
         // A structure of strings cannot fail to serialise.
-        json.unwrap_or_default()
+        serde_json::to_string(&wire).unwrap_or_default()
     }
 }
 

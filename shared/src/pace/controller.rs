@@ -188,13 +188,13 @@ impl Controller {
             return;
         }
         let took = cohort.per_second(cohort.taken);
+        let fallen = |pace: f64| pace.clamp(self.pace * STEEPEST, self.pace);
         if cohort.held == 0 && cohort.refused > 0 {
             // The pace comes near, so that it holds should there suddenly be more to send.
-            self.set(self.pace.min((took / STEEPEST).max(self.pace * STEEPEST)));
+            self.set(fallen(took / STEEPEST));
             self.since = self.next_id;
         } else if cohort.refused > 0 {
-            let took = took.max(self.pace * STEEPEST);
-            self.measured = took.min(self.pace);
+            self.measured = fallen(took);
             self.boost = BOOST.0;
             // A moment says roughly where the capacity is; from a little above it, the next cohort
             // tells exactly.

@@ -39,11 +39,11 @@ pub(crate) struct EdgesQuery<'a> {
 #[serde(deny_unknown_fields)]
 struct Values<'a> {
     #[serde(rename = ":pk", borrow)]
-    pk: Text<'a>,
+    pk: Text<&'a str>,
     #[serde(rename = ":first")]
-    first: Text<'a>,
+    first: Text<&'a str>,
     #[serde(rename = ":last")]
-    last: Text<'a>,
+    last: Text<&'a str>,
     #[serde(rename = ":no")]
     no: Option<Truth>,
 }
@@ -52,14 +52,14 @@ struct Values<'a> {
 #[serde(deny_unknown_fields)]
 struct Key<'a> {
     #[serde(borrow)]
-    pk: Text<'a>,
-    sk: Text<'a>,
+    pk: Text<&'a str>,
+    sk: Text<&'a str>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Text<'a> {
+struct Text<T> {
     #[serde(rename = "S")]
-    text: &'a str,
+    text: T,
 }
 
 #[derive(Debug, Deserialize)]
@@ -169,13 +169,7 @@ pub(crate) struct EdgesPage<'q> {
 struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     following: Option<Box<RawValue>>,
-    sk: OwnText,
-}
-
-#[derive(Serialize)]
-struct OwnText {
-    #[serde(rename = "S")]
-    text: String,
+    sk: Text<String>,
 }
 
 #[derive(Serialize)]
@@ -202,7 +196,7 @@ impl EdgesPage<'_> {
         self.reached.push_str(place);
         let is_former = following.is_some_and(|value| value.get() == FALSE);
         if is_former || self.query.filter_expression.is_none() {
-            let sk = OwnText { text: place.to_owned() };
+            let sk = Text { text: place.to_owned() };
             self.items.push(Shown { following: following.map(ToOwned::to_owned), sk });
         }
         self.is_full = self.query.limit.is_some_and(|limit| usize::from(limit) == self.looked_at);

@@ -12,11 +12,14 @@ use crate::stack::engine::edges::EdgesQuery;
 /// What an edge says of following.
 const FOLLOWING: &str = r#"{"BOOL":true}"#;
 
+#[derive(Debug)]
 pub(super) struct Followers {
     partition: String,
     /// The sort keys of the edges, in their order.
     places: Vec<Box<str>>,
     following: Box<RawValue>,
+    /// What DynamoDB counts of every edge, besides its place and its follower.
+    bytes: usize,
 }
 
 impl Followers {
@@ -33,7 +36,12 @@ impl Followers {
         bar.finish_and_clear();
         let following = RawValue::from_string(FOLLOWING.to_owned());
         let following = following.map_err(|e| Failure::Usage(e.to_string()))?;
-        Ok(Self { partition: keys::followers(&actor), places, following })
+        let partition = keys::followers(&actor);
+        let names = ["pk", "sk", "follower_id", "followee_id", "following", "changed_at"];
+        let names: usize = names.map(str::len).iter().sum();
+        let instant = Timestamp::LAST.to_string();
+        let bytes = names + partition.len() + ACTOR.len() + 1 + instant.len();
+        Ok(Self { partition, places, following, bytes })
     }
 
     /// The answer to a query, if it asks for them.
@@ -45,75 +53,76 @@ impl Followers {
         let first = self.places.partition_point(|place| query.is_before(place));
         let mut page = query.page();
         for place in self.places[first..].iter().take_while(|place| !query.is_behind(place)) {
-            if !page.add(place, Some(&self.following), self.bytes(place)) {
+            let follower = place.split_once('#').map_or("", |(_, follower)| follower);
+            let bytes = self.bytes + place.len() + follower.len();
+            if !page.add(place, Some(&self.following), bytes) {
                 break;
             }
         }
         page.print().ok()
     }
-
-    /// What DynamoDB counts of an edge: names and values.
-    fn bytes(&self, place: &str) -> usize {
-        let names = ["pk", "sk", "follower_id", "followee_id", "following", "changed_at"];
-        let names: usize = names.map(str::len).iter().sum();
-        let follower = place.split_once('#').map_or("", |(_, follower)| follower);
-        let instant = Timestamp::LAST.to_string();
-        let values = self.partition.len() + place.len() + follower.len() + ACTOR.len();
-        names + values + 1 + instant.len()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use aws_smithy_runtime_api::client::http::{
+        HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+    };
+    use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
     use fastrand::Rng;
-    use serde_json::json;
+    use shared::Deadline;
     use shared::keys::FollowerRange;
+    use shared::store::Store;
 
     use super::super::load::edge;
     use super::*;
     use crate::stack::engine::Engine;
-    use crate::stack::schema;
+    use crate::stack::{connector, schema};
 
-    /// As if they were in the tables.
-    #[test]
-    fn they_are_read_as_from_the_tables() {
+    /// Answers as the tables do, and holds the followers to that.
+    #[derive(Debug)]
+    struct Compared(Followers, Engine);
+
+    impl HttpConnector for Compared {
+        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+            let Self(followers, engine) = self;
+            let query = request.body().bytes().expect("a body");
+            let (status, stored) = engine.call("Query", query);
+            assert_eq!(followers.answer(query).as_ref(), Some(&stored), "{request:?}");
+            let status = StatusCode::try_from(status).expect("a status");
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(stored))))
+        }
+    }
+
+    /// As if they were in the tables, for whatever the store asks.
+    #[tokio::test]
+    async fn they_are_read_as_from_the_tables() {
         const COUNT: u64 = 10_000;
-        let ledger = schema::tables().ledger;
         let engine = Engine::in_memory().expect("tables");
         let (actor, at) = (ActorId::new(ACTOR).expect("an id"), Timestamp::LAST);
         let viewer = |n| ViewerId::new(follower(n)).expect("an id");
         let edges = (0..COUNT).map(|n| edge(&viewer(n), &actor, at)).collect();
-        engine.import(&ledger, edges).expect("loaded");
-        let followers = Followers::new(COUNT).expect("followers");
+        engine.import(&schema::tables().ledger, edges).expect("loaded");
+        let compared = Compared(Followers::new(COUNT).expect("followers"), engine);
+        let client = connector::dynamodb(SharedHttpConnector::new(compared));
+        let store = Store::new(client, schema::tables());
+        let deadline = Deadline::after(Duration::from_secs(60));
         let mut random = Rng::with_seed(1);
         for _ in 0..50 {
             let ranges = FollowerRange::split(random.usize(1..4));
-            let [first, last] = ranges[random.usize(0..ranges.len())].bounds();
-            let pk = json!({"S": keys::followers(&actor)});
-            let values = json!({":pk": pk, ":first": {"S": first}, ":last": {"S": last}});
-            let mut query = json!({
-                "TableName": ledger,
-                "ConsistentRead": true,
-                "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
-                "ProjectionExpression": "sk, following",
-                "ExpressionAttributeValues": values,
-            });
-            if random.bool() {
-                query["Limit"] = random.u16(1..3_000).into();
-            }
-            if random.bool() {
-                query["FilterExpression"] = "following = :no".into();
-                query["ExpressionAttributeValues"][":no"] = json!({"BOOL": false});
-            }
-            if random.bool() {
-                let after = keys::edge(&viewer(random.u64(0..COUNT)), &actor).sk;
-                if (first..last).contains(&after) {
-                    query["ExclusiveStartKey"] = json!({"pk": pk, "sk": {"S": after}});
-                }
-            }
-            let body = query.to_string();
-            let stored = engine.call("Query", body.as_bytes());
-            assert_eq!(followers.answer(body.as_bytes()), Some(stored.1), "{query}");
+            let range = ranges[random.usize(0..ranges.len())];
+            let [first, last] = range.bounds();
+            let after = keys::edge(&viewer(random.u64(0..COUNT)), &actor).sk;
+            let after = (random.bool() && (&first..&last).contains(&&after)).then_some(after);
+            let limit = if random.bool() { random.u16(1..3_000) } else { u16::MAX };
+            let page = store.edges(&actor, range, after.as_deref(), limit, deadline).await;
+            assert!(!page.expect("a page").edges.is_empty());
+            let former = store.former_followers(&actor, &first, &last, deadline).await;
+            assert_eq!(former.expect("pages"), []);
         }
     }
 }
