@@ -1,14 +1,14 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
 //! Every operation runs in the engine's own implementation of it, one at a time; what makes up nearly
-//! all of the work takes a shorter way (`shorter`, `edges`). One lock is around all of it, so nothing
-//! comes between look and put.
+//! all of the work takes a shorter way (`shorter`, `edges`). One lock is around each of them, so nothing
+//! comes between look and put; only pages of followers are read bit by bit, and let others in between.
 
 pub(crate) mod edges;
 mod shorter;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dynoxide::actions::scan::ScanRequest;
 use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
@@ -20,9 +20,11 @@ use dynoxide::storage::Storage;
 use dynoxide::types::Item;
 use dynoxide::{DynoxideError, ImportOptions};
 use futures::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use shared::Timestamp;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use self::edges::EdgesQuery;
 use super::schema;
@@ -34,7 +36,13 @@ const SWEPT_AT_ONCE: usize = 500;
 
 /// The engine. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine(Arc<Mutex<Storage>>);
+pub struct Engine(Arc<Tables>);
+
+struct Tables {
+    storage: Mutex<Storage>,
+    /// Held by the one that reads a large page.
+    aside: Mutex<()>,
+}
 
 /// The engine could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +80,7 @@ impl Engine {
 
     fn start(storage: Storage) -> Result<Self, EngineError> {
         schema::create_missing(&storage)?;
-        Ok(Self(Arc::new(Mutex::new(storage))))
+        Ok(Self(Arc::new(Tables { storage: Mutex::new(storage), aside: Mutex::new(()) })))
     }
 
     /// Drops the items that their TTL has passed by, as DynamoDB does some time after. Returns how
@@ -149,10 +157,10 @@ impl Engine {
             "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),
             "PutItem" => self.answer(body, shorter::put),
             "Query" => match EdgesQuery::read(body) {
-                Some(query) => query.answer(&self.storage()),
+                Some(query) => query.answer(self),
                 None => self.answer(body, shorter::query),
             }
-            "Scan" => self.answer(body, |s, q| run(scan::execute(s, in_pages(q)))),
+            "Scan" => self.aside(|| self.answer(body, |s, q| run(scan::execute(s, in_pages(q))))),
             "TransactGetItems" => self.answer(body, |s, q| run(transact_get_items::execute(s, q))),
             "TransactWriteItems" => self.answer(body, |s, q| run(transact_write_items::execute(s, q))),
             "UpdateItem" => self.answer(body, |s, q| run(update_item::execute(s, q))),
@@ -173,7 +181,21 @@ impl Engine {
 
     /// A panic in the engine leaves no transaction behind that was not rolled back.
     fn storage(&self) -> MutexGuard<'_, Storage> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.storage.lock()
+    }
+
+    /// Reads a large page while other threads look after the tasks and the sockets of this one, and
+    /// one page at a time, so that there is a core for those who ask for little. A runtime of one
+    /// thread has no others; they wait.
+    fn aside<T>(&self, read: impl FnOnce() -> T) -> T {
+        let alone = || {
+            let _turn = self.0.aside.lock();
+            read()
+        };
+        match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(alone),
+            _ => alone(),
+        }
     }
 }
 

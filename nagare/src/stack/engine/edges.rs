@@ -3,14 +3,18 @@
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
+use parking_lot::MutexGuard;
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::schema;
+use super::Engine;
 
 /// Where DynamoDB ends a page, in bytes looked at.
 const PAGE: usize = 1024 * 1024;
+/// Edges that are read before others are let in: all of them, for most actors.
+const AT_ONCE: usize = 200;
 const IN_RANGE: &str = "pk = :pk AND sk BETWEEN :first AND :last";
 const SHOWN: &str = "sk, following";
 const FORMER: &str = "following = :no";
@@ -113,33 +117,63 @@ impl<'a> EdgesQuery<'a> {
             items: Vec::new(),
             looked_at: 0,
             bytes: 0,
-            reached: String::new(),
+            reached: self.start().to_owned(),
             is_full: false,
         }
     }
 
-    /// Answers it from the tables.
-    pub(super) fn answer(&self, storage: &Storage) -> Result<String, DynoxideError> {
+    /// Answers it from the tables, and lets others in every few edges.
+    pub(super) fn answer(&self, engine: &Engine) -> Result<String, DynoxideError> {
+        let mut page = self.page();
+        if self.read_on(engine, &mut page)? {
+            engine.aside(|| {
+                while self.read_on(engine, &mut page)? {}
+                Ok::<_, DynoxideError>(())
+            })?;
+        }
+        page.print().map_err(|e| broken(&e))
+    }
+
+    /// Reads the next few edges. False if the page is full or there are no more.
+    fn read_on(&self, engine: &Engine, page: &mut EdgesPage<'_>) -> Result<bool, DynoxideError> {
+        let storage = engine.storage();
+        let has_more = self.read_some(&storage, page);
+        // Whoever waits is next, or this one would be the first to lock it again.
+        MutexGuard::unlock_fair(storage);
+        has_more
+    }
+
+    fn read_some(
+        &self,
+        storage: &Storage,
+        page: &mut EdgesPage<'_>,
+    ) -> Result<bool, DynoxideError> {
         let Values { pk, first, last, .. } = &self.expression_attribute_values;
+        // One lower bound: with two SQLite may begin at the lower one and pass over all before the other.
+        let (from, start) = match page.reached.as_str() {
+            "" => (">=", first.text),
+            reached => (">", reached),
+        };
         let sql = format!(
             "SELECT sk, item_json, item_size FROM \"{}\" \
-             WHERE pk = ?1 AND sk BETWEEN ?2 AND ?3 AND sk > ?4 ORDER BY sk",
+             WHERE pk = ?1 AND sk {from} ?2 AND sk <= ?3 ORDER BY sk LIMIT {AT_ONCE}",
             self.table_name
         );
-        let keys = [pk.text, first.text, last.text, self.start()].map(|key| format!("{TEXT}{key}"));
+        let keys = [pk.text, start, last.text].map(|key| format!("{TEXT}{key}"));
         let mut statement = storage.conn().prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(keys))?;
-        let mut page = self.page();
+        let mut read = 0;
         while let Some(row) = rows.next()? {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
             let edge: Stored<'_> = serde_json::from_str(text(1)?).map_err(|e| broken(&e))?;
             let place = text(0)?.strip_prefix(TEXT).unwrap_or_default();
             let size = row.get::<_, i64>(2)?.try_into().unwrap_or(PAGE);
             if !page.add(place, edge.following, size) {
-                break;
+                return Ok(false);
             }
+            read += 1;
         }
-        page.print().map_err(|e| broken(&e))
+        Ok(read == AT_ONCE)
     }
 
     fn start(&self) -> &str {
@@ -160,7 +194,7 @@ pub(crate) struct EdgesPage<'q> {
     items: Vec<Shown>,
     looked_at: usize,
     bytes: usize,
-    /// The last place that was looked at.
+    /// The last place that was looked at, or where the query starts.
     reached: String,
     is_full: bool,
 }
