@@ -1,5 +1,8 @@
 //! What can go wrong with the store, and whether a retry helps.
 
+use std::error::Error;
+use std::iter;
+
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
@@ -137,10 +140,16 @@ where
             },
             SdkError::TimeoutError(_) => Self::Unavailable("timed out".to_owned()),
             SdkError::DispatchFailure(failure) => {
-                let source = failure.as_connector_error();
-                Self::Unavailable(source.map_or("not reached".to_owned(), ToString::to_string))
+                let error = failure.as_connector_error();
+                Self::Unavailable(error.map_or("not reached".to_owned(), |error| causes(error)))
             }
             _ => Self::Unavailable("the answer could not be read".to_owned()),
         }
     }
+}
+
+/// An error with all that led to it: a connector's own words are only of what kind it is.
+fn causes(error: &dyn Error) -> String {
+    let chain = iter::successors(Some(error), |&error| error.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
