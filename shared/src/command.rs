@@ -1,14 +1,21 @@
 //! The commands producers send, one JSON object a message (CONTRACT section 2).
 //!
-//! What they say is here; how they are read and written is in `command/body.rs`.
+//! What they say is here; how they are read and written is in `command/body.rs`, and how the writer's own
+//! are sealed in `command/internal.rs`.
 
 mod body;
+mod internal;
 
+use std::fmt;
+
+use crate::dead_letter::is_id;
 use crate::follow::FollowState;
 use crate::id::{ActivityId, ActorId, IdError, ViewerId};
 use crate::keys::{FollowerRange, FollowerRangeError};
 use crate::payload::{Kind, KindError, Payload, PayloadError};
 use crate::timestamp::{Timestamp, TimestampError};
+
+pub use internal::InternalSeal;
 
 /// How far in the future an instant may lie, in milliseconds: clocks of producers differ.
 pub const MAX_FUTURE_MILLIS: i64 = 5 * 60 * 1000;
@@ -26,8 +33,10 @@ pub enum Command {
     Delete(Delete),
     /// `follow.created` and `follow.deleted`
     Follow(FollowChange),
-    /// `fanout.part`. Not for producers: the writer sends it to itself.
+    /// `fanout.part`. Not for producers: the writer sends it to itself, sealed.
     Part(Part),
+    /// `command.continued`. Not for producers: the writer sends it to itself, sealed.
+    Continued(Continued),
 }
 
 /// An actor published an activity.
@@ -91,8 +100,49 @@ pub struct Part {
     pub published_at: Timestamp,
     /// Which followers.
     pub followers: FollowerRange,
-    /// Whether an earlier delivery of the command that this is a part of may have died half-way.
+}
+
+/// The id of the message with which a command came first. What is handed on keeps it, so that progress
+/// which was noted under it is found again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin(String);
+
+impl Origin {
+    /// Nothing, if the text cannot be the id of a message ([`is_id`]).
+    #[must_use]
+    pub fn new(text: String) -> Option<Self> {
+        is_id(&text).then_some(Self(text))
+    }
+
+    /// Of a command that came without a message, or with one whose id is none.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self("unknown".to_owned())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The rest of a command that an earlier delivery acknowledged before all of it was done, because
+/// it takes longer than one invocation. How far it has come is noted in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continued {
+    /// The id of the message with which the command came first: its progress is noted under it.
+    pub origin: Origin,
+    /// Whether an earlier delivery may have died half-way.
     pub redelivered: bool,
+    /// The command, which is not itself continued.
+    pub command: Box<Command>,
 }
 
 /// The ids that a command is about, each under the name of the member that holds it.
@@ -157,6 +207,8 @@ pub enum MemberError {
     Timestamp(#[from] TimestampError),
     #[error(transparent)]
     FollowerRange(#[from] FollowerRangeError),
+    #[error("expected the id of a message: 1 to 128 letters, digits and hyphens")]
+    MessageId,
     #[error("expected an instant from 2015-01-01T00:00:00Z on, got {0}")]
     TooEarly(Timestamp),
     #[error("expected an instant at most five minutes after now ({now}), got {found}")]
@@ -194,8 +246,15 @@ impl Command {
             Self::Delete(_) => "activity.deleted",
             Self::Follow(change) if change.state.following => "follow.created",
             Self::Follow(_) => "follow.deleted",
-            Self::Part(_) => "fanout.part",
+            Self::Part(_) => body::PART,
+            Self::Continued(_) => body::CONTINUED,
         }
+    }
+
+    /// True for what only the writer sends, to itself.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::Part(_) | Self::Continued(_))
     }
 
     /// The ids that it is about: what a log line is searched by.
@@ -206,6 +265,7 @@ impl Command {
             Self::Update(update) => Subject::of(&update.activity_id, &update.actor_id),
             Self::Delete(delete) => Subject::of(&delete.activity_id, &delete.actor_id),
             Self::Part(part) => Subject::of(&part.activity_id, &part.actor_id),
+            Self::Continued(continued) => continued.command.subject(),
             Self::Follow(change) => Subject {
                 follower_id: Some(change.follower_id.as_str()),
                 followee_id: Some(change.followee_id.as_str()),
@@ -223,6 +283,7 @@ impl Command {
             | Self::Delete(Delete { actor_id, .. })
             | Self::Part(Part { actor_id, .. }) => actor_id,
             Self::Follow(change) => &change.followee_id,
+            Self::Continued(continued) => continued.command.group(),
         }
     }
 }

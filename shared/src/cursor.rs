@@ -9,27 +9,24 @@
 //!   that was cut, flipped, forged or given to another viewer fails alike;
 //! * **short**: at most [`MAX_CURSOR_LENGTH`] characters, for it travels in a query string.
 //!
+//! Two secrets are valid at a time ([`crate::seal`]).
+//!
 //! The place is a key and not an offset, so it stays right whatever is written, deleted or expires,
 //! the very entry it names included.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 
 use crate::id::{ActivityId, MAX_ID_LENGTH, ViewerId};
+use crate::seal::{SEAL_LENGTH, Seal, SecretError};
 use crate::sort_key::SortKey;
 use crate::timestamp::Timestamp;
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
-/// The shortest secret, in bytes.
-pub const MIN_SECRET_LENGTH: usize = 32;
 
 const VERSION: u8 = 1;
-const SEAL_LENGTH: usize = 16;
-/// Keeps these seals apart from any other use of the same secret.
-const PURPOSE: &[u8] = b"nagare cursor\0";
+const PURPOSE: &str = "nagare cursor";
 
 /// Which end of the timeline comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,36 +71,33 @@ pub enum CursorError {
     Damaged,
 }
 
-/// The secret is too short to seal with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a secret of at least 32 bytes")]
-pub struct SecretError;
-
 /// Seals cursors and opens them.
-#[derive(Clone)]
-pub struct CursorSeal {
-    mac: Hmac<Sha256>,
-}
+#[derive(Debug, Clone)]
+pub struct CursorSeal(Seal);
 
 impl CursorSeal {
     /// A seal made of a secret that all readers share.
     ///
     /// # Errors
-    /// [`SecretError`] if it is shorter than [`MIN_SECRET_LENGTH`].
+    /// [`SecretError`] if it is too short.
     pub fn new(secret: &[u8]) -> Result<Self, SecretError> {
-        if secret.len() < MIN_SECRET_LENGTH {
-            return Err(SecretError);
-        }
-        let mac = Hmac::new_from_slice(secret).map_err(|_| SecretError)?;
-        Ok(Self { mac })
+        Seal::new(PURPOSE, secret).map(Self)
+    }
+
+    /// The same, which opens what was sealed with another secret too.
+    ///
+    /// # Errors
+    /// [`SecretError`] if that is too short.
+    pub fn also_opening(self, secret: &[u8]) -> Result<Self, SecretError> {
+        self.0.also_opening(secret).map(Self)
     }
 
     /// The text to give to this viewer.
     #[must_use]
     pub fn seal(&self, viewer: &ViewerId, cursor: &Cursor) -> String {
         let mut bytes = encode(cursor);
-        let seal = self.mac_of(viewer, &bytes).finalize().into_bytes();
-        bytes.extend_from_slice(&seal[..SEAL_LENGTH]);
+        let seal = self.0.of(&sealed(viewer, &bytes));
+        bytes.extend_from_slice(&seal);
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
@@ -121,28 +115,17 @@ impl CursorSeal {
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }
-        let body = bytes.len().checked_sub(SEAL_LENGTH).ok_or(CursorError::Damaged)?;
-        let (body, seal) = bytes.split_at(body);
-        let mac = self.mac_of(viewer, body);
-        mac.verify_truncated_left(seal).map_err(|_| CursorError::Damaged)?;
+        let (body, seal) = bytes.split_last_chunk::<SEAL_LENGTH>().ok_or(CursorError::Damaged)?;
+        if !self.0.fits(&sealed(viewer, body), seal) {
+            return Err(CursorError::Damaged);
+        }
         decode(body).ok_or(CursorError::Damaged)
-    }
-
-    fn mac_of(&self, viewer: &ViewerId, body: &[u8]) -> Hmac<Sha256> {
-        // No id contains a zero byte, so viewer and body cannot run into each other.
-        let parts = [PURPOSE, viewer.as_str().as_bytes(), b"\0", body];
-        parts.into_iter().fold(self.mac.clone(), |mut mac, part| {
-            mac.update(part);
-            mac
-        })
     }
 }
 
-/// Never prints the secret.
-impl std::fmt::Debug for CursorSeal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CursorSeal")
-    }
+/// No id contains a zero byte, so viewer and body cannot run into each other.
+fn sealed<'a>(viewer: &'a ViewerId, body: &'a [u8]) -> [&'a [u8]; 3] {
+    [viewer.as_str().as_bytes(), b"\0", body]
 }
 
 const OLDEST_FIRST: u8 = 1;
@@ -268,6 +251,31 @@ mod tests {
         }
 
         #[test]
+        fn two_secrets_open_and_the_first_seals(
+            cursor in cursors(),
+            [old, new, strange] in [any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 32]>()],
+        ) {
+            prop_assume!(old != new && old != strange && new != strange);
+            let bob = viewer("bob");
+            let only = |secret: &[u8]| CursorSeal::new(secret).expect("long enough");
+            let both = |first: &[u8], other: &[u8]| only(first).also_opening(other).expect("long enough");
+            // Side by side while a secret is changed: whatever one of them seals, both open.
+            let (before, after) = (both(&old, &new), both(&new, &old));
+            for (seal, secret) in [(&before, &old), (&after, &new)] {
+                let text = seal.seal(&bob, &cursor);
+                prop_assert_eq!(&text, &only(secret).seal(&bob, &cursor));
+                for reader in [&before, &after] {
+                    prop_assert_eq!(reader.open(&bob, &text), Ok(cursor.clone()));
+                    prop_assert!(reader.open(&viewer("anna"), &text).is_err());
+                }
+                prop_assert!(both(&strange, &strange).open(&bob, &text).is_err());
+            }
+            // And once the old one is gone.
+            let text = before.seal(&bob, &cursor);
+            prop_assert_eq!(both(&new, &strange).open(&bob, &text), Err(CursorError::Damaged));
+        }
+
+        #[test]
         fn never_panics(text in "[A-Za-z0-9_-]{0,600}") {
             prop_assert!(seal().open(&viewer("bob"), &text).is_err());
         }
@@ -278,8 +286,8 @@ mod tests {
     fn refuses_what_it_would_not_have_written() {
         let open = |body: &[u8]| {
             let bob = viewer("bob");
-            let mac = seal().mac_of(&bob, body).finalize().into_bytes();
-            seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac[..SEAL_LENGTH]].concat()))
+            let mac = seal().0.of(&sealed(&bob, body));
+            seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
         };
         assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));
         let beyond_the_year_9999 = [&[VERSION, HAS_FROM][..], &i64::MAX.to_be_bytes()].concat();
@@ -296,5 +304,6 @@ mod tests {
         assert_eq!(seal().open(&viewer("bob"), &text), Err(CursorError::Version));
         assert_eq!(seal().open(&viewer("bob"), ""), Err(CursorError::Damaged));
         assert!(CursorSeal::new(&[7; 31]).is_err());
+        assert!(seal().also_opening(&[7; 31]).is_err());
     }
 }

@@ -1,7 +1,12 @@
 //! What travels with a command on its way to the dead letters: names of message attributes.
 //!
 //! The writer sends a command that failed for good to the dead-letter queue itself, with the reason;
-//! one that the queue moved there by its receive count has none of these.
+//! one that the queue moved there by its receive count has none of these. Nothing tells the writer's
+//! messages from those of anybody else who may send to that queue, so all of them are claims: they have
+//! to have a form ([`is_id`], [`is_reason`]) and a length ([`cut`]), and what is kept of them is marked
+//! as unverified.
+
+use crate::queue;
 
 /// Why it failed, in a short fixed word.
 pub const REASON: &str = "nagare.reason";
@@ -20,12 +25,14 @@ pub const MAX_RECEIVES: u32 = 5;
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
 
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 14] = [
+pub const REASONS: [&str; 16] = [
     "not-json",
     "unknown-type",
     "malformed",
     "conflict",
     "queue-unavailable",
+    "queue-missing",
+    "queue-refused",
     "throttled",
     "contended",
     "store-unavailable",
@@ -58,13 +65,38 @@ pub fn is_reason(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
 
-/// Bytes SQS takes in one message, attributes included.
-const MAX_MESSAGE_BYTES: usize = 1_048_576;
+/// The most bytes of a detail. Bodies are kept in parts of their own; this stays beside one in its item.
+pub const MAX_DETAIL_BYTES: usize = 2_000;
+
+/// The text, or as much of its beginning as [`MAX_DETAIL_BYTES`] hold, with `…` where the rest was.
+#[must_use]
+pub fn cut(mut text: String) -> String {
+    const MARK: char = '…';
+    if text.len() > MAX_DETAIL_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_DETAIL_BYTES - MARK.len_utf8()));
+        text.push(MARK);
+    }
+    text
+}
 
 /// True if a body and these string attributes fit into one message. A body may be as long as a message
 /// by itself; it then travels without them.
 #[must_use]
 pub fn fits(body: &str, attributes: &[(&str, String)]) -> bool {
-    let attribute = |(name, value): &(&str, String)| name.len() + "String".len() + value.len();
-    body.len() + attributes.iter().map(attribute).sum::<usize>() <= MAX_MESSAGE_BYTES
+    queue::bytes(body, attributes) <= queue::MAX_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_is_cut_between_characters() {
+        for text in ["", "short", &"x".repeat(MAX_DETAIL_BYTES)] {
+            assert_eq!(cut(text.to_owned()), text);
+        }
+        for (character, kept) in [("x", 1_997), ("é", 998), ("😀", 499)] {
+            assert_eq!(cut(character.repeat(2_001)), character.repeat(kept) + "…");
+        }
+    }
 }

@@ -50,6 +50,12 @@ impl Deadline {
         self.0.saturating_duration_since(Instant::now())
     }
 
+    /// True once no time is left.
+    #[must_use]
+    pub fn has_passed(self) -> bool {
+        self.remaining().is_zero()
+    }
+
     /// This deadline, or one this far from now if that is sooner.
     #[must_use]
     pub fn within(self, duration: Duration) -> Self {

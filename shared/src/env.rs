@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
+use crate::command::InternalSeal;
+use crate::cursor::CursorSeal;
 use crate::retention::{DEFAULT_RETENTION_DAYS, Retention};
+use crate::seal::SecretError;
 use crate::store::Tables;
 
 /// The timelines table.
@@ -19,7 +22,13 @@ pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 /// The secret that cursors are sealed with.
 pub const CURSOR_SECRET: &str = "NAGARE_CURSOR_SECRET";
-/// `jwt` or `open`.
+/// Another secret whose cursors are still, or already, taken. Not set, there is none.
+pub const OTHER_CURSOR_SECRET: &str = "NAGARE_OTHER_CURSOR_SECRET";
+/// The secret that the writer seals with what it sends to itself.
+pub const INTERNAL_SECRET: &str = "NAGARE_INTERNAL_SECRET";
+/// Another secret whose internal commands are still, or already, taken. Not set, there is none.
+pub const OTHER_INTERNAL_SECRET: &str = "NAGARE_OTHER_INTERNAL_SECRET";
+/// `jwt`, `iam` or `open`: who vouches for callers of the API.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
 /// The base address of the HTTP API, for the command line.
 pub const API_URL: &str = "NAGARE_API_URL";
@@ -80,14 +89,54 @@ where
     }
 }
 
-/// The names of the tables. A function is only given those that it may use, so the ones that are
-/// not set are left empty, and DynamoDB refuses an empty name.
-#[must_use]
-pub fn tables() -> Tables {
-    Tables {
-        timelines: optional(TIMELINES_TABLE).unwrap_or_default(),
-        ledger: optional(LEDGER_TABLE).unwrap_or_default(),
-        dead_letters: optional(DEAD_LETTERS_TABLE).unwrap_or_default(),
+/// The names of the tables. A function is only given those that it may use, and says here which:
+/// [`TIMELINES_TABLE`], [`LEDGER_TABLE`], [`DEAD_LETTERS_TABLE`]. One that is neither needed nor set is
+/// called after its variable, so that whoever asks it for something is told what is missing.
+///
+/// # Errors
+/// [`EnvError::Missing`] if one of the needed is not set.
+pub fn tables(needed: &[&'static str]) -> Result<Tables, EnvError> {
+    let name = |variable| match optional(variable) {
+        None if needed.contains(&variable) => Err(EnvError::Missing(variable)),
+        None => Ok(format!("{variable}-is-not-set")),
+        Some(name) => Ok(name),
+    };
+    Ok(Tables {
+        timelines: name(TIMELINES_TABLE)?,
+        ledger: name(LEDGER_TABLE)?,
+        dead_letters: name(DEAD_LETTERS_TABLE)?,
+    })
+}
+
+/// What cursors are sealed with, and opened.
+///
+/// # Errors
+/// [`EnvError`] if [`CURSOR_SECRET`] is not set, or one of the two is too short.
+pub fn cursor_seal() -> Result<CursorSeal, EnvError> {
+    let names = [CURSOR_SECRET, OTHER_CURSOR_SECRET];
+    seal(names, CursorSeal::new, CursorSeal::also_opening)
+}
+
+/// What the writer seals internal commands with, and opens.
+///
+/// # Errors
+/// [`EnvError`] if [`INTERNAL_SECRET`] is not set, or one of the two is too short.
+pub fn internal_seal() -> Result<InternalSeal, EnvError> {
+    let names = [INTERNAL_SECRET, OTHER_INTERNAL_SECRET];
+    seal(names, InternalSeal::new, InternalSeal::also_opening)
+}
+
+/// A seal of a secret that has to be set, and of another that may be.
+fn seal<S>(
+    [name, other]: [&'static str; 2],
+    new: impl FnOnce(&[u8]) -> Result<S, SecretError>,
+    also_opening: impl FnOnce(S, &[u8]) -> Result<S, SecretError>,
+) -> Result<S, EnvError> {
+    let invalid = |name| move |e: SecretError| EnvError::Invalid { name, problem: e.to_string() };
+    let seal = new(required(name)?.as_bytes()).map_err(invalid(name))?;
+    match optional(other) {
+        None => Ok(seal),
+        Some(secret) => also_opening(seal, secret.as_bytes()).map_err(invalid(other)),
     }
 }
 

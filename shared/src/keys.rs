@@ -6,7 +6,8 @@
 //!             activity#<activity>      actor#<actor>                the activity record
 //!             outbox#<actor>           <sort key>                   the actor published this
 //!             followers#<followee>     <hash>#<follower>            an edge
-//!             fanout#<activity>        actor#<actor>#<what>#…       how far a large fan-out has come
+//!             fanout#<activity>        actor#<actor>#<what>#…       how far a long fan-out has come
+//!             settle#<viewer>#<actor>  <message>                    how far a long follow or unfollow has come
 //! ```
 //!
 //! No id contains `#`, so no id can reach into another's keys.
@@ -27,6 +28,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use crate::activity::ActivityKey;
+use crate::command::Origin;
 use crate::id::{ActivityId, ActorId, ViewerId};
 
 /// A key of the ledger.
@@ -36,6 +38,50 @@ pub struct LedgerKey {
     pub pk: String,
     /// Sort key.
     pub sk: String,
+}
+
+/// What an item of the ledger is, as its key says. Whoever looks for a person goes through all of these:
+/// a new kind of item is a new variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LedgerItem {
+    /// Whose an activity id is.
+    Claim(ActivityId),
+    /// An activity record.
+    Record(ActivityKey),
+    /// An actor published something.
+    OutboxRow(ActorId),
+    /// An edge follower → followee.
+    Edge(ViewerId, ActorId),
+    /// How far a fan-out of an activity has come, or a segment of it.
+    Progress(ActivityKey),
+    /// How far a follow or unfollow has come in the viewer's timeline.
+    Settling(ViewerId, ActorId),
+}
+
+impl LedgerItem {
+    /// What the item with this key is; `None` if it is nothing that this codec writes.
+    #[must_use]
+    pub fn of(pk: &str, sk: &str) -> Option<Self> {
+        let (kind, about) = pk.split_once('#')?;
+        let activity = || ActivityId::new(about).ok();
+        let key = |actor_id| Some(ActivityKey { activity_id: activity()?, actor_id });
+        match kind {
+            "activity" if sk == "claim" => activity().map(Self::Claim),
+            "activity" => key(actor_of(sk)?).map(Self::Record),
+            "outbox" => ActorId::new(about).ok().map(Self::OutboxRow),
+            "followers" => Some(Self::Edge(follower_of(sk)?, ActorId::new(about).ok()?)),
+            // `actor#<actor>#<what>#…`
+            "fanout" => {
+                let actor = sk.strip_prefix("actor#")?.split('#').next()?;
+                key(ActorId::new(actor).ok()?).map(Self::Progress)
+            }
+            "settle" => {
+                let (viewer, actor) = about.split_once('#')?;
+                Some(Self::Settling(ViewerId::new(viewer).ok()?, ActorId::new(actor).ok()?))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where it is recorded whose an activity id is.
@@ -96,6 +142,13 @@ pub fn actor_of(activity_sk: &str) -> Option<ActorId> {
 #[must_use]
 pub fn progress(activity: &ActivityId) -> String {
     format!("fanout#{activity}")
+}
+
+/// Where it is noted how far the command of one message has come with one actor's activities in
+/// one viewer's timeline.
+#[must_use]
+pub fn settling(viewer: &ViewerId, actor: &ActorId, origin: &Origin) -> LedgerKey {
+    LedgerKey { pk: format!("settle#{viewer}#{actor}"), sk: origin.to_string() }
 }
 
 /// Some of an actor's followers: those whose hashes lie between two, both included. Written as
@@ -186,6 +239,33 @@ mod tests {
         let edge =
             edge(&ViewerId::new("bob").expect("an id"), &ActorId::new("anna").expect("an id"));
         assert_eq!((edge.pk.as_str(), edge.sk.as_str()), ("followers#anna", "2612#bob"));
+    }
+
+    #[test]
+    fn every_key_says_what_its_item_is() {
+        let (bob, anna) =
+            (ViewerId::new("bob").expect("an id"), ActorId::new("anna").expect("an id"));
+        let live = ActivityId::new("live:1").expect("an id");
+        let key = ActivityKey { activity_id: live.clone(), actor_id: anna.clone() };
+        let of = |key: LedgerKey| LedgerItem::of(&key.pk, &key.sk);
+        assert_eq!(of(claim(&live)), Some(LedgerItem::Claim(live.clone())));
+        assert_eq!(of(activity(&key)), Some(LedgerItem::Record(key.clone())));
+        assert_eq!(of(edge(&bob, &anna)), Some(LedgerItem::Edge(bob.clone(), anna.clone())));
+        let row = LedgerItem::of(&outbox(&anna), "2026-11-20T12:00:00.000Z#live:1");
+        assert_eq!(row, Some(LedgerItem::OutboxRow(anna.clone())));
+        for sk in ["actor#anna#spread", "actor#anna#spread#0000-0fff"] {
+            assert_eq!(
+                LedgerItem::of(&progress(&live), sk),
+                Some(LedgerItem::Progress(key.clone()))
+            );
+        }
+        let settling = Some(LedgerItem::Settling(bob, anna));
+        assert_eq!(LedgerItem::of("settle#bob#anna", "any"), settling);
+        for (pk, sk) in
+            [("", ""), ("likes#bob", "x"), ("activity#live:1", "x"), ("settle#bob", "x")]
+        {
+            assert_eq!(LedgerItem::of(pk, sk), None, "{pk}");
+        }
     }
 
     #[test]

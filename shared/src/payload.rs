@@ -1,5 +1,7 @@
 //! What an activity carries: its kind, and a payload that is given back as it was sent.
 
+mod shape;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde_json::value::RawValue;
 
 /// The longest payload, in bytes of JSON as sent.
 pub const MAX_PAYLOAD_BYTES: usize = 4096;
+/// The most arrays and objects inside each other in a payload. A scalar has none.
+pub const MAX_PAYLOAD_DEPTH: usize = 64;
 /// The longest kind, in characters.
 pub const MAX_KIND_LENGTH: usize = 32;
 
@@ -75,6 +79,10 @@ impl fmt::Display for Kind {
 
 /// Any JSON value of at most 4 KiB, kept as the very text that was sent: numbers keep their digits,
 /// objects the order of their members.
+///
+/// One that a producer sends nests at most 64 levels and has no lone surrogates, because many clients'
+/// parsers fail on those ([`Payload::from_raw`], [`Payload::parse`]). What was stored before that was
+/// asked for is read as it is ([`Payload::stored`]).
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct Payload(Box<RawValue>);
@@ -88,27 +96,46 @@ pub enum PayloadError {
     /// Not one JSON value.
     #[error("expected a JSON value")]
     NotJson,
+    /// More than [`MAX_PAYLOAD_DEPTH`] arrays and objects inside each other.
+    #[error("expected at most 64 levels of arrays and objects")]
+    TooDeep,
+    /// An escape such as `\ud800` without its other half.
+    #[error("expected whole surrogate pairs, got half of one")]
+    LoneSurrogate,
 }
 
 impl Payload {
-    /// Takes a JSON value as it stood in the command.
+    /// Takes a JSON value as it stood in the command of a producer.
     ///
     /// # Errors
-    /// [`PayloadError::TooLong`] over 4 KiB.
+    /// [`PayloadError`]: over 4 KiB, deeper than 64 levels, or with a lone surrogate.
     pub fn from_raw(value: &RawValue) -> Result<Self, PayloadError> {
-        match value.get().len() {
-            0..=MAX_PAYLOAD_BYTES => Ok(Self(value.to_owned())),
-            length => Err(PayloadError::TooLong(length)),
-        }
+        let payload = Self::of_length(value)?;
+        shape::check(payload.as_json())?;
+        Ok(payload)
     }
 
-    /// Parses a text that holds one JSON value.
+    /// Parses a text that holds one JSON value, as a producer sends it.
     ///
     /// # Errors
     /// [`PayloadError`] says what was expected.
     pub fn parse(text: &str) -> Result<Self, PayloadError> {
-        let value: &RawValue = serde_json::from_str(text).map_err(|_| PayloadError::NotJson)?;
-        Self::from_raw(value)
+        Self::from_raw(json_value(text)?)
+    }
+
+    /// Reads back what was stored, which may be older than the rules for what is in it.
+    ///
+    /// # Errors
+    /// [`PayloadError::NotJson`] or [`PayloadError::TooLong`]: nobody accepted that, ever.
+    pub fn stored(text: &str) -> Result<Self, PayloadError> {
+        Self::of_length(json_value(text)?)
+    }
+
+    fn of_length(value: &RawValue) -> Result<Self, PayloadError> {
+        match value.get().len() {
+            0..=MAX_PAYLOAD_BYTES => Ok(Self(value.to_owned())),
+            length => Err(PayloadError::TooLong(length)),
+        }
     }
 
     /// The JSON text, byte for byte as it was sent.
@@ -143,6 +170,10 @@ impl Ord for Payload {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.as_json().cmp(other.as_json())
     }
+}
+
+fn json_value(text: &str) -> Result<&RawValue, PayloadError> {
+    serde_json::from_str(text).map_err(|_| PayloadError::NotJson)
 }
 
 /// Says the size only: payloads stay out of logs.

@@ -1,6 +1,7 @@
-"""Which dependencies may come in: licences, sources, what must not be there, what nothing uses.
+"""Which dependencies may come in: licences, sources, what must not be there, what nothing uses; and that
+everything is pinned, for cargo by the lock file, for pip by the hashes of all packages.
 
-Reads `cargo metadata` and nothing else, so it needs no network and no further tool. Advisories need a
+Reads `cargo metadata` and this repository, so it needs no network and no further tool. Advisories need a
 database that no package registry serves; `cargo deny check advisories` (deny.toml) covers them where
 it can be fetched.
 """
@@ -94,10 +95,37 @@ def unlisted(data):
     yield from (f"the workspace lists {name}, which no package takes" for name in listed.keys() - taken)
 
 
+# A line that installs or builds something, and what it has to say.
+INSTALLING = (
+    (re.compile(r"^\s*(\S+=\S+ )*cargo (build|test|clippy|doc|run)\b"), "--locked"),
+    (re.compile(r"\bpip install\b"), "--require-hashes"),
+)
+PINNED = re.compile(r"([A-Za-z0-9_.-]+)(\[[a-z0-9, ]+\])?==[^\s;]+( ; [^\\]+)?( \\\n +--hash=sha256:[0-9a-f]{64})+")
+
+
+def unpinned(root=ROOT):
+    """Packages of Python's without a version or a hash, and scripts that take whatever there is."""
+    files = sorted(root.glob("tests/*/requirements*.txt"))
+    if {path.with_suffix(".in") for path in files} != set(root.glob("tests/*/requirements*.in")):
+        yield "each requirements*.in has a requirements*.txt that was made of it, and nothing else has"
+    for path in files:
+        text = re.sub(r"^ *#.*\n", "", path.read_text(), flags=re.MULTILINE).strip()
+        pinned = [PINNED.fullmatch(entry) for entry in re.split(r"\n(?! )", text)]
+        names = {match[1].lower() for match in pinned if match}
+        wanted = re.findall(r"^[A-Za-z0-9_.-]+", path.with_suffix(".in").read_text(), re.MULTILINE)
+        if not all(pinned) or not {name.lower() for name in wanted} <= names:
+            yield f"{path.relative_to(root)} is not what was made of its .in, with a hash for every package"
+    for script in [root / ".ci/run", *root.glob("tests/**/*.sh")]:
+        for line in script.read_text().splitlines():
+            for pattern, flag in INSTALLING:
+                if pattern.search(line) and flag not in line:
+                    yield f"{script.relative_to(root)}: {line.strip()!r} without {flag}"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data)]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

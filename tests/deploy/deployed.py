@@ -3,6 +3,7 @@
 docs/TESTING.md lists where the emulator is not AWS; `by_path` and `poll` are what has to be done about it.
 """
 
+import json
 import os
 import ssl
 import urllib.error
@@ -74,6 +75,17 @@ def credentials(session):
     return {"AWS_ACCESS_KEY_ID": keys.access_key, "AWS_SECRET_ACCESS_KEY": keys.secret_key}
 
 
+def let_batches(stack):
+    """Lets the writer send batches. On AWS a batch needs no permission of its own, so the template names none; the
+    emulator asks for one."""
+    iam, queue = boto3.client("iam"), stack.outputs["CommandQueueArn"]
+    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if "FanoutWriterRole" in role["RoleName"]]
+    resources = [queue, queue.replace("-commands", "-dead-letters")]
+    statement = {"Effect": "Allow", "Action": "sqs:SendMessageBatch", "Resource": resources}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_role_policy(RoleName=role, PolicyName="batches", PolicyDocument=policy)
+
+
 def poll(stack, concurrency):
     """Sets the writer's concurrency to what it is, as a number. Without it the emulator's poller stops at the
     text that it kept from the template's parameter; AWS makes a number of it."""
@@ -85,3 +97,4 @@ def poll(stack, concurrency):
     boto3.client("lambda").update_event_source_mapping(
         UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": concurrency}
     )
+    let_batches(stack)

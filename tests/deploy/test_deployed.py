@@ -1,10 +1,11 @@
 """What `sam deploy` made, tried through its queue and its API, and `nagare` pointed at it."""
 
 import json
+import subprocess
 
 import boto3
 import pytest
-from conftest import delete, follow, ids, instant, publish, unfollow, unique, until, update
+from conftest import ROOT, delete, follow, ids, instant, publish, unfollow, unique, until, update
 from deployed import Deployed, poll
 
 
@@ -175,3 +176,35 @@ def metric_lines(letter):
     streams = {event["logStreamName"] for event in events if letter in event["message"]}
     inside = [event["message"] for event in events if event["logStreamName"] in streams]
     return [json.loads(line) for line in inside if '"_aws"' in line]
+
+
+def deploy(*parameters):
+    """Deploys with these parameters, besides those that samconfig.toml has for `dev`."""
+    ours = ["Stage=dev", "Authorization=iam", "LogRetentionDays=7", "WriterMaximumConcurrency=2", *parameters]
+    command = ["sam", "deploy", "--config-env", "dev", "--no-progressbar", "--parameter-overrides", *ours]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def latest_version(stack):
+    """The version that the reader's alias has come to."""
+    alias = boto3.client("lambda").get_alias(FunctionName=stack.outputs["TimelineReaderName"], Name="live")
+    return alias["FunctionVersion"]
+
+
+def status(stack, version, viewer, cursor):
+    """What one version of the reader answers to a cursor, asked as the API asks it."""
+    path = f"/v1/timelines/{viewer}"
+    event = {
+        "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": f"cursor={cursor}",
+        "headers": {}, "isBase64Encoded": False,
+        "requestContext": {
+            "stage": "$default", "requestId": unique("request"), "timeEpoch": 0,
+            "authorizer": {"iam": {"userArn": "arn:aws:iam::000000000000:user/backend"}},
+            "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
+        },
+    }
+    answer = boto3.client("lambda").invoke(
+        FunctionName=stack.outputs["TimelineReaderName"], Qualifier=version, Payload=json.dumps(event)
+    )
+    return json.loads(answer["Payload"].read())["statusCode"]

@@ -178,13 +178,13 @@ def run(args, env, stdin=None, timeout=90):
 class Stack:
     """A running `nagare up`."""
 
-    def __init__(self, *args, port=0):
+    def __init__(self, *args, port=0, env=None):
         self.home = tempfile.mkdtemp(prefix="nagare-e2e-")
         self.log = Path(self.home) / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [NAGARE, "up", "--port", str(port), *map(str, args)],
-                env=clean_environment(self.home),
+                env=clean_environment(self.home) | (env or {}),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -130,12 +130,47 @@ INSTANT_MEMBERS = {
 }
 
 
+def part(activity="live", actor="anna"):
+    return {
+        "type": "fanout.part", "activity_id": activity, "actor_id": actor, "published_at": instant(minutes=-1),
+        "followers": "0000-ffff",
+    }
+
+
+def rest(command):
+    return {"type": "command.continued", "origin": "0b8d-7", "redelivered": True, "command": command}
+
+
+def envelope(seal, command):
+    return {"type": "internal", "seal": seal, "command": command}
+
+
+# What only the writer sends, from somebody else.
+SEAL = "AAAAAAAAAAAAAAAAAAAAAA"
+INTERNAL = {
+    "a bare part": part,
+    "a bare rest": lambda: rest(some_publish()),
+    "a bare rest of a part": lambda: rest(part()),
+    "another seal around a part": lambda: envelope(SEAL, part()),
+    "another seal around a rest": lambda: envelope(SEAL, rest(part())),
+    "another seal around a publish": lambda: envelope(SEAL, some_publish()),
+    "an empty seal": lambda: envelope("", part()),
+    "a seal that is a number": lambda: envelope(1, part()),
+    "no seal": lambda: {"type": "internal", "command": part()},
+    "no command": lambda: {"type": "internal", "seal": SEAL},
+    "an envelope in an envelope": lambda: envelope(SEAL, envelope(SEAL, part())),
+    "a hundred envelopes": lambda: '{"type":"internal","seal":"","command":' * 100 + "1" + "}" * 100,
+}
+
+
 def bad_bodies():
     """(name, a function that makes the body, the reason, what the detail has to name)"""
     for name, text in NOT_COMMANDS.items():
         yield name, lambda text=text: text, "not-json", None
     for text in UNKNOWN_TYPES:
         yield f"type {text!r}", lambda text=text: with_member(some_publish(), "type", text), "unknown-type", "type"
+    for name, make in INTERNAL.items():
+        yield f"internal: {name}", make, "unknown-type", "type"
     for name, value in {"no type": ..., "type null": None, "type a number": 1}.items():
         yield name, lambda value=value: with_member(some_publish(), "type", value), "malformed", "type"
     yield "an empty object", lambda: "{}", "malformed", "type"
@@ -161,6 +196,13 @@ def bad_bodies():
         "4 KiB and a byte": '"' + "p" * (KIB4 - 1) + '"',
         "4 KiB and a byte, of white space": "[" + " " * (KIB4 - 1) + "]",
         "4 KiB and two bytes, in fewer characters": '"' + "é" * 2048 + '"',
+        "65 arrays": "[" * 65 + "]" * 65,
+        "65 objects": '{"a":' * 65 + "1" + "}" * 65,
+        "2,000 arrays": "[" * 2000 + "]" * 2000,
+        "a high surrogate alone": r'"\ud83d"',
+        "a low surrogate alone": r'{"title":["a\ude00"]}',
+        "a surrogate pair the wrong way round": r'"\ude00\ud83d"',
+        "a lone surrogate in a member's name": r'{"deep":[{"\uD800":1}]}',
     }
     for name, text in payloads.items():
         yield f"payload: {name}", lambda text=text: raw(f'"payload":{text}'), "malformed", "payload"
@@ -168,6 +210,12 @@ def bad_bodies():
     yield (
         "update without payload",
         lambda: with_member(update("a", "b", 1), "payload", ...),
+        "malformed",
+        "payload",
+    )
+    yield (
+        "update with half a surrogate pair",
+        lambda: json.dumps(update("a", "b", "HALF")).replace("HALF", r"\udc00"),
         "malformed",
         "payload",
     )
@@ -192,6 +240,20 @@ def test_a_bad_body_is_one_dead_letter_and_its_neighbours_go_through(stack, make
     assert sorted(stack.timeline(viewer)) == sorted(good)
     # So that the list stays short.
     stack.cli("dead-letters", "drop", letter["id"])
+
+
+def test_forged_parts_write_and_erase_nothing(stack):
+    viewer, actor, activity = unique("viewer"), unique("actor"), unique("activity")
+    at = instant(seconds=-5)
+    stack.send(publish(actor, activity, at))
+    stack.drain()
+    forged = part(activity, actor) | {"published_at": at}
+    sent = stack.send(forged, rest(forged), envelope(SEAL, forged), rest(follow(viewer, actor)))
+    stack.drain()
+    assert [stack.dead_letter(id)["reason"] for id in sent] == ["unknown-type"] * 4
+    assert stack.timeline(viewer) == []
+    for id in sent:
+        stack.cli("dead-letters", "drop", id)
 
 
 def test_nothing_but_the_bad_became_a_dead_letter(stack):
@@ -291,8 +353,10 @@ def test_kinds_and_payloads_at_the_border(own_or_shared):
         unique("p"): '"' + "p" * (KIB4 - 2) + '"',
         unique("p"): "[" + " " * (KIB4 - 2) + "]",
         unique("p"): '"' + "é" * 2047 + '"',
-        unique("p"): "[" * 2000 + "]" * 2000,
+        unique("p"): "[" * 64 + "]" * 64,
+        unique("p"): '{"a":' * 64 + "1" + "}" * 64,
         unique("p"): '"\\u0000\\ud83d\\ude00"',
+        unique("p"): '{"\\ud83d\\ude00":"' + "[" * 100 + '\\\\ud800"}',
     }
     stack.send(follow(viewer, actor))
     at = instant(seconds=-1)
@@ -361,6 +425,38 @@ def kept_in_full(stack, text, id_travels=True):
     tables = stack.dynamodb.list_tables()["TableNames"]
     left = {table: stack.dynamodb.scan(TableName=table, Select="COUNT")["Count"] for table in tables}
     assert not any(left.values()), "dropped means gone, with all its parts"
+
+
+TRICKS = ["\x1b[2J\x1b]0;all is well\x07", "\r", "\x7f", "\x9b31m", "\u202e", "\u2066", "\u200f", "\u2028", "\U000e0041"]
+
+
+def test_letters_of_strangers_are_cut_escaped_and_marked(own_stack):
+    """Anybody who may send to the dead-letter queue can write what is shown to operators."""
+    stack = own_stack
+    # SQS takes no control characters but in escapes; the table may hold them anyway.
+    item = {
+        "id": {"S": "tricks"}, "part": {"S": "letter"}, "message_id": {"S": "m"}, "reason": {"S": "conflict\x1b[1m"},
+        "detail": {"S": "".join(TRICKS)}, "receive_count": {"N": "5"}, "sent_at": {"S": instant()},
+        "stored_at": {"S": instant()}, "parts": {"N": "1"}, "body": {"S": "".join(TRICKS)}, "digest": {"S": "d"},
+    }
+    stack.dynamodb.put_item(TableName=stack.exports["NAGARE_DEAD_LETTERS_TABLE"], Item=item)
+    attributes = {"nagare.reason": "conflict", "nagare.detail": "\u202e" + "é" * 400_000}
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+    dead = stack.exports["NAGARE_DEAD_LETTER_QUEUE_URL"]
+    body = json.dumps(some_publish())
+    sent = stack.sqs.send_message(QueueUrl=dead, MessageBody=body, MessageAttributes=attributes)["MessageId"]
+    stack.dead_letter(sent)
+    for command in (["list"], ["list", "--json"], ["show", "tricks"], ["show", sent]):
+        printed = stack.cli("dead-letters", *command).stdout
+        assert not any(character in printed for character in "\x1b\x07\r\x7f\x9b\u202e\u2066\u200f\u2028\U000e0041"), command
+    lines = stack.cli("dead-letters", "list").stdout.splitlines()
+    assert len(lines) == 2 and all("(unverified)" in line for line in lines)
+    [tricks, long] = sorted(stack.dead_letters(), key=lambda letter: letter["id"] != "tricks")
+    assert (tricks["verified"], tricks["detail"]) == (False, "".join(TRICKS)), "JSON says what is there"
+    assert json.loads(stack.cli("dead-letters", "show", "tricks").stdout)["body"] == "".join(TRICKS)
+    assert long["verified"] is False and len(long["detail"].encode()) <= 2_000 and long["detail"].endswith("é…")
+    [bad] = stack.send("not json")
+    assert stack.dead_letter(bad)["verified"] is True
 
 
 def test_a_command_of_a_megabyte_that_is_right_works(stack):

@@ -9,7 +9,9 @@ are left. Then every timeline is what the relational query says of the history.
 
 import json
 import random
+import re
 import threading
+from collections import Counter
 
 import pytest
 
@@ -29,6 +31,7 @@ SETTINGS = [
     "slow=40ms",
     "missing=2%",
     "denied=2%",
+    "queue-errors=20%,queue-resets=30%",
     "duplicates=50%",
     "late=50%",
     "expiries=30%",
@@ -170,6 +173,33 @@ def test_every_timeline_is_right_in_the_end(settings):
         assert (lost, doubled, leaked) == (0, 0, 0)
         assert {json.loads(stack.cli("dead-letters", "show", letter["id"]).stdout)["body"] for letter in letters} == set(BAD)
         assert stack.cli("audit", *(part for viewer in PEOPLE for part in ("--viewer", viewer)), code=None).returncode == 0
+
+
+def test_queue_calls_that_fail_cost_no_receive(tmp_path):
+    """What is not acknowledged stays away for the template's six minutes. Nothing waits for that: calls to the
+    queues are made again at once, so parts and dead letters arrive, and every message is received once."""
+    followers, activities = 2_600, [f"live-{n}" for n in range(4)]
+    file = tmp_path / "follows.csv"
+    file.write_text("follower,followee\n" + "".join(f"v{n},star\n" for n in range(followers)))
+    settings = ("--faults=queue-errors=20%,queue-resets=40%,seed=11", "--template-visibility")
+    with Stack(*settings, env={"NAGARE_LOG": "info", "NO_COLOR": "1"}) as stack:
+        answer = stack.sqs.get_queue_attributes(QueueUrl=stack.queue_url, AttributeNames=["VisibilityTimeout"])
+        assert answer["Attributes"] == {"VisibilityTimeout": "360"}
+        stack.cli("follows", "import", file)
+        stack.drain(120)
+        stack.send(*(publish("star", activity) for activity in activities), *BAD)
+        stack.drain(120)
+        entries = Counter(entry["sort_key"].split("#")[1] for entry in stack.entries())
+        letters = stack.dead_letters()
+        # One line for each message that was received.
+        lines = [line for line in stack.log.read_text().splitlines() if "command=" in line]
+    commands = Counter(re.search(r'command="([^"]+)"', line)[1] for line in lines)
+    receives = Counter(re.search(r"receives=(\d+)", line)[1] for line in lines)
+    print(f"{dict(entries)}, {len(letters)} dead letters, received {dict(commands)}, receives {dict(receives)}")
+    assert entries == {activity: followers for activity in activities}
+    assert Counter(letter["reason"] for letter in letters) == {"not-json": 2, "malformed": 2, "unknown-type": 1}
+    assert commands["activity.published"] == len(activities) and commands["fanout.part"] > len(activities)
+    assert set(receives) == {"1"}
 
 
 def test_killed_again_and_again_while_things_go_wrong(tmp_path):

@@ -113,6 +113,134 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
     stack.cli("audit", "--viewer", person, *others)
 
 
+# What every item of every table may hold, by kind. A kind or an attribute that is not here may hold an id of which
+# nothing below knows: add it here, and a place to PLACES.
+ENTRY = {"viewer_id", "sort_key", "actor_id", "expires_at"}
+LETTER = {"id", "part", "message_id", "reason", "detail", "verified", "receive_count", "sent_at", "stored_at", "parts",
+          "group_id", "body", "digest"}
+RECORD = {"revision", "published_at", "kind", "payload", "deleted", "edited_payload", "edited_payload_at", "edited_kind",
+          "edited_kind_at"}
+KNOWN = {
+    "NAGARE_TIMELINES_TABLE": {"entry": ENTRY},
+    "NAGARE_LEDGER_TABLE": {
+        kind: {"pk", "sk", "forget_at"} | attributes
+        for kind, attributes in {
+            "activity claim": {"actor_id", "published_at"},
+            "activity actor": RECORD,
+            "outbox": {"activity_id", "deleted"},
+            "followers": {"follower_id", "followee_id", "following", "changed_at"},
+            "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
+            "settle": {"place"},
+        }.items()
+    },
+    "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
+}
+
+
+def known_kind(table, item):
+    """Which of the above an item is."""
+    if table == "NAGARE_LEDGER_TABLE":
+        kind, detail = item["pk"].split("#")[0], item["sk"].split("#")[0]
+        kind = f"{kind} {detail}" if kind in ("activity", "fanout") else kind
+    else:
+        kind = item["part"].split("#")[0] if "part" in item else "entry"
+    assert kind in KNOWN[table], f"a new kind of item: {item}"
+    assert item.keys() <= KNOWN[table][kind], f"a new attribute of {kind}: {item.keys() - KNOWN[table][kind]}"
+    return kind
+
+
+def places(person, other):
+    """Everything that can be left over and hold an id, beyond what a life leaves; as (table, item)."""
+    old, ledger, letters = instant(hours=-2), "NAGARE_LEDGER_TABLE", "NAGARE_DEAD_LETTERS_TABLE"
+    edge = f"{spread(person):04x}#{person}"
+    part = {"written": 1, "done": False, "place": edge}
+    letter = {
+        "part": "letter", "message_id": "m", "reason": "malformed", "detail": "d", "receive_count": 1, "sent_at": old,
+        "stored_at": old, "parts": 1, "digest": "d",
+    }
+    of_other = json.dumps(delete(other, f"{other}:9"))
+    yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#spread#0000-ffff", **part}
+    yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#erase#0000-ffff", **part}
+    yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread#0000-ffff", **part}
+    yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread", "parts": 1, "begun_at": old}
+    yield ledger, {"pk": f"settle#{person}#{other}", "sk": "follow"}
+    yield ledger, {"pk": f"settle#{other}#{person}", "sk": "follow"}
+    for n, body in enumerate(
+        [
+            json.dumps({"type": "activity.published", "actorId": person}),
+            json.dumps({"type": "follow.created", "follower_id": other, "who": [{person: 1}]}),
+            json.dumps({"type": "follow.deleted", "follower": "".join(f"\\u{ord(c):04x}" for c in person)}).replace("\\\\", "\\"),
+        ]
+    ):
+        yield letters, {"id": f"{other}-misnamed-{n}", "body": body, **letter}
+    yield letters, {"id": person, "body": of_other, **letter}
+    yield letters, {"id": f"{other}-group", "body": of_other, **letter, "group_id": person}
+    # About somebody else, who keeps it.
+    yield letters, {"id": f"{other}-kept", "body": of_other, **letter, "detail": f"item followers#{person} 0000#x"}
+    # Refused, overtaken or interrupted: parts of a body whose letter is not there, or of another message.
+    for n, id in enumerate((f"{other}-kept", f"{other}-gone")):
+        yield letters, {"id": id, "part": "body#other-message#0000", "body": f"{{{person}", "stored_at": old}
+        yield letters, {"id": id, "part": "body#other-message#0001", "body": "what they said"}
+
+
+def spread(id):
+    """The hash in an edge's key."""
+    hash = 0x811C9DC5
+    for byte in id.encode():
+        hash = (hash ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return (hash >> 16) ^ (hash & 0xFFFF)
+
+
+def typed(value):
+    return {"BOOL": value} if isinstance(value, bool) else {"N": str(value)} if isinstance(value, int) else {"S": value}
+
+
+def test_every_place_that_can_hold_an_id_is_emptied(stack, others, life):
+    person, _ = life
+    other = others[2]
+    planted = list(places(person, other))
+    for table, item in planted:
+        assert known_kind(table, item)
+        item = {name: typed(value) for name, value in item.items()}
+        stack.dynamodb.put_item(TableName=stack.exports[table], Item=item)
+    # Of ids that hers is a part of, nothing goes.
+    namesake = person + "-2"
+    theirs = {"pk": f"fanout#{other}:7", "sk": f"actor#{other}#spread#0000-ffff", "written": 1, "done": False}
+    theirs["place"] = f"{spread(namesake):04x}#{namesake}"
+    settling = {"pk": f"settle#{namesake}#{other}", "sk": "follow"}
+    for item in (theirs, settling):
+        item = {name: typed(value) for name, value in item.items()}
+        stack.dynamodb.put_item(TableName=stack.exports["NAGARE_LEDGER_TABLE"], Item=item)
+    seen = {(table, known_kind(table, item)) for table, item in everything(stack)}
+    assert seen == {(table, kind) for table, kinds in KNOWN.items() for kind in kinds}, "each is there to be found"
+    report = forget(stack, person)
+    left = [item for _, item in naming(stack, namesake)]
+    assert sorted(item["pk"] for item in left) == sorted([theirs["pk"], settling["pk"]])
+    for item in left:
+        stack.dynamodb.delete_item(
+            TableName=stack.exports["NAGARE_LEDGER_TABLE"], Key={"pk": {"S": item["pk"]}, "sk": {"S": item["sk"]}}
+        )
+    only_tombstones(stack, person)
+    assert naming(stack, "what they said") == []
+    assert (report["progress"], report["dead_letters"]) == (4, 3 + 5)
+    assert (report["dead_letter_parts"], report["dead_letter_parts_waiting"]) == (4, 0)
+    # The letter about somebody else says nothing of her any more, and is whole.
+    shown = json.loads(stack.cli("dead-letters", "show", f"{other}-kept").stdout)
+    assert (shown["detail"], shown["body"]) == ("", json.dumps(delete(other, f"{other}:9")))
+    stack.cli("dead-letters", "drop", f"{other}-kept")
+
+
+def test_parts_that_may_wait_for_their_letter_stay_for_now(own_stack):
+    for n, at in enumerate((instant(minutes=-50), instant(minutes=-70))):
+        item = {"id": f"letter-{n}", "part": "body#message#0000", "body": "anna", "stored_at": at}
+        item = {name: typed(value) for name, value in item.items()}
+        own_stack.dynamodb.put_item(TableName=own_stack.exports["NAGARE_DEAD_LETTERS_TABLE"], Item=item)
+    report = forget(own_stack, "anna")
+    assert (report["dead_letter_parts"], report["dead_letter_parts_waiting"]) == (1, 1)
+    assert [item["id"] for _, item in naming(own_stack, "anna")] == ["letter-0"]
+    assert "run this again in an hour" in own_stack.cli("forget", "anna").stderr
+
+
 def test_again_there_is_nothing_to_do(stack, life):
     person, _ = life
     forget(stack, person)

@@ -29,7 +29,7 @@ class Api:
         """The answer's status, and whether it says when to come back."""
         reader, writer = await asyncio.open_connection(self.host, self.port)
         try:
-            writer.write(b"GET /v1/timelines/bob HTTP/1.1\r\nHost: api\r\nConnection: close\r\n\r\n")
+            writer.write(b"GET /v1/timelines/bob HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             head = (await reader.read()).partition(b"\r\n\r\n")[0].lower()
             return int(head.split()[1]), b"\r\nretry-after: " in head
         finally:

@@ -164,7 +164,7 @@ def printed(stack):
             alerter.invoke(batch(bad, receives=5))
         for function in (writer, reader, alerter):
             found[function.name, kind] = function
-    return found, [CANARY, *cursors, stack.exports["NAGARE_CURSOR_SECRET"]]
+    return found, [CANARY, *cursors, stack.exports["NAGARE_CURSOR_SECRET"], stack.exports["NAGARE_INTERNAL_SECRET"]]
 
 
 def test_nothing_that_was_planted_comes_out(printed):

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use aws_lambda_events::event::sqs::SqsMessage;
 use fanout_writer::Failure;
 use nagare::stack::schema;
 use serde_json::json;
 use shared::command::CommandError;
 use shared::dead_letter::{REASONS, RECEIVES_EXHAUSTED, known_reason};
 use shared::deadline::DeadlineExceeded;
+use shared::queue::SendError;
 use shared::store::{StoreError, Tables};
 
 use tests::{World, event, message, publish, soon, unfinished};
@@ -123,6 +125,9 @@ fn every_reason_is_known_and_in_the_runbook() {
         StoreError::Corrupt { place: text(), expected: "" }.into(),
         StoreError::from(DeadlineExceeded).into(),
         Failure::Queue(DeadlineExceeded.into()),
+        Failure::Queue(SendError::Throttled),
+        Failure::Queue(SendError::Missing),
+        Failure::Queue(SendError::Refused { code: text(), message: text() }),
     ];
     let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
     reasons.insert(RECEIVES_EXHAUSTED);
@@ -133,4 +138,105 @@ fn every_reason_is_known_and_in_the_runbook() {
         assert!(runbook.contains(&format!("`{reason}`")), "{reason}");
     }
     assert_eq!(known_reason("somebody's words"), "other");
+}
+
+/// A message with these attributes.
+fn claiming(id: &str, body: &str, attributes: &[(&str, &str)]) -> SqsMessage {
+    let attributes = attributes.iter().map(|(name, value)| {
+        (name.to_string(), json!({"stringValue": value, "dataType": "String"}))
+    });
+    let mut claiming = message(id, body, 1);
+    let attributes = attributes.collect::<serde_json::Map<_, _>>();
+    claiming.message_attributes = serde_json::from_value(attributes.into()).unwrap();
+    claiming
+}
+
+#[tokio::test]
+async fn what_a_stranger_says_of_a_letter_is_cut_and_marked() {
+    let world = World::new();
+    let body = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
+    let long = "😀".repeat(250_000);
+    let claims = [("nagare.reason", "conflict"), ("nagare.detail", long.as_str())];
+    // As long as a message can be: kept beside the body it would be more than an item takes.
+    let filled = format!("{}{}", body, " ".repeat(290_000 - body.len()));
+    for (id, body) in [("0", &body), ("1", &filled)] {
+        let batch = event([claiming(id, body, &claims)]);
+        let response = world.alerter.handle(batch, soon()).await.unwrap();
+        assert_eq!(unfinished(&response), [0_usize; 0]);
+        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        assert_eq!(
+            (letter.reason.as_str(), &letter.body, letter.verified),
+            ("conflict", body, false)
+        );
+        assert_eq!(letter.detail, "😀".repeat(499) + "…");
+    }
+}
+
+#[tokio::test]
+async fn a_reason_that_the_body_bears_out_is_our_own() {
+    let world = World::new();
+    let good = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
+    let claims = |reason| [("nagare.reason", reason), ("nagare.detail", "their words")];
+    for (id, body, reason, expected) in [
+        ("0", "not json", "not-json", ("not-json", true)),
+        ("1", "not json", "conflict", ("conflict", false)),
+        ("2", r#"{"type":"x"}"#, "not json\u{1b}[2J", ("unknown-type", true)),
+        ("3", &good, "conflict", ("conflict", false)),
+        ("4", &good, "receives-exhausted", ("receives-exhausted", true)),
+        ("5", &good, "", ("receives-exhausted", true)),
+    ] {
+        let batch = event([claiming(id, body, &claims(reason))]);
+        world.alerter.handle(batch, soon()).await.unwrap();
+        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        assert_eq!((letter.reason.as_str(), letter.verified), expected, "{body} {reason}");
+        assert_eq!(letter.detail == "their words", !letter.verified, "{body} {reason}");
+    }
+    // In a list too, and of those that were kept before there was a mark nothing is known.
+    let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "0"}, "part": {"S": "letter"}},
+                         "UpdateExpression": "REMOVE verified"});
+    let (status, answer) = world.engine.call("UpdateItem", request.to_string().as_bytes());
+    assert_eq!(status, 200, "{answer}");
+    let kept = world.writer.store.letters(None, soon()).await.unwrap().letters;
+    let verified: BTreeSet<_> = kept.iter().filter(|l| l.verified).map(|l| l.id.as_str()).collect();
+    assert_eq!(verified, BTreeSet::from(["2", "4", "5"]));
+}
+
+/// Parts of a body without their letter, as each of these leaves them; how many they are.
+#[tokio::test]
+async fn parts_that_no_letter_needs_are_found() {
+    let world = World::new();
+    let store = &world.writer.store;
+    let long = "x".repeat(700_000);
+    let keep = async |id: &str, body: &str, attributes: &[(&str, &str)]| {
+        let batch = event([claiming(id, body, attributes)]);
+        world.alerter.handle(batch, soon()).await.unwrap();
+    };
+    let spare = async || store.spare_parts(soon).await.unwrap();
+    keep("0", &long, &[]).await;
+    assert_eq!(spare().await.len(), 0, "its letter needs them");
+    // Refused: the id is taken by another body. It is kept under its own.
+    keep("1", &"y".repeat(700_000), &[("nagare.origin", "0")]).await;
+    assert_eq!(spare().await.len(), 3);
+    // Overtaken: the same letter comes in another message. Who saw the former one cannot drop it.
+    let seen = store.letter("0", soon()).await.unwrap().unwrap();
+    keep("2", &long, &[("nagare.origin", "0")]).await;
+    assert!(!store.drop_letter(&seen, soon()).await.unwrap());
+    assert_eq!(spare().await.len(), 6);
+    // Interrupted: the letter is gone, and its parts are not.
+    let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "1"}, "part": {"S": "letter"}}});
+    let (status, answer) = world.engine.call("DeleteItem", request.to_string().as_bytes());
+    assert_eq!(status, 200, "{answer}");
+    let spare_parts = spare().await;
+    assert_eq!(spare_parts.len(), 9);
+    // One is stored again meanwhile, and another has its letter by now: both stay.
+    world.set_clock("2026-11-20T12:30:00.000Z");
+    keep("1", &"y".repeat(700_000), &[]).await;
+    let mut dropped = 0;
+    for part in &spare_parts {
+        dropped += usize::from(store.drop_spare_part(part, soon()).await.unwrap());
+    }
+    assert_eq!((dropped, spare().await.len()), (6, 0));
+    for (id, body) in [("0", long), ("1", "y".repeat(700_000))] {
+        assert_eq!(store.letter(id, soon()).await.unwrap().unwrap().body, body);
+    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use shared::activity::ActivityKey;
-use shared::store::Tombstone;
+use shared::keys::FollowerRange;
+use shared::store::{Pass, Progress, Tombstone, Work};
 use shared::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 use tests::{NOW, World, delete, follow, publish, soon, unfollow};
 
@@ -120,4 +121,20 @@ async fn a_deleted_activity_says_nothing_any_more() {
     assert!(!told(&world));
     world.done(&[secret, update]).await;
     assert!(!told(&world));
+}
+
+#[tokio::test]
+async fn what_is_done_names_no_follower() {
+    let world = World::new();
+    let key = ActivityKey { activity_id: ActivityId::new("live").unwrap(), actor_id: anna() };
+    let (store, range) = (&world.writer.store, FollowerRange::ALL);
+    for done in [false, true] {
+        let progress = Progress { place: Some("2612#bob".to_owned()), written: 1, done };
+        store
+            .note_progress(&key, Work::Spread, range, Pass::Main, &progress, soon())
+            .await
+            .unwrap();
+        assert_eq!(ledger(&world)[0].to_string().contains("bob"), !done);
+    }
+    assert!(store.progress(&key, Work::Spread, range, Pass::Main, soon()).await.unwrap().done);
 }

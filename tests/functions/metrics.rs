@@ -34,7 +34,7 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
             expires_at: 1_797_000_000,
         });
         let store = world.writer.store.metered();
-        store.write_entries(puts, soon()).await.unwrap();
+        store.write_entries(puts, soon(), soon()).await.unwrap().whole().unwrap();
         let Tally { entries, sends, unprocessed: back, retries } = store.tally();
         assert_eq!(entries, 1_000, "{settings}");
         assert_eq!((back > 0, retries > 0), (unprocessed, failed), "{settings}");
@@ -155,6 +155,20 @@ async fn parts_that_erase_without_a_plan_end_nothing() {
     let answer = world.writer.handle(event(parts), soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 0);
     assert_eq!(all(&world, "FanOutSize"), []);
+}
+
+#[tokio::test]
+async fn a_publish_that_a_delete_overtook_is_counted_once() {
+    let world = World::new();
+    world.done(&[delete("anna", "live-1")]).await;
+    for _ in 0..2 {
+        world.done(&[publish("anna", "live-1", AT)]).await;
+    }
+    assert_eq!(one(&world, "CommandsSuppressed"), 1);
+    // That of another actor has no effect, and what was published and then deleted came first.
+    world.done(&[delete("eve", "live-2"), publish("anna", "live-2", AT)]).await;
+    world.done(&[delete("anna", "live-2"), publish("anna", "live-2", AT)]).await;
+    assert_eq!(one(&world, "CommandsSuppressed"), 1);
 }
 
 #[tokio::test]

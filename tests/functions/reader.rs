@@ -1,10 +1,10 @@
 //! The timeline reader: pages, cursors, and every problem of the contract.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::store::Tables;
 use timeline_reader::Authorization;
 
-use tests::{World, follow, publish};
+use tests::{World, api_event, follow, publish, soon};
 
 /// A world in which bob's timeline holds `a0`..`a9`, a minute apart.
 async fn with_ten() -> World {
@@ -169,6 +169,52 @@ async fn lets_in_exactly_the_owner() {
     for (subject, expected) in cases {
         let answer = world.request("GET", "/v1/timelines/bob", "", subject).await;
         assert_eq!(answer.0, expected, "{subject:?}");
+    }
+}
+
+/// What an authorizer may have found out, and what each mode makes of it for bob's timeline.
+#[tokio::test]
+async fn each_mode_demands_what_its_authorizer_finds_out() {
+    let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
+    let signed = || Some(json!({"iam": {"userArn": "arn:aws:iam::123456789012:user/backend"}}));
+    let both = |sub: &str| {
+        let mut authorizer = signed().unwrap();
+        authorizer["jwt"] = json!({"claims": {"sub": sub}});
+        Some(authorizer)
+    };
+    let (jwt, iam, open) = (Authorization::Jwt, Authorization::Iam, Authorization::Open);
+    let cases = [
+        (None, [401, 401, 200]),
+        (Some(json!({})), [401, 401, 200]),
+        (Some(json!({"iam": {}})), [401, 401, 200]),
+        (Some(json!({"iam": {"userArn": ""}})), [401, 401, 200]),
+        (Some(json!({"lambda": {"userArn": "arn"}})), [401, 401, 200]),
+        (signed(), [401, 200, 200]),
+        (claims(json!({})), [401, 401, 401]),
+        (claims(json!({"sub": ""})), [401, 401, 401]),
+        (claims(json!({"sub": "bob"})), [200, 401, 200]),
+        (claims(json!({"sub": "anna"})), [403, 401, 403]),
+        (both("bob"), [200, 200, 200]),
+        (both("anna"), [403, 403, 403]),
+        (both(""), [401, 401, 401]),
+    ];
+    let mut world = World::new();
+    for (authorizer, expected) in cases {
+        for (mode, expected) in [jwt, iam, open].into_iter().zip(expected) {
+            world.reader.authorization = mode;
+            let event = api_event("GET", "/v1/timelines/bob", "", authorizer.clone());
+            let (status, _, body) = world.answer(event, soon()).await;
+            assert_eq!(status, expected, "{mode:?}, {authorizer:?}: {body}");
+        }
+    }
+}
+
+#[test]
+fn the_mode_is_one_of_three_words() {
+    let modes = ["jwt", "iam", "open"].map(|word| word.parse::<Authorization>().unwrap());
+    assert_eq!(modes, [Authorization::Jwt, Authorization::Iam, Authorization::Open]);
+    for word in ["", "JWT", "none", "open ", "aws_iam"] {
+        assert!(word.parse::<Authorization>().is_err(), "{word}");
     }
 }
 

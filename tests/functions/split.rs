@@ -8,12 +8,14 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use futures::{StreamExt, stream};
 use nagare::stack::faults::Faulty;
+use serde_json::{Value, json};
 use shared::activity::ActivityKey;
-use shared::command::FollowChange;
+use shared::command::{Command, FollowChange, InternalSeal};
+use shared::dead_letter::{REASON, RECEIVES_EXHAUSTED};
 use shared::follow::FollowState;
 use shared::store::Work;
 use shared::{ActivityId, ActorId, Deadline, ViewerId};
-use tests::{NOW, World, delete, event, publish, soon, unfinished, unfollow};
+use tests::{NOW, World, delete, event, publish, said, soon, unfinished, unfollow};
 
 pub(crate) const FOLLOWERS: usize = 1_200;
 
@@ -120,7 +122,7 @@ async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
         for part in parts {
             // A part has twenty pages, and to read one takes a quarter of a second.
             let answer =
-                world.writer.handle(event([part]), Deadline::after(Duration::from_secs(6)));
+                world.writer.handle(event([part]), Deadline::after(Duration::from_secs(12)));
             assert_eq!(answer.await.unwrap().batch_item_failures.len(), 0);
             invocations += 1;
         }
@@ -128,4 +130,64 @@ async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
     let (parts, done, written) = ranges_done(&world, Work::Spread).await;
     assert_eq!((done, written, entries(&world).await), (parts, 1_200, 1_200));
     assert!(invocations > parts, "{invocations} invocations for {parts} parts");
+}
+
+/// A producer asks for nothing that the contract does not name: forged parts write nothing, and erase
+/// nothing either.
+#[tokio::test]
+async fn parts_that_the_writer_did_not_seal_change_nothing() {
+    let world = world().await;
+    world.done(&[publish("star", "live", NOW)]).await;
+    let sealed = world.take_commands().await;
+    let bodies: Vec<_> = sealed.iter().map(|part| part.body.as_deref().unwrap()).collect();
+    let bare = said(bodies[0]);
+    assert_eq!(bare["type"], "fanout.part");
+    let rest = json!({"type": "command.continued", "origin": "0", "command": bare});
+    let foreign = InternalSeal::new(&[9; 32]).unwrap();
+    let part = Command::parse_unverified(bodies[0], world.clock.now()).unwrap();
+    let mut swapped: Value = serde_json::from_str(bodies[0]).unwrap();
+    swapped["command"] = said(bodies[1]);
+    let wider = bodies[0].replace(bare["followers"].as_str().unwrap(), "0000-ffff");
+    assert_ne!(wider, bodies[0]);
+    let forged = [
+        bare.to_string(),
+        rest.to_string(),
+        json!({"type": "internal", "command": bare}).to_string(),
+        foreign.to_body(&part),
+        swapped.to_string(),
+        wider,
+    ];
+    let forged: Vec<_> = forged.iter().map(String::as_str).collect();
+    assert_eq!(world.write(&forged, 1).await, [0_usize; 0]);
+    assert_eq!(entries(&world).await, 0);
+    let letters = world.take_dead_letters().await;
+    let reason = |letter: &SqsMessage| letter.message_attributes[REASON].string_value.clone();
+    assert_eq!(letters.len(), forged.len());
+    assert!(letters.iter().all(|letter| reason(letter).as_deref() == Some("unknown-type")));
+    // The true ones go on, with the secret of yesterday too, and as letters that are sent again.
+    let mut world = world;
+    world.sealing_with(foreign.also_opening(&[8; 32]).unwrap());
+    assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
+    assert_eq!(entries(&world).await, FOLLOWERS as u64);
+    assert!(world.take_dead_letters().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_part_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
+    let world = world().await;
+    world.done(&[publish("star", "live", NOW)]).await;
+    let parts = world.take_commands().await;
+    // The function died on them every time, so that the queue itself has moved them.
+    world.alerter.handle(event(parts.clone()), soon()).await.unwrap();
+    let mut kept = Vec::new();
+    for part in &parts {
+        let id = part.message_id.as_deref().unwrap();
+        let letter = world.alerter.store.letter(id, soon()).await.unwrap().unwrap();
+        assert_eq!((letter.reason.as_str(), letter.verified), (RECEIVES_EXHAUSTED, true));
+        assert_eq!(Some(&letter.body), part.body.as_ref());
+        kept.push(letter.body);
+    }
+    let kept: Vec<_> = kept.iter().map(String::as_str).collect();
+    assert_eq!(world.write(&kept, 1).await, [0_usize; 0]);
+    assert_eq!(entries(&world).await, FOLLOWERS as u64);
 }

@@ -12,7 +12,10 @@ use fanout_writer::Sizes;
 use nagare::cost::month::Graph;
 use nagare::cost::work::{self, Activity, Audience, Edge, Work};
 use serde_json::{Value, json};
-use tests::{NOW, World, event, follow, publish, soon, unfinished};
+use tests::{NOW, World, delete, event, follow, publish, soon, unfinished, unfollow};
+
+/// After everybody has followed.
+const LATER: &str = "2026-11-20T12:01:00.000Z";
 
 /// Has the tables say what each call consumes, and adds it up.
 #[derive(Debug)]
@@ -23,9 +26,9 @@ struct Metered {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-struct Units {
+pub(super) struct Units {
     writes: f64,
-    reads: f64,
+    pub(super) reads: f64,
     calls: usize,
     /// Calls that did not say what they consumed.
     silent: usize,
@@ -65,14 +68,14 @@ impl Units {
 }
 
 /// A world whose tables are metered.
-struct Meter {
-    world: World,
+pub(super) struct Meter {
+    pub(super) world: World,
     used: Arc<Mutex<Units>>,
     on: Arc<AtomicBool>,
 }
 
 impl Meter {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
         let (counted, switch) = (Arc::clone(&used), Arc::clone(&on));
         let world = World::behind(|inside| {
@@ -82,7 +85,7 @@ impl Meter {
     }
 
     /// What was consumed since it was last asked.
-    fn take(&self) -> Units {
+    pub(super) fn take(&self) -> Units {
         let units = std::mem::take(&mut *self.used.lock().unwrap());
         assert!(units.calls > 0 && units.silent == 0, "{units:?}");
         units
@@ -101,15 +104,21 @@ impl Meter {
         }
     }
 
+    /// Does something without counting.
+    pub(super) async fn uncounted<T>(&self, work: impl AsyncFnOnce(&World) -> T) -> T {
+        self.on.store(false, Relaxed);
+        let done = work(&self.world).await;
+        self.on.store(true, Relaxed);
+        done
+    }
+
     /// Has somebody followed by so many, without counting.
     async fn followers(&self, actor: &str, followers: usize) -> Audience {
-        self.on.store(false, Relaxed);
         let mut audience = Audience::default();
         for name in (0..followers).map(|n| format!("viewer-{n}")) {
-            self.world.done(&[follow(&name, actor, NOW)]).await;
+            self.uncounted(async |world| world.done(&[follow(&name, actor, NOW)]).await).await;
             audience.add(name.len() as f64);
         }
-        self.on.store(true, Relaxed);
         audience
     }
 }
@@ -163,6 +172,19 @@ async fn of_a_publish_that_is_cut_into_parts() {
         // The parts are not quite of one size, so that the last page of one may be a unit less.
         assert!((said.reads - used.reads).abs() <= 0.05 * used.reads, "{actor}: {said:?} {used:?}");
     }
+}
+
+/// Record and outbox row, and the entries of those who follow: nobody else is written to.
+#[tokio::test]
+async fn of_a_delete() {
+    let meter = Meter::new();
+    meter.followers("star", 60).await;
+    let left: Vec<_> = (0..7).map(|n| unfollow(&format!("viewer-{n}"), "star", LATER)).collect();
+    meter.apply(&left).await;
+    meter.apply(&[publish("star", "star-live", NOW)]).await;
+    meter.take();
+    meter.apply(&[delete("star", "star-live")]).await;
+    assert_eq!(meter.take().writes, 2.0 + 53.0);
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! The fan-out writer: what becomes of each message of a batch.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use fanout_writer::BatchError;
-use nagare::stack::schema;
+use fanout_writer::{BatchError, DeadLetterQueue};
+use nagare::stack::{connector, schema};
 use serde_json::json;
+use shared::queue::Sender;
 use shared::store::Tables;
 
 use tests::{World, delete, event, follow, message, publish, soon, unfollow};
@@ -54,8 +55,13 @@ async fn what_the_store_refuses_is_kept_until_it_is_received_too_often() {
 
 #[tokio::test]
 async fn what_cannot_be_given_up_comes_again() {
-    let mut world = World::new();
-    world.writer.dead_letters.url = "http://queue/000000000000/elsewhere".to_owned();
+    let mut sqs = None;
+    let mut world = World::behind(|inside| {
+        sqs = Some(connector::sqs(inside.clone()));
+        inside
+    });
+    let nowhere = Sender::new(sqs.unwrap(), "http://queue/000000000000/elsewhere");
+    world.writer.dead_letters = DeadLetterQueue(nowhere);
     assert_eq!(world.write(&["not json"], 1).await, [0]);
 }
 

@@ -248,7 +248,9 @@ fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String
     history.iter().for_each(|sent| reference.take(&sent.what));
     for letter in refused {
         let body: Value = serde_json::from_str(&letter.body).unwrap();
-        let sent = history.iter().find(|sent| sent.what.body() == body);
+        // What was handed on is refused as that.
+        let body = body.get("command").unwrap_or(&body);
+        let sent = history.iter().find(|sent| sent.what.body() == *body);
         match sent.map(|sent| &sent.what) {
             Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),
             _ => return Err(format!("a dead letter: {body}")),

@@ -6,6 +6,8 @@ use nagare::cli::redrive;
 use shared::store::DeadLetter;
 use tests::{World, event, soon, unfinished_ids};
 
+/// Messages that a handler is given at once.
+const BATCH: usize = 4;
 /// Rounds of keeping and sending again that it takes at most when nothing fails any more.
 const ROUNDS: usize = 5;
 
@@ -52,9 +54,11 @@ async fn work_off_commands(world: &World) -> Result<(), String> {
         if commands.is_empty() {
             return Ok(());
         }
-        let answer = world.writer.handle(event(commands), soon()).await.unwrap();
-        if !answer.batch_item_failures.is_empty() {
-            return Err("a command fails though no call does".to_owned());
+        for batch in commands.chunks(BATCH) {
+            let answer = world.writer.handle(event(batch.to_vec()), soon()).await.unwrap();
+            if !answer.batch_item_failures.is_empty() {
+                return Err("a command fails though no call does".to_owned());
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 //! entries are swept, a reader sets out, dead letters are taken in or sent again.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage, SqsMessageAttr
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
+use nagare::stack::faults::{Faults, Faulty};
 use serde_json::Value;
 use shared::Timestamp;
-use shared::dead_letter::MAX_RECEIVES;
-use tests::{World, event, message, soon, unfinished_ids};
+use shared::dead_letter::{MAX_RECEIVES, ORIGIN};
+use tests::{World, event, message, said, soon, unfinished_ids};
 
 use crate::check::{self, Observed};
 use crate::gate::{Gate, Task, Waiting};
@@ -38,11 +39,17 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let waiting = Waiting::default();
-    let mut world =
-        World::behind(|inside| SharedHttpConnector::new(Gate { inside, waiting: waiting.clone() }));
-    world.clock.set(Timestamp::from_unix_millis(START));
     let mut random = Rng::with_seed(seed ^ 0x5EED);
     let weather = Weather::any(&mut random);
+    let mut world = runtime.block_on(async {
+        World::behind(|inside| {
+            let tables = Faulty::new(Faults::default(), inside);
+            tables.set_rates(weather.rates());
+            let (inside, waiting) = (SharedHttpConnector::new(tables), waiting.clone());
+            SharedHttpConnector::new(Gate { inside, waiting })
+        })
+    });
+    world.clock.set(Timestamp::from_unix_millis(START));
     if weather.small_parts {
         world.writer.sizes = Sizes { page: 2, part: 1, parts: 64 };
     }
@@ -70,6 +77,12 @@ struct Delivery {
 }
 
 impl Delivery {
+    /// The message with which its command came first: those that go on with it name it.
+    fn origin(&self) -> &str {
+        let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
+        origin.unwrap_or(&self.id)
+    }
+
     fn message(&self) -> SqsMessage {
         let mut message = message(&self.id, &self.body, self.receives);
         message.message_attributes.clone_from(&self.attributes);
@@ -109,6 +122,9 @@ struct Run<'a> {
     arriving: Vec<Delivery>,
     /// How many were taken from the queue of commands.
     taken: usize,
+    /// What some delivery was acknowledged for before all of it was done: the message with which the
+    /// command came first, or the activity that is fanned out in parts.
+    handed_on: HashSet<String>,
     /// What is on the dead-letter queue.
     letters: Vec<SqsMessage>,
     handlers: Vec<Handler<'a, Delivery>>,
@@ -135,6 +151,7 @@ impl<'a> Run<'a> {
             random,
             arriving: arrivals(history),
             taken: 0,
+            handed_on: HashSet::new(),
             letters: Vec::new(),
             handlers: Vec::new(),
             alerters: Vec::new(),
@@ -185,8 +202,8 @@ impl<'a> Run<'a> {
     /// Goes on with everybody until all of them wait.
     async fn go_on(&mut self) -> Result<(), String> {
         while let Some((batch, response)) = first_ready(&mut self.handlers) {
-            self.settle(batch, &unfinished_ids(&response));
             self.take_sent().await;
+            self.settle(batch, &unfinished_ids(&response))?;
         }
         while let Some((batch, response)) = first_ready(&mut self.alerters) {
             let unfinished = unfinished_ids(&response);
@@ -226,22 +243,29 @@ impl<'a> Run<'a> {
 
     /// What a handler left undone comes again, at some time, or becomes a dead letter; the rest is in
     /// effect, unless it gave up.
-    fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[String]) {
+    fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
         for delivery in batch {
             if unfinished.contains(&delivery.id) {
+                if self.weather.slow.is_some() {
+                    return Err(format!("slowness used up a receive of {}", delivery.body));
+                }
                 self.redeliver(delivery);
             } else if let (true, Some(what)) = (self.is_in_effect(&delivery), &delivery.what) {
                 self.observed.borrow_mut().done.take(what);
             }
         }
+        Ok(())
     }
 
-    /// Whether an acknowledged command is in effect for certain: it has not given up, and no part of
+    /// Whether an acknowledged command is in effect for certain: it has not given up, and nothing of
     /// it is still on its way.
     fn is_in_effect(&self, delivery: &Delivery) -> bool {
-        let in_parts =
-            self.weather.small_parts && matches!(delivery.what, Some(What::Publish { .. }));
-        delivery.receives < MAX_RECEIVES && !in_parts
+        let activity = match &delivery.what {
+            Some(What::Publish { id, .. }) => id.as_str(),
+            _ => "",
+        };
+        let goes_on = |what: &str| self.handed_on.contains(what);
+        delivery.receives < MAX_RECEIVES && !goes_on(delivery.origin()) && !goes_on(activity)
     }
 
     fn redeliver(&mut self, mut delivery: Delivery) {
@@ -259,7 +283,13 @@ impl<'a> Run<'a> {
     async fn take_sent(&mut self) {
         for message in self.world.take_commands().await {
             let body = message.body.unwrap();
-            let said: Value = serde_json::from_str(&body).unwrap();
+            let said = said(&body);
+            let goes_on = [&said["origin"], &said["activity_id"], &said["command"]["activity_id"]];
+            if said["type"] == "command.continued" || said["type"] == "fanout.part" {
+                count("message: handed on");
+                let goes_on = goes_on.into_iter().filter_map(Value::as_str);
+                self.handed_on.extend(goes_on.map(ToOwned::to_owned));
+            }
             let sent = self.history.iter().find(|sent| sent.what.body() == said);
             let what = sent.map(|sent| sent.what.clone());
             // The queue's own ids come from chance that no seed decides.

@@ -25,6 +25,7 @@ pub(crate) fn count_fault(fault: Fault) {
         Fault::Hang => "call: done, never answered",
         Fault::TableMissing => "call: table missing",
         Fault::Denied => "call: access denied",
+        Fault::Panic => "call: panicked",
     });
 }
 

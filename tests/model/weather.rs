@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use nagare::stack::faults::Fault;
+use nagare::stack::faults::{Fault, Rates};
 
 /// How a run goes.
 pub(crate) struct Weather {
@@ -13,6 +13,8 @@ pub(crate) struct Weather {
     broken: bool,
     /// Whether every fan-out to more than two is cut into parts.
     pub(crate) small_parts: bool,
+    /// Writes a second that each table takes, where nothing is wrong with it but that it is slow.
+    pub(crate) slow: Option<f64>,
     /// How often the latest call overtakes all others, in a hundred: then the others wait while much
     /// happens.
     pub(crate) haste: u8,
@@ -20,12 +22,22 @@ pub(crate) struct Weather {
 
 impl Weather {
     pub(crate) fn any(random: &mut Rng) -> Self {
-        Self {
+        let weather = Self {
             calls: random.choice([3, 3, 8, 25]).unwrap(),
             broken: random.u8(0..4) == 0,
             small_parts: random.u8(0..3) == 0,
+            slow: random.choice([None, None, None, Some(8.0), Some(25.0)]).unwrap(),
             haste: random.choice([0, 50, 90]).unwrap(),
+        };
+        match weather.slow {
+            Some(_) => Self { calls: 0, ..weather },
+            None => weather,
         }
+    }
+
+    /// What the tables take.
+    pub(crate) fn rates(&self) -> Rates {
+        Rates { writes: self.slow, ..Rates::default() }
     }
 
     /// What becomes of the next call.

@@ -29,9 +29,10 @@ use nagare::stack::connector::{self, InProcess};
 use nagare::stack::engine::Engine;
 use nagare::stack::{schema, sqs_event};
 use serde_json::{Value, json};
+use shared::command::InternalSeal;
 use shared::cursor::CursorSeal;
 use shared::store::{Store, Tables};
-use shared::{Clock, Deadline, Metrics, Retention, Timestamp};
+use shared::{Clock, Deadline, Metrics, Retention, Timestamp, queue};
 use timeline_reader::{Authorization, Reader};
 
 /// What the clock of a new world shows.
@@ -55,7 +56,24 @@ pub struct World {
     pub metrics: Output,
     /// Sends to the queue of commands, which nobody empties but [`World::take_commands`].
     pub sender: Sender,
+    to_commands: queue::Sender,
     queues: Queues,
+}
+
+/// What the writer of every world seals with.
+#[must_use]
+pub fn internal_seal() -> InternalSeal {
+    InternalSeal::new(&[8; 32]).unwrap()
+}
+
+/// What a body says, without the envelope that the writer may have put around it.
+#[must_use]
+pub fn said(body: &str) -> Value {
+    let mut said: Value = serde_json::from_str(body).unwrap();
+    match said["type"] == "internal" {
+        true => said["command"].take(),
+        false => said,
+    }
 }
 
 /// What was written to standard output.
@@ -125,8 +143,10 @@ impl World {
         let metrics = Metrics::to(output.clone(), "test");
         let sqs = connector::sqs(inside);
         let sender = Sender::new(sqs.clone(), wire.queue_url(COMMANDS));
-        let commands = CommandQueue { client: sqs.clone(), url: wire.queue_url(COMMANDS) };
-        let dead_letters = DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) };
+        let to = |name| queue::Sender::new(sqs.clone(), wire.queue_url(name));
+        let (commands, dead_letters) =
+            (CommandQueue::new(to(COMMANDS), internal_seal()), DeadLetterQueue(to(DEAD_LETTERS)));
+        let to_commands = to(COMMANDS);
         let sizes = Sizes::default();
         Self {
             writer: Writer {
@@ -151,8 +171,14 @@ impl World {
             engine,
             metrics: output,
             sender,
+            to_commands,
             queues,
         }
+    }
+
+    /// Gives the writer another seal.
+    pub fn sealing_with(&mut self, seal: InternalSeal) {
+        self.writer.commands = CommandQueue::new(self.to_commands.clone(), seal);
     }
 
     /// Gives the writer a batch of bodies, all received for the n-th time; returns the indexes of
@@ -206,6 +232,16 @@ impl World {
         self.request("GET", path, query, None).await
     }
 
+    /// The same, with a deadline that matters.
+    pub async fn get_within(
+        &self,
+        path: &str,
+        query: &str,
+        deadline: Deadline,
+    ) -> (i64, Vec<(String, String)>, Value) {
+        self.answer(api_event("GET", path, query, None), deadline).await
+    }
+
     /// Sends a request to the reader, in the name of `subject` if there is one.
     pub async fn request(
         &self,
@@ -214,17 +250,18 @@ impl World {
         query: &str,
         subject: Option<&str>,
     ) -> (i64, Vec<(String, String)>, Value) {
-        let mut event = json!({
-            "version": "2.0", "rawPath": path, "rawQueryString": query, "headers": {},
-            "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
-                "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
-            }},
-        });
-        if let Some(subject) = subject {
-            event["requestContext"]["authorizer"] = json!({"jwt": {"claims": {"sub": subject}}});
-        }
+        let authorizer = subject.map(|subject| json!({"jwt": {"claims": {"sub": subject}}}));
+        self.answer(api_event(method, path, query, authorizer), soon()).await
+    }
+
+    /// Gives the reader an event of API Gateway; the answer's status, headers and body.
+    pub async fn answer(
+        &self,
+        event: Value,
+        deadline: Deadline,
+    ) -> (i64, Vec<(String, String)>, Value) {
         let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-        let answer = self.reader.handle(&event, soon()).await;
+        let answer = self.reader.handle(&event, deadline).await;
         let answer = serde_json::to_value(&answer).unwrap();
         let headers = answer["headers"].as_object().unwrap().iter();
         let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
@@ -250,6 +287,21 @@ impl World {
 #[must_use]
 pub fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(20))
+}
+
+/// An event as API Gateway makes it, with what its authorizer found out.
+#[must_use]
+pub fn api_event(method: &str, path: &str, query: &str, authorizer: Option<Value>) -> Value {
+    let mut event = json!({
+        "version": "2.0", "rawPath": path, "rawQueryString": query, "headers": {},
+        "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
+            "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
+        }},
+    });
+    if let Some(authorizer) = authorizer {
+        event["requestContext"]["authorizer"] = authorizer;
+    }
+    event
 }
 
 /// A message as Lambda hands it over.

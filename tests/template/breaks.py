@@ -87,9 +87,21 @@ BREAKS = {
         set_at(*properties("TimelineReader", "FunctionUrlConfig", {"AuthType": "NONE"})),
         check.test_nothing_else_invokes_a_function_by_http,
     ),
+    "a route that takes any scope": (
+        drop_at(*properties("DefaultRoute", "AuthorizationScopes")),
+        check.test_every_route_has_an_authorizer,
+    ),
     "an open reader behind tokens": (
         set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_AUTHORIZATION", "open")),
-        check.test_the_reader_is_open_only_behind_iam,
+        check.test_the_reader_is_never_open,
+    ),
+    "an open reader behind signatures": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_AUTHORIZATION", {"Fn::If": ["UseJwt", "jwt", "open"]})),
+        check.test_the_reader_is_never_open,
+    ),
+    "a service that acts for any account": (
+        drop_at(*properties("DeploymentRole", "AssumeRolePolicyDocument", "Statement", 0, "Condition")),
+        check.test_services_act_for_this_account_only,
     ),
     "every action on a table": (
         set_at(*statement("TimelineReaderRole", 0, "Action", "dynamodb:*")),
@@ -100,7 +112,7 @@ BREAKS = {
         check.test_no_policy_has_a_wildcard,
     ),
     "every index": (
-        set_at(*statement("FanoutWriterRole", 3, "Resource", {"Fn::Sub": "${LedgerTable.Arn}/*"})),
+        set_at(*statement("FanoutWriterRole", 4, "Resource", {"Fn::Sub": "${LedgerTable.Arn}/*"})),
         check.test_no_policy_has_a_wildcard,
     ),
     "a queue open to anybody": (
@@ -120,16 +132,20 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "one action less": (
-        set_at(*statement("FanoutWriterRole", 2, "Action", ["dynamodb:BatchWriteItem"])),
+        set_at(*statement("FanoutWriterRole", 3, "Action", ["dynamodb:BatchWriteItem", "dynamodb:BatchGetItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "an action that nothing needs any more": (
-        set_at(*statement("FanoutWriterRole", 2, "Action", ["dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PutItem"])),
+        set_at(*statement("FanoutWriterRole", 3, "Action", [*check.PERMISSIONS["FanoutWriterRole"]["TimelinesTable.Arn"], "dynamodb:PutItem"])),
         check.test_roles_allow_the_calls_that_the_code_makes,
     ),
     "an action for another table": (
         set_at(*statement("TimelineReaderRole", 1, "Resource", {"Fn::GetAtt": "DeadLettersTable.Arn"})),
         check.test_roles_allow_the_calls_that_the_code_makes,
+    ),
+    "a queue that the writer may no longer send to": (
+        set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
+        check.test_roles_allow_sending_to_the_queues_that_the_code_sends_to,
     ),
     "two functions with one role": (
         set_at(*properties("DlqAlerter", "Role", {"Fn::GetAtt": "FanoutWriterRole.Arn"})),
@@ -173,7 +189,67 @@ BREAKS = {
     ),
     "a short secret": (
         set_at(*properties("CursorSecret", "GenerateSecretString", "PasswordLength", 16)),
-        check.test_the_cursor_secret_is_generated_and_long_enough,
+        check.test_secrets_are_generated_and_long_enough,
+    ),
+    "a reader that opens with one secret": (
+        drop_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_OTHER_CURSOR_SECRET")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "one cursor secret twice": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_OTHER_CURSOR_SECRET", {"Fn::Sub": "{{resolve:secretsmanager:${CursorSecret}}}"})),
+        check.test_two_secrets_are_valid_at_a_time,
+    ),
+    "a cursor secret that is never made again": (
+        drop_at(*properties("SecondCursorSecret", "Name")),
+        check.test_two_secrets_are_valid_at_a_time,
+    ),
+    "a writer that opens with one secret": (
+        drop_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_OTHER_INTERNAL_SECRET")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "one internal secret twice": (
+        set_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_OTHER_INTERNAL_SECRET", {"Fn::Sub": "{{resolve:secretsmanager:${InternalSecret}}}"})),
+        check.test_two_secrets_are_valid_at_a_time,
+    ),
+    "an internal secret that is never made again": (
+        drop_at(*properties("InternalSecret", "Name")),
+        check.test_two_secrets_are_valid_at_a_time,
+    ),
+    "an internal secret that the reader is told": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_INTERNAL_SECRET", {"Fn::Sub": "{{resolve:secretsmanager:${InternalSecret}}}"})),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
+    ),
+    "a new secret that reaches no version": (
+        replace_at(*properties("TimelineReader", "VersionDescription", "Fn::Sub", "${SecondCursorSealGeneration}", "x")),
+        check.test_a_change_of_parameters_publishes_a_version,
+    ),
+    "readers without a bound": (
+        drop_at(*properties("TimelineReader", "ReservedConcurrentExecutions")),
+        check.test_one_caller_does_not_use_up_the_account,
+    ),
+    "more requests at once than Lambda takes": (
+        set_at("Parameters", "ApiBurstLimit", "Default", 2000),
+        check.test_one_caller_does_not_use_up_the_account,
+    ),
+    "nobody notices that requests are refused": (
+        drop_at("Resources", "Api4xxAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "an issuer without TLS": (
+        set_at("Parameters", "JwtIssuer", "AllowedPattern", "^(https?://.+)?$"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
+    ),
+    "any log level": (
+        drop_at("Parameters", "LogLevel", "AllowedPattern"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
+    ),
+    "audiences with spaces": (
+        set_at("Parameters", "JwtAudience", "AllowedPattern", "^.*$"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
+    ),
+    "scopes with spaces": (
+        set_at("Parameters", "JwtScopes", "AllowedPattern", "^.*$"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
     ),
     "logs kept for ever": (
         drop_at(*properties("DlqAlerterLogs", "RetentionInDays")),
@@ -222,6 +298,21 @@ BREAKS = {
     "a queue in the clear": (
         drop_at("Resources", "DeadLetterQueuePolicy"),
         check.test_queues_take_large_messages_encrypted_and_over_tls_only,
+    ),
+    "producers named, and everybody else let in": (
+        drop_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2)),
+        check.test_producers_can_be_named,
+    ),
+    "producers named, and the writer shut out": (
+        set_at(
+            *properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition"),
+            {"ArnNotEquals": {"aws:PrincipalArn": {"Ref": "Producers"}}},
+        ),
+        check.test_producers_can_be_named,
+    ),
+    "everybody may send": (
+        set_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 1, "Fn::If", 1, "Principal", "*")),
+        check.test_producers_can_be_named,
     ),
     "small messages": (
         set_at(*properties("CommandQueue", "MaximumMessageSize", 262144)),

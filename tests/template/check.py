@@ -13,6 +13,8 @@ from expand import ROOT, expand, source
 
 FUNCTIONS = {"FanoutWriter": "CommandQueue", "TimelineReader": None, "DlqAlerter": "DeadLetterQueue"}
 TABLES = {"timelines": "TimelinesTable", "ledger": "LedgerTable", "dead_letters": "DeadLettersTable"}
+SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWriter": {"InternalSecret", "SecondInternalSecret"}}
+QUEUES = {"QUEUE_URL": "CommandQueue.Arn", "DEAD_LETTER_QUEUE_URL": "DeadLetterQueue.Arn"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 # Whoever makes a function call something else has to say so here.
@@ -20,10 +22,11 @@ PERMISSIONS = {
     "FanoutWriterRole": {
         "CommandQueue.Arn": RECEIVE | {"sqs:SendMessage"},
         "DeadLetterQueue.Arn": {"sqs:SendMessage"},
-        "TimelinesTable.Arn": {"dynamodb:BatchWriteItem", "dynamodb:DeleteItem"},
+        "TimelinesTable.Arn": {"dynamodb:BatchWriteItem", "dynamodb:BatchGetItem", "dynamodb:DeleteItem"},
         "LedgerTable.Arn": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
+            "dynamodb:DeleteItem",
             "dynamodb:Query",
             "dynamodb:ConditionCheckItem",
         },
@@ -119,7 +122,9 @@ def statements(stack):
         for path, value in walk(resource.get("Properties", {})):
             if path and path[-1] == "Statement":
                 for statement in listed(value):
-                    yield name, statement
+                    for one_of_them in branches(statement):
+                        if one_of_them != {"Ref": "AWS::NoValue"}:
+                            yield name, one_of_them
 
 
 def mapping_of(stack, function):
@@ -171,7 +176,8 @@ CALLS = {
     ".delete_item()": "dynamodb:DeleteItem",
     ".query()": "dynamodb:Query",
     ".scan()": "dynamodb:Scan",
-    ".batch_get_item()": "dynamodb:BatchGetItem",
+    # The one that is told its table.
+    " self.batch_get(": "dynamodb:BatchGetItem",
     # The two that are written by hand.
     " batch::write(self.line()": "dynamodb:BatchWriteItem",
     "self.line().await?.call(\"Query\"": "dynamodb:Query",
@@ -200,6 +206,7 @@ def calls_to_dynamodb(binary):
     this is coarse, but it fails on the safe side: a call that it misses is one that is missing in the
     role's permissions, and one that it imagines is one too many."""
     methods = methods_of_the_store()
+    assert [m for m, body in methods.items() if ".batch_get_item()" in body] == ["batch_get"]
     code = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "functions" / binary / "src").rglob("*.rs"))
     reached, ahead = set(), {m for m in methods if re.search(rf"\.\s*{m}\(", code)}
     while ahead:
@@ -234,6 +241,11 @@ def test_every_route_has_an_authorizer(stack):
         assert authorizer == {"Fn::If": ["UseJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]}, name
     authorizer = stack.resources["JwtAuthorizer"]
     assert authorizer["Condition"] == "UseJwt"
+    scopes = {"Fn::If": ["UseScopes", {"Fn::Split": [",", {"Ref": "JwtScopes"}]}, {"Ref": "AWS::NoValue"}]}
+    for name, route in routes.items():
+        assert route["Properties"].get("AuthorizationScopes") == scopes, name
+    wanted = {"Fn::And": [{"Condition": "UseJwt"}, {"Fn::Not": [{"Fn::Equals": [{"Ref": "JwtScopes"}, ""]}]}]}
+    assert stack.expanded["Conditions"]["UseScopes"] == wanted
     jwt = authorizer["Properties"]["JwtConfiguration"]
     assert named(jwt["Issuer"]) == "JwtIssuer" and names_in(jwt["Audience"]) == {"JwtAudience"}
 
@@ -246,14 +258,33 @@ def test_nothing_else_invokes_a_function_by_http(stack):
         assert "HttpApi" in names_in(permission["Properties"]["SourceArn"]), name
 
 
-def test_the_reader_is_open_only_behind_iam(stack):
+def test_the_reader_is_never_open(stack):
+    """Each mode of the API has one of the reader, that demands what this one's authorizer finds out."""
     environment = stack.properties("TimelineReader")["Environment"]["Variables"]
-    assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "open"]}
+    assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}
     accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/identity.rs")))
-    assert accepted == {"jwt", "open"}
+    assert accepted == {"jwt", "iam", "open"}
     assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
     assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]
     assert stack.default("Authorization") == "jwt"
+
+
+def test_services_act_for_this_account_only(stack):
+    """A service that assumes a role, or is let in by a policy, does so on behalf of this account. Lambda is
+    not asked: it tells of no source account when it assumes a role."""
+    seen = set()
+    trusted = [(name, s) for name, s in statements(stack) if s["Effect"] == "Allow"]
+    for name, role in stack.of_type("AWS::IAM::Role").items():
+        trusted += [(name, s) for s in listed(role["Properties"]["AssumeRolePolicyDocument"]["Statement"])]
+    for name, statement in trusted:
+        principal = statement.get("Principal")
+        service = principal.get("Service") if isinstance(principal, dict) else None
+        if service in (None, "lambda.amazonaws.com"):
+            continue
+        condition = statement.get("Condition", {}).get("StringEquals", {})
+        assert condition.get("aws:SourceAccount") == {"Ref": "AWS::AccountId"}, f"{name}: {service}"
+        seen.add(service)
+    assert seen == {"codedeploy.amazonaws.com", "chatbot.amazonaws.com", "cloudwatch.amazonaws.com"}
 
 
 def test_no_policy_has_a_wildcard(stack):
@@ -316,6 +347,20 @@ def test_roles_allow_the_calls_that_the_code_makes(stack):
         assert calls_to_dynamodb(binary) == granted, binary
 
 
+def test_roles_allow_sending_to_the_queues_that_the_code_sends_to(stack):
+    # There is one sender, and what it calls is authorized as SendMessage, batches included.
+    sources = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
+    calls = {call for p in sources for call in re.findall(r"\.(send_message\w*)\(\)", p.read_text(encoding="utf-8"))}
+    assert calls == {"send_message_batch"}
+    for function in FUNCTIONS:
+        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
+        sender = r"Sender::new\(\s*[\w.()]+,\s*env::required\(env::(\w+)\)"
+        sends_to = {QUEUES[name] for name in re.findall(sender, read(f"functions/{binary}/src/main.rs"))}
+        of_role = [statement for name, statement in statements(stack) if name == f"{function}Role"]
+        sending = [s for s in of_role if "sqs:SendMessage" in listed(s["Action"])]
+        assert sends_to == {named(statement["Resource"]) for statement in sending}, binary
+
+
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
     for function in FUNCTIONS:
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
@@ -324,7 +369,9 @@ def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
         # A queue that a function only takes from comes to it.
         permissions = PERMISSIONS[f"{function}Role"].items()
         only_taken = {name.split(".")[0] for name, actions in permissions if actions == RECEIVE}
-        assert told - {"CursorSecret"} == stores - only_taken, function
+        secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
+        assert told - secrets == stores - only_taken, function
+        assert told & secrets == SECRETS.get(function, set()), function
 
 
 def test_slack_can_do_nothing(stack):
@@ -367,6 +414,12 @@ def test_variables_are_those_that_the_code_reads(stack):
         main = read(f"functions/{binary}/src/main.rs")
         wanted = {variables()[c] for c in re.findall(r"env::required\(env::(\w+)\)", main)}
         wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
+        if "env::cursor_seal()" in main:
+            wanted |= {variables()["CURSOR_SECRET"], variables()["OTHER_CURSOR_SECRET"]}
+        if "env::internal_seal()" in main:
+            wanted |= {variables()["INTERNAL_SECRET"], variables()["OTHER_INTERNAL_SECRET"]}
+        (tables,) = re.findall(r"env::tables\(&\[(.*?)\]\)", main)
+        wanted |= {variables()[c] for c in re.findall(r"env::(\w+)", tables)}
         if "env::retention()" in main:
             wanted.add(variables()["RETENTION_DAYS"])
         if "env::stage()" in main:
@@ -395,14 +448,39 @@ def test_timeouts_are_the_code_s(stack):
     assert patience < reader < integration <= 30
 
 
-def test_the_cursor_secret_is_generated_and_long_enough(stack):
-    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/cursor.rs")
-    generated = stack.properties("CursorSecret")["GenerateSecretString"]
-    assert generated["PasswordLength"] == 64 >= least
-    assert "SecretString" not in stack.properties("CursorSecret")
-    environment = stack.properties("TimelineReader")["Environment"]["Variables"]
-    secret = environment[variables()["CURSOR_SECRET"]]
-    assert secret == {"Fn::Sub": "{{resolve:secretsmanager:${CursorSecret}}}"}
+def test_secrets_are_generated_and_long_enough(stack):
+    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/seal.rs")
+    assert set(stack.of_type("AWS::SecretsManager::Secret")) == set().union(*SECRETS.values())
+    for name in stack.of_type("AWS::SecretsManager::Secret"):
+        generated = stack.properties(name)["GenerateSecretString"]
+        assert generated["PasswordLength"] == 64 >= least
+        assert "SecretString" not in stack.properties(name)
+
+
+def test_two_secrets_are_valid_at_a_time(stack):
+    check_two_secrets(stack, "TimelineReader", "Cursor", "cursors", condition="FirstSeals", again="IsMadeAgain")
+    check_two_secrets(
+        stack, "FanoutWriter", "Internal", "internal", condition="FirstSealsInternally", again="InternalIsMadeAgain"
+    )
+
+
+def check_two_secrets(stack, function, kind, names, condition, again):
+    first = {"Fn::Sub": f"{{{{resolve:secretsmanager:${{{kind}Secret}}}}}}"}
+    second = {"Fn::Sub": f"{{{{resolve:secretsmanager:${{Second{kind}Secret}}}}}}"}
+    environment = stack.properties(function)["Environment"]["Variables"]
+    assert environment[variables()[f"{kind.upper()}_SECRET"]] == {"Fn::If": [condition, first, second]}
+    assert environment[variables()[f"OTHER_{kind.upper()}_SECRET"]] == {"Fn::If": [condition, second, first]}
+    conditions = stack.expanded["Conditions"]
+    assert conditions[condition] == {"Fn::Equals": [{"Ref": f"{kind}Seal"}, "first"]}
+    assert stack.default(f"{kind}Seal") == "first"
+    for name, which in ((f"{kind}Secret", "First"), (f"Second{kind}Secret", "Second")):
+        # Another name is another secret, and nothing else is: a name that does not change keeps it.
+        generation = f"{which}{kind}SealGeneration"
+        made_again = f"nagare-${{Stage}}-{names}-{which.lower()}-${{{generation}}}"
+        named_after = {"Fn::If": [f"{which}{again}", {"Fn::Sub": made_again}, {"Ref": "AWS::NoValue"}]}
+        assert stack.properties(name).get("Name") == named_after
+        assert conditions[f"{which}{again}"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": generation}, "0"]}]}
+        assert stack.default(generation) == 0
 
 
 def test_each_function_logs_to_a_group_that_forgets(stack):
@@ -431,6 +509,13 @@ def test_a_change_of_parameters_publishes_a_version(stack):
         # A condition is a parameter too.
         text = json.dumps(stack.properties(function))
         taken |= {"Authorization"} if '"UseJwt"' in text else set()
+        taken |= {"CursorSeal"} if '"FirstSeals"' in text else set()
+        taken |= {"InternalSeal"} if '"FirstSealsInternally"' in text else set()
+        # These give a secret another address.
+        for secret in names_in(stack.properties(function)) & set(stack.of_type("AWS::SecretsManager::Secret")):
+            taken |= {n for n in names_in(stack.properties(secret)) & parameters if n.endswith("Generation")}
+        # Not part of a version.
+        taken -= {"ReaderReservedConcurrency"}
         assert taken == description, function
 
 
@@ -478,6 +563,8 @@ def test_visibility_is_six_times_the_timeout(stack):
         if queue:
             visibility = stack.properties(queue)["VisibilityTimeout"]
             assert visibility == 6 * stack.properties(function)["Timeout"], queue
+            # What `nagare up --template-visibility` keeps to.
+            assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/stack/mod.rs"), queue
 
 
 def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
@@ -509,7 +596,9 @@ def test_queues_take_large_messages_encrypted_and_over_tls_only(stack):
     for name, statement in statements(stack):
         if stack.resources[name]["Type"] != "AWS::SQS::QueuePolicy":
             continue
-        assert statement["Effect"] == "Deny" and statement["Principal"] == "*" and statement["Action"] == "sqs:*"
+        if statement["Action"] != "sqs:*":
+            continue
+        assert statement["Effect"] == "Deny" and statement["Principal"] == "*"
         assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
         queue = named(statement["Resource"]).removesuffix(".Arn")
         assert [named(q) for q in stack.properties(name)["Queues"]] == [queue], name
@@ -518,6 +607,33 @@ def test_queues_take_large_messages_encrypted_and_over_tls_only(stack):
     for name, queue in queues.items():
         assert queue["Properties"]["SqsManagedSseEnabled"] is True, name
         assert queue["Properties"]["MaximumMessageSize"] == 1024 * 1024, name
+
+
+def test_producers_can_be_named(stack):
+    """Once some are, they may send, from any account, and nobody else but the writer, whatever IAM policies say."""
+    assert stack.default("Producers") == ""
+    assert re.fullmatch(stack.expanded["Parameters"]["Producers"]["AllowedPattern"], "")
+    assert not re.fullmatch(stack.expanded["Parameters"]["Producers"]["AllowedPattern"], "*")
+    conditional = []
+    for name in stack.of_type("AWS::SQS::QueuePolicy"):
+        for statement in stack.properties(name)["PolicyDocument"]["Statement"]:
+            if statement.get("Action") == "sqs:*":
+                continue
+            # Nothing is granted to anybody as long as nobody is named.
+            condition, statement, otherwise = statement["Fn::If"]
+            assert (name, condition, otherwise) == ("CommandQueuePolicy", "NameProducers", {"Ref": "AWS::NoValue"})
+            assert statement["Action"] == "sqs:SendMessage" and named(statement["Resource"]) == "CommandQueue.Arn"
+            conditional.append(statement)
+    assert len(conditional) == 2
+    allow, deny = conditional
+    assert allow["Effect"] == "Allow" and allow["Principal"] == {"AWS": {"Ref": "Producers"}}
+    assert deny["Effect"] == "Deny" and deny["Principal"] == "*"
+    assert set(deny["Condition"]) == {"ArnNotEquals"}
+    [(key, others)] = deny["Condition"]["ArnNotEquals"].items()
+    assert key == "aws:PrincipalArn" and names_in(others) - {"Named"} == {"Producers", "FanoutWriterRole"}
+    assert stack.expanded["Conditions"]["NameProducers"] == {
+        "Fn::Not": [{"Fn::Equals": [{"Fn::Select": [0, {"Ref": "Producers"}]}, ""]}]
+    }
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -605,6 +721,26 @@ def test_the_api_throttles_and_logs_ids_only(stack):
     }
 
 
+def test_one_caller_does_not_use_up_the_account(stack):
+    """Readers can be reserved, and the API refuses with 429 before Lambda does with 503: not more at once than
+    there are readers, which an account has a thousand of unless it asks for more."""
+    reserved = stack.properties("TimelineReader").get("ReservedConcurrentExecutions")
+    expected = [{"Ref": "ReaderReservedConcurrency"}, {"Ref": "AWS::NoValue"}]
+    assert reserved == {"Fn::If": ["ReserveReaders", *expected]}
+    zero = {"Fn::Equals": [{"Ref": "ReaderReservedConcurrency"}, "0"]}
+    assert stack.expanded["Conditions"]["ReserveReaders"] == {"Fn::Not": [zero]}
+    burst = stack.default("ApiBurstLimit")
+    assert burst <= 1_000
+    config = tomllib.loads(read("samconfig.toml"))
+    for environment in ("dev", "prod"):
+        pairs = config[environment]["deploy"]["parameters"]["parameter_overrides"]
+        values = dict(pair.split("=", 1) for pair in pairs)
+        readers = int(values.get("ReaderReservedConcurrency", stack.default("ReaderReservedConcurrency")))
+        assert readers == 0 or readers >= int(values.get("ApiBurstLimit", burst)), environment
+    assert int(dict(p.split("=", 1) for p in config["prod"]["deploy"]["parameters"]["parameter_overrides"])[
+        "ReaderReservedConcurrency"]) > 0
+
+
 def test_the_api_calls_the_alias_of_the_reader(stack):
     integration = stack.properties("ReaderIntegration")
     assert named(integration["IntegrationUri"]) == "TimelineReaderAliaslive"
@@ -636,7 +772,7 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
     wanted |= {("AWS/DynamoDB", "WriteThrottleEvents", frozenset([table])) for table in TABLES.values()}
     for table in ("TimelinesTable", "LedgerTable"):
         wanted.add(("AWS/DynamoDB", "ReadThrottleEvents", frozenset([table])))
-    wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("5xx", "Latency")}
+    wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("4xx", "5xx", "Latency")}
     assert wanted <= set(alarmed(stack)), wanted - set(alarmed(stack))
     latency = stack.properties(alarmed(stack)[("AWS/ApiGateway", "Latency", frozenset(["HttpApi"]))])
     assert latency["ExtendedStatistic"] == "p99"
@@ -779,7 +915,7 @@ def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     for path in (ROOT / "nagare/src/cli").rglob("*.rs"):
         read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
     # The caller's own, and the local stack's.
-    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "CURSOR_SECRET", "AUTHORIZATION"}
+    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "CURSOR_SECRET", "INTERNAL_SECRET", "AUTHORIZATION"}
     wanted = {variables()[constant] for constant in read_by_it}
     assert len(wanted) >= 5
     lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))
@@ -813,3 +949,30 @@ def test_no_parameter_is_left_to_chance(stack):
         assert "Default" in parameter and parameter.get("Description"), name
     secrets = [n for n in parameters if re.search("secret|password|key", n, re.IGNORECASE)]
     assert not secrets, f"secrets are generated, not passed: {secrets}"
+
+
+# What each pattern takes, and what it refuses.
+PATTERNS = {
+    "JwtIssuer": (
+        ["", "https://issuer.example.com/", "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Ab0", "https://localhost:8443/a"],
+        ["http://issuer.example.com/", "issuer.example.com", "https://", "https://a/?x=1", "https://a/#b", "https://a b/", " https://a/"],
+    ),
+    "JwtAudience": (["", "timelines", "a,b", "https://api.example.com/"], [",", "a,", ",a", "a, b", "a b", "a,,b"]),
+    "JwtScopes": (["", "timelines:read", "a,b", "https://api/read"], [",", "a,", "a b", "a, b", 'a"b', "a\\b"]),
+    "LogLevel": (
+        ["info", "off", "warn,timeline_reader=debug", "a::b=trace,error"],
+        ["", "INFO", "verbose", "info,", "a=", "=info", "info debug", "info;rm"],
+    ),
+}
+
+
+def test_parameters_are_checked_before_anything_is_deployed(stack):
+    for name, (taken, refused) in PATTERNS.items():
+        pattern = stack.expanded["Parameters"][name].get("AllowedPattern", "")
+        assert pattern.startswith("^") and pattern.endswith("$"), name
+        for value in taken:
+            assert re.fullmatch(pattern, value), f"{name} refuses {value!r}"
+        for value in refused:
+            assert not re.fullmatch(pattern, value), f"{name} takes {value!r}"
+        assert re.fullmatch(pattern, stack.default(name)), name
+        assert stack.expanded["Parameters"][name]["ConstraintDescription"], name

@@ -12,7 +12,7 @@ root=$(cd "$here/../.." && pwd)
 venv=${1:-$root/target/template-venv}
 . "$here/../venv.sh"
 
-# They cannot share one: see requirements.txt.
+# They cannot share one: see requirements.in.
 mkdir -p "$venv"
 install "$venv/sam" "$here/requirements.txt"
 install "$venv/checkov" "$here/requirements-checkov.txt"

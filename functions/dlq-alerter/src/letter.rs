@@ -4,46 +4,60 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::Timestamp;
 use shared::command::Command;
 use shared::dead_letter::{
-    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, is_id, is_reason,
+    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, cut, is_id, is_reason,
 };
 use shared::store::DeadLetter;
 
-/// Reads a letter out of a message. Nothing can be wrong enough with a message for it not to be
-/// kept.
-pub(crate) fn read(message: &SqsMessage, now: Timestamp) -> DeadLetter {
-    let message_id = message.message_id.clone().unwrap_or_default();
+/// Reads a letter out of the message with this id. Nothing can be wrong enough with a message for it
+/// not to be kept.
+pub(crate) fn read(message_id: &str, message: &SqsMessage, now: Timestamp) -> DeadLetter {
+    // SQS takes no message without a body. What has none says nothing, and is kept as that.
     let body = message.body.clone().unwrap_or_default();
-    let (reason, detail) = why(message, &body, now);
+    let Cause { reason, detail, verified } = cause(message, &body, now);
     let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
     let system = |name: &str| message.attributes.get(name).map(String::as_str);
     DeadLetter {
-        id: sent(message, ORIGIN).filter(|id| is_id(id)).unwrap_or(&message_id).to_owned(),
+        id: sent(message, ORIGIN).filter(|id| is_id(id)).unwrap_or(message_id).to_owned(),
         receive_count: number(sent(message, RECEIVES)).unwrap_or(i64::from(MAX_RECEIVES)),
         sent_at: number(sent(message, SENT))
             .or(number(system("SentTimestamp")))
             .map_or(now, Timestamp::from_unix_millis),
         stored_at: now,
         group: system("MessageGroupId").map(ToOwned::to_owned),
-        message_id,
+        message_id: message_id.to_owned(),
         reason,
         detail,
+        verified,
         body,
     }
 }
 
-/// The reason that the writer sent along. The queue itself moves a message without one: then the
-/// body says whether it is a command at all, and if it is, the function died on it every time.
-fn why(message: &SqsMessage, body: &str, now: Timestamp) -> (String, String) {
-    if let Some(reason) = sent(message, REASON).filter(|reason| is_reason(reason)) {
-        return (reason.to_owned(), sent(message, DETAIL).unwrap_or_default().to_owned());
-    }
-    match Command::parse(body, now) {
-        Err(error) => (error.reason().to_owned(), error.in_full()),
-        Ok(_) => {
-            let detail = format!("not done after {MAX_RECEIVES} receives");
-            (RECEIVES_EXHAUSTED.to_owned(), detail)
-        }
-    }
+/// Why a command gave up.
+struct Cause {
+    reason: String,
+    detail: String,
+    verified: bool,
+}
+
+/// What the body itself bears out, or else what the message says of itself. The writer's messages say
+/// that, but anybody who may send to the dead-letter queue can.
+fn cause(message: &SqsMessage, body: &str, now: Timestamp) -> Cause {
+    let judged = judged(body, now);
+    let claimed = sent(message, REASON).filter(|reason| is_reason(reason));
+    let Some(reason) = claimed.filter(|reason| *reason != judged.reason) else { return judged };
+    let detail = cut(sent(message, DETAIL).map_or_else(String::new, ToOwned::to_owned));
+    Cause { reason: reason.to_owned(), detail, verified: false }
+}
+
+/// The body says whether it is a command at all. If it is, and nothing else is known, the function died
+/// on it every time. Whether an internal command was sealed by the writer is not asked: one that was not
+/// comes with the writer's own word for that.
+fn judged(body: &str, now: Timestamp) -> Cause {
+    let (reason, detail) = match Command::parse_unverified(body, now) {
+        Err(error) => (error.reason(), error.in_full()),
+        Ok(_) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
+    };
+    Cause { reason: reason.to_owned(), detail: cut(detail), verified: true }
 }
 
 /// The text of a message attribute, if it was sent.

@@ -52,15 +52,11 @@ impl Alerter {
         event: SqsEvent,
         deadline: Deadline,
     ) -> Result<SqsBatchResponse, BatchError> {
-        let nameless =
-            |message: &SqsMessage| message.message_id.as_deref().is_none_or(str::is_empty);
-        if let Some(index) = event.records.iter().position(nameless) {
-            return Err(BatchError::MessageWithoutId(index));
-        }
-        let kept = join_all(event.records.iter().map(|m| self.keep(m, deadline))).await;
+        let ids = message_ids(&event.records)?;
+        let messages = ids.iter().zip(&event.records);
+        let kept = join_all(messages.map(|(id, m)| self.keep(id, m, deadline))).await;
         let mut response = SqsBatchResponse::default();
-        for (message, result) in event.records.iter().zip(kept) {
-            let id = message.message_id.clone().unwrap_or_default();
+        for (id, result) in ids.into_iter().zip(kept) {
             if let Err(failure) = result {
                 error!(message_id = id, reason = failure.reason(), "not kept: {failure}");
                 let mut item = BatchItemFailure::default();
@@ -72,11 +68,17 @@ impl Alerter {
     }
 
     /// Stores one letter, then tells of it.
-    async fn keep(&self, message: &SqsMessage, deadline: Deadline) -> Result<(), StoreError> {
-        let mut letter = letter::read(message, self.clock.now());
-        let mut others = other_ids(&letter.message_id);
+    async fn keep(
+        &self,
+        id: &str,
+        message: &SqsMessage,
+        deadline: Deadline,
+    ) -> Result<(), StoreError> {
+        let mut letter = letter::read(id, message, self.clock.now());
+        let mut tries = 0_u32;
         while !self.store.put_letter(&letter, deadline).await? {
-            letter.id = others.next().unwrap_or_default();
+            letter.id = other_id(id, tries);
+            tries += 1;
         }
         self.tell(&letter);
         Ok(())
@@ -86,7 +88,7 @@ impl Alerter {
     /// sentence may quote what was sent, and is kept with the letter.
     fn tell(&self, letter: &DeadLetter) {
         let (now, reason) = (self.clock.now(), known_reason(&letter.reason));
-        let command = Command::parse(&letter.body, now).ok();
+        let command = Command::parse_unverified(&letter.body, now).ok();
         let subject = command.as_ref().map(Command::subject).unwrap_or_default();
         error!(
             dead_letter = letter.id,
@@ -105,13 +107,19 @@ impl Alerter {
     }
 }
 
+fn message_ids(messages: &[SqsMessage]) -> Result<Vec<String>, BatchError> {
+    let ids = messages.iter().enumerate().map(|(index, message)| {
+        let id = message.message_id.clone().filter(|id| !id.is_empty());
+        id.ok_or(BatchError::MessageWithoutId(index))
+    });
+    ids.collect()
+}
+
 /// Under what a letter is kept if somebody has sent another body under its id: the message's own id, and
 /// if that was taken too, one that is made of it. A message that comes again finds the same.
-fn other_ids(message_id: &str) -> impl Iterator<Item = String> {
-    let own = message_id.to_owned();
-    let numbered = (1_u32..).map({
-        let own = own.clone();
-        move |n| format!("{own}-{n}")
-    });
-    std::iter::once(own).chain(numbered)
+fn other_id(message_id: &str, tries: u32) -> String {
+    match tries {
+        0 => message_id.to_owned(),
+        n => format!("{message_id}-{n}"),
+    }
 }

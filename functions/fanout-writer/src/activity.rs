@@ -1,12 +1,11 @@
 //! Publish, update and delete.
 
-use shared::Deadline;
 use shared::activity::{ActivityKey, Change};
 use shared::command::{Delete, Publish, Update};
 use shared::store::{Claim, Work};
 
 use crate::fan_out::FanOut;
-use crate::{Failure, Outcome, Writer};
+use crate::{Delivery, Failure, Outcome, Writer};
 
 impl Writer {
     /// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
@@ -14,9 +13,9 @@ impl Writer {
     pub(crate) async fn publish(
         &self,
         publish: Publish,
-        redelivered: bool,
-        deadline: Deadline,
+        delivery: &Delivery,
     ) -> Result<Outcome, Failure> {
+        let deadline = delivery.deadline;
         if !self.retention.holds(publish.published_at, self.clock.now()) {
             return Ok(Outcome::Expired);
         }
@@ -27,12 +26,15 @@ impl Writer {
         let merged = self.store.merge(&key, Change::from(publish), deadline).await?;
         let deleted = merged.now.deleted;
         self.store.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
-        // Deleted before this, its first delivery: no entry can be anywhere yet.
-        if deleted && merged.before.published.is_none() {
-            return Ok(Outcome::Applied(None));
+        // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
+        // have left something, and none has written before the record says that it is published.
+        match (deleted, merged.before.published.is_some()) {
+            (true, false) => return Ok(Outcome::Suppressed),
+            (true, true) if !delivery.redelivered => return Ok(Outcome::Applied(None)),
+            _ => {}
         }
         let work = if deleted { Work::Erase } else { Work::Spread };
-        FanOut::new(self, key, sort_key, work, redelivered, deadline).run().await
+        FanOut::new(self, key, sort_key, work, delivery).run().await
     }
 
     /// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an
@@ -40,10 +42,10 @@ impl Writer {
     pub(crate) async fn update(
         &self,
         update: Update,
-        deadline: Deadline,
+        delivery: &Delivery,
     ) -> Result<Outcome, Failure> {
         let (key, change) = update.into();
-        self.store.merge(&key, change, deadline).await?;
+        self.store.merge(&key, change, delivery.deadline).await?;
         Ok(Outcome::Applied(None))
     }
 
@@ -52,9 +54,9 @@ impl Writer {
     pub(crate) async fn delete(
         &self,
         delete: Delete,
-        redelivered: bool,
-        deadline: Deadline,
+        delivery: &Delivery,
     ) -> Result<Outcome, Failure> {
+        let deadline = delivery.deadline;
         let (key, change): (ActivityKey, Change) = delete.into();
         let merged = self.store.merge(&key, change, deadline).await?;
         let Some(published) = merged.now.published else {
@@ -65,6 +67,6 @@ impl Writer {
         if !self.retention.holds(sort_key.published_at, self.clock.now()) {
             return Ok(Outcome::Applied(None));
         }
-        FanOut::new(self, key, sort_key, Work::Erase, redelivered, deadline).run().await
+        FanOut::new(self, key, sort_key, Work::Erase, delivery).run().await
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Ending {
     Split,
     Continued,
     Expired,
+    /// Deleted before it was published.
+    Suppressed,
     /// No delivery can help: it is a dead letter.
     Refused,
     /// It failed too often, and is a dead letter.
@@ -60,11 +62,12 @@ impl From<Outcome> for Ended {
             Outcome::Split(_) => (Ending::Split, "split"),
             Outcome::Continued => (Ending::Continued, "continued"),
             Outcome::Expired => (Ending::Expired, "older than retention"),
+            Outcome::Suppressed => (Ending::Suppressed, "suppressed by an earlier delete"),
         };
         let (parts, fan_out) = match outcome {
             Outcome::Split(parts) => (Some(parts), None),
             Outcome::Applied(fan_out) => (None, fan_out),
-            Outcome::Continued | Outcome::Expired => (None, None),
+            Outcome::Continued | Outcome::Expired | Outcome::Suppressed => (None, None),
         };
         Self { ending, parts, fan_out, reason: None, text: text.into() }
     }

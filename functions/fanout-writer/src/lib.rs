@@ -3,28 +3,40 @@
 //! ```text
 //! handle            a batch of messages in, the ids of the unfinished ones out
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
+//!     delivery      how long there is for it, and what may have happened before
 //!     activity      publish, update, delete
-//!       fan_out     a page of followers' timelines: spread an entry, or erase it
-//!       split       every follower of a large actor, in parts that many invocations work on
+//!       split       every follower: few on the spot, many in parts that many invocations work on
+//!       segment     a range of followers, page after page, handed on when time is up
+//!       fan_out     some followers' timelines: spread an entry, or erase it, and look again
+//!       recheck     what deliveries that died may have left in a range
 //!     follow        follow, unfollow: one actor's outbox in one timeline
+//!     command_queue the rest of what is long goes back to the queue that commands come from
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
 //!     ended         how it ended
 //!     line          what is logged of that
 //!   metrics         what is counted of a batch
 //! ```
 //!
+//! Nothing that is long ends in failure by being long: half of an invocation's time is for beginning
+//! work, the other half for ending what has begun, and what is left goes back to the queue as a message of
+//! its own. Receives count failures and nothing else.
+//!
 //! Each command first states its fact in the ledger and then makes the timelines agree with what the
 //! ledger says by then. Why that ends right whatever happens at the same time is argued in
 //! [`shared::store`].
 
 mod activity;
+mod command_queue;
 mod dead_letters;
+mod delivery;
 mod ended;
 mod fan_out;
 mod follow;
 mod line;
 mod message;
 mod metrics;
+mod recheck;
+mod segment;
 mod split;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
@@ -32,11 +44,13 @@ use futures::future::join_all;
 use shared::store::Store;
 use shared::{Clock, Deadline, Metrics, Retention};
 
-pub use dead_letters::{DeadLetterQueue, SendError};
+pub use command_queue::CommandQueue;
+pub use dead_letters::DeadLetterQueue;
+pub use delivery::Delivery;
 use ended::{Ending, Processed};
 pub use fan_out::FanOutEnd;
 pub use message::{Failure, Outcome};
-pub use split::{CommandQueue, Sizes};
+pub use split::Sizes;
 
 /// What the writer works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]

@@ -2,16 +2,18 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, CommandError};
-use shared::dead_letter::{MAX_RECEIVES, ORIGIN};
+use shared::dead_letter::MAX_RECEIVES;
+use shared::queue::SendError;
 use shared::store::StoreError;
 use shared::{ActivityId, Deadline};
 use tokio::time::Instant;
 
-use crate::Writer;
-use crate::dead_letters::SendError;
 use crate::ended::{Ended, Ending, Processed};
 use crate::fan_out::FanOutEnd;
 use crate::line::About;
+use crate::{Delivery, Writer};
+
+const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
 
 /// What became of a command that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +22,13 @@ pub enum Outcome {
     Applied(Option<FanOutEnd>),
     /// On record, and its fan-out was handed out in so many parts.
     Split(usize),
-    /// A part that has used its time, and sent its rest on.
+    /// Half of the time is gone: how far it has come is noted, and the rest is handed on.
     Continued,
     /// Older than retention: counted, and written nowhere.
     Expired,
+    /// A publish that its delete has overtaken: nobody is ever shown it. Counted, because whoever may send
+    /// commands can delete ids ahead that others are going to use.
+    Suppressed,
 }
 
 /// Why a command was not applied. Its sentence goes into logs.
@@ -38,8 +43,8 @@ pub enum Failure {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The queue did not take the parts of a fan-out.
-    #[error("the command queue did not take the parts of the fan-out: {0}")]
+    /// The queue did not take what was handed on.
+    #[error("{NOT_HANDED_ON}: {0}")]
     Queue(#[from] SendError),
 }
 
@@ -54,13 +59,22 @@ impl Failure {
         }
     }
 
+    /// True if nothing is wrong but that it takes longer than there was time. The command is handed on
+    /// then: receives count failures, and this is none. (A store that does not answer is told from one
+    /// that is slow by the next delivery at the latest, which has all of its time.)
+    #[must_use]
+    pub fn is_slowness(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Throttled | StoreError::DeadlineExceeded(_)))
+    }
+
     /// The failure with what may quote the message: for its dead letter, and not for logs.
     #[must_use]
     pub fn in_full(&self) -> String {
         match self {
             Self::Command(error) => error.in_full(),
             Self::Store(error) => error.in_full(),
-            Self::Conflict(_) | Self::Queue(_) => self.to_string(),
+            Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.in_full()),
+            Self::Conflict(_) => self.to_string(),
         }
     }
 
@@ -71,7 +85,7 @@ impl Failure {
             Self::Command(error) => error.reason(),
             Self::Conflict(_) => "conflict",
             Self::Store(error) => error.reason(),
-            Self::Queue(_) => "queue-unavailable",
+            Self::Queue(error) => error.reason(),
         }
     }
 }
@@ -88,13 +102,14 @@ impl Writer {
         // What this message costs, and none of the others beside it.
         let writer = Self { store: self.store.metered(), ..self.clone() };
         let receives = receive_count(message);
-        let body = message.body.as_deref().unwrap_or_default();
-        let command = Command::parse(body, self.clock.now());
-        let about = About::new(id, receives, command.as_ref().ok());
-        // One that was redriven begins to count again, but it has been delivered before.
-        let redelivered = receives > 1 || message.message_attributes.contains_key(ORIGIN);
-        let outcome = match command {
-            Ok(command) => writer.apply(command, redelivered, deadline).await,
+        // One without a body is no command, and cannot be a dead letter either: the queue moves it.
+        let body = message.body.as_deref().unwrap_or("");
+        let delivery = Delivery::of(message, receives, deadline);
+        let opened = self.commands.parse(body, self.clock.now());
+        let opened = opened.map(|command| delivery.open(command));
+        let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
+        let outcome = match opened {
+            Ok((command, delivery)) => writer.apply_or_hand_on(command, delivery).await,
             Err(error) => Err(error.into()),
         };
         let ended = match outcome {
@@ -128,26 +143,40 @@ impl Writer {
         }
     }
 
+    /// Applies a command. What nothing is wrong with but that the table was too slow for it is handed
+    /// on as a whole; this delivery may have stopped anywhere, so the next looks behind it.
+    async fn apply_or_hand_on(
+        &self,
+        command: Command,
+        delivery: Delivery,
+    ) -> Result<Outcome, Failure> {
+        match self.apply(command.clone(), &delivery).await {
+            Err(failure) if failure.is_slowness() => {
+                let end = delivery.end;
+                let rest = Delivery { redelivered: true, ..delivery }.rest(command);
+                self.commands.send(&[rest], end).await.map_err(|_| failure)?;
+                Ok(Outcome::Continued)
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Applies one command. Applying it again, or late, or in another order, ends the same.
     ///
     /// # Errors
-    /// [`Failure`]; parts of the command may be in effect even so, and applying it again completes
-    /// them.
-    pub async fn apply(
-        &self,
-        command: Command,
-        redelivered: bool,
-        deadline: Deadline,
-    ) -> Result<Outcome, Failure> {
+    /// [`Failure`]; parts of the command may be in effect, and applying it again completes them.
+    pub async fn apply(&self, command: Command, delivery: &Delivery) -> Result<Outcome, Failure> {
         // In boxes: what the largest of them keeps while it waits is not copied along for all.
         match command {
-            Command::Publish(publish) => {
-                Box::pin(self.publish(publish, redelivered, deadline)).await
+            Command::Publish(publish) => Box::pin(self.publish(publish, delivery)).await,
+            Command::Update(update) => Box::pin(self.update(update, delivery)).await,
+            Command::Delete(delete) => Box::pin(self.delete(delete, delivery)).await,
+            Command::Follow(change) => Box::pin(self.follow(change, delivery)).await,
+            Command::Part(part) => Box::pin(self.part(part, delivery)).await,
+            Command::Continued(_) => {
+                let (command, delivery) = delivery.clone().open(command);
+                Box::pin(self.apply(command, &delivery)).await
             }
-            Command::Update(update) => Box::pin(self.update(update, deadline)).await,
-            Command::Delete(delete) => Box::pin(self.delete(delete, redelivered, deadline)).await,
-            Command::Follow(change) => Box::pin(self.follow(change, deadline)).await,
-            Command::Part(part) => Box::pin(self.part(part, redelivered, deadline)).await,
         }
     }
 }

@@ -20,6 +20,8 @@ struct Commands {
     commands_applied: Count,
     /// Older than retention.
     commands_expired: Count,
+    /// Publishes that a delete had overtaken.
+    commands_suppressed: Count,
     /// On record, and handed out in parts.
     commands_split: Count,
     /// Parts that sent their rest on.
@@ -83,6 +85,7 @@ impl Commands {
         match ending {
             Ending::Applied => &mut self.commands_applied,
             Ending::Expired => &mut self.commands_expired,
+            Ending::Suppressed => &mut self.commands_suppressed,
             Ending::Split => &mut self.commands_split,
             Ending::Continued => &mut self.commands_continued,
             Ending::Refused => &mut self.commands_refused,

@@ -42,13 +42,16 @@ impl<'a> From<&'a Shown> for Activity<'a> {
 }
 
 /// The answer that carries a page, with a cursor to go on and one to come back for newer ones.
+///
+/// # Errors
+/// The page cannot be written as JSON: a defect, and not to be answered with an empty body.
 pub(crate) fn response(
     seal: &CursorSeal,
     viewer: &ViewerId,
     request: &Request,
     page: &Page,
     retained_from: Timestamp,
-) -> ApiGatewayV2httpResponse {
+) -> Result<ApiGatewayV2httpResponse, serde_json::Error> {
     let (order, range) = (request.cursor.order, request.cursor.range);
     let newest = page.newest_seen(request);
     let newer = Cursor { order: Order::Oldest, range, after: newest.clone(), newest: None };
@@ -65,14 +68,14 @@ pub(crate) fn response(
         newer_cursor: seal.seal(viewer, &newer),
         retained_from,
     };
-    json(200, "application/json", &answer)
+    Ok(json(200, "application/json", serde_json::to_string(&answer)?))
 }
 
 /// An answer with a JSON body that nobody may keep.
 pub(crate) fn json(
     status: u16,
     content_type: &'static str,
-    body: &impl Serialize,
+    body: String,
 ) -> ApiGatewayV2httpResponse {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -80,7 +83,6 @@ pub(crate) fn json(
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = i64::from(status);
     response.headers = headers;
-    // Texts and numbers cannot fail to serialise.
-    response.body = Some(Body::Text(serde_json::to_string(body).unwrap_or_default()));
+    response.body = Some(Body::Text(body));
     response
 }

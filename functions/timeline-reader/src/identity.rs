@@ -1,12 +1,14 @@
 //! Whether the caller may read a timeline.
 //!
 //! API Gateway's authorizer checks the token; it never compares its owner with the path. That is
-//! done here, and it fails closed: a function that was not told that others have checked the caller
-//! demands a verified `sub` claim.
+//! done here, and it fails closed: a mode demands what its authorizer puts into the event, and an event
+//! that carries the claims of a token is of that token's owner in every mode. So while API and
+//! function are not of one mind, as in the middle of a deployment that changes the mode, some are
+//! refused, and nobody reads what is not theirs.
 
 use std::str::FromStr;
 
-use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest};
 use shared::ViewerId;
 
 use crate::problem::Problem;
@@ -17,13 +19,17 @@ pub enum Authorization {
     /// The API's JWT authorizer: each viewer reads their own timeline.
     #[default]
     Jwt,
-    /// Somebody else (IAM for backends, nobody on a developer's machine): the caller reads any.
+    /// IAM: the API has checked a signature, and what the signer's policies allow. They read any
+    /// timeline.
+    Iam,
+    /// Nobody, on a developer's machine: whoever reaches the API reads any timeline. Never behind an
+    /// API that others reach.
     Open,
 }
 
 /// The text names no way of authorization.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected `jwt` or `open`")]
+#[error("expected `jwt`, `iam` or `open`")]
 pub struct AuthorizationError;
 
 impl FromStr for Authorization {
@@ -31,6 +37,7 @@ impl FromStr for Authorization {
     fn from_str(text: &str) -> Result<Self, AuthorizationError> {
         match text {
             "jwt" => Ok(Self::Jwt),
+            "iam" => Ok(Self::Iam),
             "open" => Ok(Self::Open),
             _ => Err(AuthorizationError),
         }
@@ -48,14 +55,28 @@ pub(crate) enum Caller<'a> {
 
 impl Authorization {
     pub(crate) fn caller(self, event: &ApiGatewayV2httpRequest) -> Result<Caller<'_>, Problem> {
-        if self == Self::Open {
-            return Ok(Caller::Trusted);
-        }
         let authorizer = event.request_context.authorizer.as_ref();
-        let claims = authorizer.and_then(|authorizer| authorizer.jwt.as_ref());
-        let subject = claims.and_then(|jwt| jwt.claims.get("sub")).filter(|sub| !sub.is_empty());
-        subject.map(|sub| Caller::Subject(sub)).ok_or(Problem::Unauthenticated)
+        let subject = authorizer.and_then(subject).transpose()?;
+        match (self, subject) {
+            (Self::Jwt, None) => Err(Problem::Unauthenticated),
+            (Self::Iam, _) if !authorizer.is_some_and(is_signed) => Err(Problem::Unauthenticated),
+            (_, Some(subject)) => Ok(Caller::Subject(subject)),
+            (Self::Iam | Self::Open, None) => Ok(Caller::Trusted),
+        }
     }
+}
+
+/// The owner of the token, if there is one. A token without an owner is nobody's.
+fn subject(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Result<&str, Problem>> {
+    let claims = &authorizer.jwt.as_ref()?.claims;
+    let subject = claims.get("sub").filter(|subject| !subject.is_empty());
+    Some(subject.map(String::as_str).ok_or(Problem::Unauthenticated))
+}
+
+/// True if API Gateway says whose signature it has checked.
+fn is_signed(authorizer: &ApiGatewayRequestAuthorizer) -> bool {
+    let signer = authorizer.iam.as_ref().and_then(|iam| iam.user_arn.as_deref());
+    signer.is_some_and(|arn| !arn.is_empty())
 }
 
 impl Caller<'_> {

@@ -88,7 +88,7 @@ impl Reader {
         let now = self.clock.now();
         let page = self.page(store, &viewer, &request, now, deadline).await?;
         let retained_from = self.retention.start(now);
-        let response = answer::response(&self.seal, &viewer, &request, &page, retained_from);
+        let response = answer::response(&self.seal, &viewer, &request, &page, retained_from)?;
         Ok((page, response))
     }
 }

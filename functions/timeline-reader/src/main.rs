@@ -2,9 +2,8 @@
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::cursor::CursorSeal;
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env, telemetry};
+use shared::{Clock, Deadline, Metrics, env, panics, telemetry};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
@@ -13,11 +12,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
+    panics::end_the_process();
     telemetry::init_json();
+    let tables = env::tables(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?;
     let config = sdk_config().await;
     let reader = Reader {
-        store: Store::new(aws_sdk_dynamodb::Client::new(&config), env::tables()),
-        seal: CursorSeal::new(env::required(env::CURSOR_SECRET)?.as_bytes())?,
+        store: Store::new(aws_sdk_dynamodb::Client::new(&config), tables),
+        seal: env::cursor_seal()?,
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),

@@ -108,6 +108,13 @@ impl Outcome<'_> {
                 duration_ms,
                 "the timeline was not read: {failure}"
             ),
+            Err(problem @ Problem::Unwritten(defect)) => error!(
+                request_id,
+                viewer_id,
+                status = problem.status(),
+                duration_ms,
+                "the timeline was read and cannot be written: {defect}"
+            ),
             Err(problem) => info!(
                 request_id,
                 viewer_id,

@@ -5,6 +5,14 @@
 //! activity deleted, of something put there by hand. So a page is filled by going on reading until
 //! it is full or the stretch ends. One entry beyond the page is looked at, to know whether there
 //! is a next one.
+//!
+//! # What hidden entries cost
+//!
+//! While a purge of thousands of entries runs, a page passes many of them. The edge of an actor is asked
+//! for once a page; whoever is known not to be followed is passed over, at what reading the entry
+//! from the timeline costs (about a fortieth of a unit). What is wasted on entries whose edge is not
+//! known is bounded: records are asked for along with the edges only at the beginning and only for
+//! [`AT_ONCE`] entries, and a full page looks at no more than [`BEYOND`] hidden ones for a next page.
 
 use shared::activity::Published;
 use shared::cursor::Order;
@@ -14,9 +22,24 @@ use shared::{ActorId, Deadline, SortKey, Timestamp, ViewerId};
 use crate::Reader;
 use crate::request::Request;
 
-/// Entries whose facts fit two BatchGetItem calls, even if every one is of another actor. Also how
-/// many are read at once where an ordinary read found too many hidden ones.
+/// The most entries whose edges and records are asked for at once, which is one round trip less. A
+/// record is a read unit that an entry of somebody unfollowed is not worth. Beyond these the edges come
+/// first.
+const AT_ONCE: usize = 40;
+/// The fewest entries asked about at once later, so that a run of deleted activities does not take a
+/// round trip each; the most are [`CHUNK`].
+const FEWEST: usize = 10;
+/// Entries whose facts fit two BatchGetItem calls, even if every one is of another actor. Also the fewest
+/// entries that are read at once where the first read found too many hidden ones.
 const CHUNK: usize = 100;
+/// The most entries that are read at once: 25 read units or so.
+const STRETCH: usize = 1_000;
+/// Entries read for a full page before it is said that there may be more without knowing. The page after
+/// it is empty then, if there is nothing.
+const BEYOND: usize = 500;
+
+/// What an entry points at.
+type Target = (SortKey, ActorId);
 
 /// An activity as a viewer is shown it.
 #[derive(Debug)]
@@ -47,23 +70,21 @@ impl Reader {
         let mut filling = Filling::new(request.limit);
         let span = self.span(request, now);
         let mut place = request.cursor.after.as_ref().map(ToString::to_string);
-        let mut wanted = request.limit + 1;
         loop {
+            let wanted = filling.next_stretch();
             let (rows, next) =
                 store.entries(viewer, span, place.as_deref(), wanted, deadline).await?;
             let entries: Vec<_> = rows.iter().filter_map(|row| row.target()).collect();
-            for chunk in entries.chunks(CHUNK) {
-                if filling.is_full() {
+            filling.fill(store, viewer, &entries, deadline).await?;
+            filling.passed += rows.len();
+            match next {
+                _ if filling.more => return Ok(filling.end(true)),
+                None => return Ok(filling.end(false)),
+                Some(_) if filling.is_full() && filling.passed >= BEYOND => {
                     return Ok(filling.end(true));
                 }
-                filling.add(chunk, &store.facts(viewer, chunk, deadline).await?);
-            }
-            match next {
-                _ if filling.is_over_full() => return Ok(filling.end(true)),
-                None => return Ok(filling.end(false)),
                 next => place = next,
             }
-            wanted = CHUNK;
         }
     }
 
@@ -80,25 +101,74 @@ impl Reader {
 struct Filling {
     activities: Vec<Shown>,
     limit: usize,
+    /// What was asked for this page, so that nothing is asked for twice.
+    facts: Facts,
+    /// Entries read so far, before the stretch that is being looked at.
+    passed: usize,
+    /// True once there is known to be something beyond the page.
+    more: bool,
 }
 
 impl Filling {
     fn new(limit: usize) -> Self {
-        Self { activities: Vec::with_capacity(limit + 1), limit }
+        let activities = Vec::with_capacity(limit + 1);
+        Self { activities, limit, facts: Facts::default(), passed: 0, more: false }
     }
 
     fn is_full(&self) -> bool {
         self.activities.len() >= self.limit
     }
 
-    fn is_over_full(&self) -> bool {
-        self.activities.len() > self.limit
+    /// Activities yet to be found, the one beyond the page included.
+    fn missing(&self) -> usize {
+        (self.limit + 1).saturating_sub(self.activities.len())
     }
 
-    fn add(&mut self, entries: &[(SortKey, ActorId)], facts: &Facts) {
+    /// How many entries to read next: at first as many as are wanted, then as many as hold that many
+    /// if shown and hidden ones go on in the proportion seen so far.
+    fn next_stretch(&self) -> usize {
+        if self.passed == 0 {
+            return self.missing();
+        }
+        let expected = self.passed * self.missing() / self.activities.len().max(1);
+        expected.clamp(CHUNK, STRETCH)
+    }
+
+    /// Takes from a stretch what is shown, until it ends or there is one more than the page holds.
+    async fn fill(
+        &mut self,
+        store: &Store,
+        viewer: &ViewerId,
+        entries: &[Target],
+        deadline: Deadline,
+    ) -> Result<(), StoreError> {
+        let mut rest = entries.iter();
+        loop {
+            let chunk = self.next_chunk(&mut rest);
+            // What is beyond a page of a hundred is not looked at closely: that would take another call.
+            let is_a_hundred = self.activities.len() >= CHUNK;
+            self.more = self.missing() == 0 || (is_a_hundred && !chunk.is_empty());
+            if self.more || chunk.is_empty() {
+                return Ok(());
+            }
+            if self.passed > 0 || chunk.len() > AT_ONCE {
+                store.hydrate_edges(&mut self.facts, viewer, &chunk, deadline).await?;
+            }
+            store.hydrate(&mut self.facts, viewer, &chunk, deadline).await?;
+            self.add(chunk);
+        }
+    }
+
+    /// The next entries that are not known to be hidden.
+    fn next_chunk<'a>(&self, rest: &mut impl Iterator<Item = &'a Target>) -> Vec<Target> {
+        let wanted = self.missing().clamp(FEWEST, CHUNK);
+        let open = rest.filter(|(_, actor)| !self.facts.hides(actor));
+        open.take(wanted).cloned().collect()
+    }
+
+    fn add(&mut self, entries: Vec<Target>) {
         for (sort_key, actor) in entries {
-            if let Some(content) = facts.shown(sort_key, actor) {
-                let (sort_key, actor) = (sort_key.clone(), actor.clone());
+            if let Some(content) = self.facts.shown(&sort_key, &actor) {
                 self.activities.push(Shown { sort_key, actor, content });
             }
         }

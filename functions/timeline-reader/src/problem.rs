@@ -4,7 +4,7 @@
 use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::HeaderValue;
 use aws_lambda_events::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use serde::Serialize;
+use serde_json::Value;
 use shared::store::StoreError;
 
 use crate::answer;
@@ -25,16 +25,8 @@ pub(crate) enum Problem {
     /// The tables cannot be read now: more is asked of them than they admit, or worse. The caller is
     /// told no more than when to come back.
     Unread(StoreError),
-}
-
-#[derive(Serialize)]
-struct Details<'a> {
-    r#type: String,
-    title: &'static str,
-    status: u16,
-    detail: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameter: Option<&'a str>,
+    /// The page was read, and cannot be written as JSON: a defect of ours.
+    Unwritten(serde_json::Error),
 }
 
 impl Problem {
@@ -43,15 +35,25 @@ impl Problem {
     }
 
     pub(crate) fn into_response(self) -> ApiGatewayV2httpResponse {
-        let (status, name, title) = self.kind();
-        let (detail, parameter) = self.detail();
-        let kind = format!("urn:nagare:problem:{name}");
-        let details = Details { r#type: kind, title, status, detail, parameter };
-        let mut response = answer::json(status, "application/problem+json", &details);
+        let mut response = answer::json(self.status(), "application/problem+json", self.body());
         if let Some((name, value)) = self.header() {
             response.headers.insert(name, HeaderValue::from_static(value));
         }
         response
+    }
+
+    /// Written member by member, which cannot fail: behind a problem there is nothing to fall back on.
+    fn body(&self) -> String {
+        let (status, name, title) = self.kind();
+        let (detail, parameter) = self.detail();
+        let text = |text: &str| Value::from(text).to_string();
+        let (title, detail) = (text(title), text(&detail));
+        let parameter = parameter.map(|name| format!(",\"parameter\":{}", text(name)));
+        let parameter = parameter.as_deref().unwrap_or("");
+        format!(
+            "{{\"type\":\"urn:nagare:problem:{name}\",\"title\":{title},\"status\":{status},\
+             \"detail\":{detail}{parameter}}}"
+        )
     }
 
     /// Its status.
@@ -80,7 +82,9 @@ impl Problem {
             Self::NotFound => (404, "not-found", "There is nothing here"),
             Self::MethodNotAllowed => (405, "method-not-allowed", "The method is not allowed"),
             Self::Unread(StoreError::Throttled) => (429, "throttled", "Too many requests"),
-            Self::Unread(_) => (503, "unavailable", "The timeline cannot be read now"),
+            Self::Unread(_) | Self::Unwritten(_) => {
+                (503, "unavailable", "The timeline cannot be read now")
+            }
         }
     }
 
@@ -89,11 +93,11 @@ impl Problem {
             Self::Invalid { parameter, problem } => {
                 return (format!("{parameter}: {problem}"), Some(parameter));
             }
-            Self::Unauthenticated => "Send a bearer token with a `sub` claim.",
+            Self::Unauthenticated => "Send a bearer token with a `sub` claim, or sign the request.",
             Self::Forbidden => "Viewers read their own timeline only.",
             Self::NotFound => "Timelines are at /v1/timelines/{viewer_id}.",
             Self::MethodNotAllowed => "Timelines are read with GET.",
-            Self::Unread(_) => "Try again after the time in Retry-After.",
+            Self::Unread(_) | Self::Unwritten(_) => "Try again after the time in Retry-After.",
         };
         (sentence.to_owned(), None)
     }
@@ -103,7 +107,7 @@ impl Problem {
             Self::Unauthenticated => Some((WWW_AUTHENTICATE, "Bearer")),
             Self::MethodNotAllowed => Some((ALLOW, "GET")),
             Self::Unread(StoreError::Throttled) => Some((RETRY_AFTER, "1")),
-            Self::Unread(_) => Some((RETRY_AFTER, "5")),
+            Self::Unread(_) | Self::Unwritten(_) => Some((RETRY_AFTER, "5")),
             _ => None,
         }
     }
@@ -112,5 +116,11 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(failure: StoreError) -> Self {
         Self::Unread(failure)
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(defect: serde_json::Error) -> Self {
+        Self::Unwritten(defect)
     }
 }

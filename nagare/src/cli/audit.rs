@@ -17,6 +17,7 @@ use serde::Serialize;
 use shared::store::{EntryRow, Store};
 use shared::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
+use super::print::print_json;
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -81,7 +82,7 @@ impl Audit {
         let (mut found, mut left) = (0, 0);
         for viewer in &viewers {
             let differences = auditor.differences(viewer).await?;
-            bar.suspend(|| differences.iter().for_each(|difference| self.print(difference)));
+            bar.suspend(|| differences.iter().try_for_each(|difference| self.print(difference)))?;
             found += differences.len();
             left += differences.len();
             if self.repair && !differences.is_empty() {
@@ -95,15 +96,15 @@ impl Audit {
         self.conclude(viewers.len(), found, left)
     }
 
-    fn print(&self, difference: &Difference) {
+    fn print(&self, difference: &Difference) -> Result<(), Failure> {
         if self.json {
-            println!("{}", serde_json::to_string(difference).unwrap_or_default());
-            return;
+            return print_json(difference);
         }
         let Difference { viewer_id, difference, sort_key, actor_id } = difference;
         let kind = format!("{difference:?}").to_lowercase();
         let actor = actor_id.as_deref().unwrap_or("nobody");
         println!("{kind:<8} {viewer_id}  {sort_key}  of {actor}");
+        Ok(())
     }
 
     fn conclude(&self, viewers: usize, found: usize, left: usize) -> Result<(), Failure> {
@@ -174,10 +175,10 @@ impl Auditor {
             let mut after = None;
             loop {
                 let page = self.store.outbox(&actor, start, after.as_ref(), soon()).await?;
+                after = page.rows.last().map(|row| row.sort_key.clone());
                 candidates.extend(page.rows.into_iter().map(|row| (row.sort_key, actor.clone())));
-                match page.next {
-                    None => break,
-                    next => after = next,
+                if !page.more {
+                    break;
                 }
             }
         }
@@ -203,7 +204,7 @@ impl Auditor {
         }
         for actor in actors {
             if let Some(state) = self.store.follow_state(viewer, &actor, soon()).await? {
-                self.writer.settle(viewer, &actor, state, soon()).await?;
+                self.writer.settle(viewer, &actor, state, soon).await?;
             } else {
                 self.clear_strangers(viewer, &actor, differences).await?;
             }
@@ -222,7 +223,7 @@ impl Auditor {
         let theirs = differences.iter().filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
         let places = theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok());
         let places: Vec<_> = places.collect();
-        self.store.purge_strangers(viewer, actor, &places, soon()).await?;
+        self.store.purge_strangers(viewer, actor, &places, soon()).await?.whole()?;
         Ok(())
     }
 }

@@ -1,18 +1,15 @@
 //! CSV files, gzipped or not, read row by row with errors that name the line.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord, StringRecordsIntoIter};
-use flate2::read::MultiGzDecoder;
+use csv::StringRecord;
 use tempfile::NamedTempFile;
 
 use super::Failure;
-
-/// The first bytes of every gzip file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+use super::records::{RecordError, Records};
 
 /// Where rows come from. Everything can be read more than once: what comes by standard input is put
 /// into a temporary file first, so that it can be checked before anything is done with it.
@@ -30,9 +27,24 @@ impl Source {
         if path.to_str() != Some("-") {
             return Ok(Self::File(path.to_owned()));
         }
-        let mut spool = NamedTempFile::new()?;
-        io::copy(&mut io::stdin().lock(), &mut spool)?;
-        Ok(Self::StandardInput(Arc::new(spool)))
+        let spool = Arc::new(NamedTempFile::new()?);
+        let source = Self::StandardInput(Arc::clone(&spool));
+        let input = Copied { from: io::stdin(), to: spool.reopen()? };
+        source.read_through(input)?;
+        Ok(source)
+    }
+
+    /// Reads an input to its end, and no further than to a record that has none.
+    fn read_through(&self, input: impl Read + Send + 'static) -> Result<(), Failure> {
+        let name = self.to_string();
+        let mut records = Records::of(input).map_err(|e| unreadable(&name, &e))?;
+        while let Some(record) = records.next() {
+            match record {
+                Ok(_) | Err(RecordError::NotText(_)) => {}
+                Err(error) => return Err(broken(&name, error)),
+            }
+        }
+        Ok(())
     }
 
     fn path(&self) -> &Path {
@@ -40,6 +52,20 @@ impl Source {
             Self::StandardInput(spool) => spool.path(),
             Self::File(path) => path,
         }
+    }
+}
+
+/// An input that is written down as it is read.
+struct Copied<R> {
+    from: R,
+    to: File,
+}
+
+impl<R: Read> Read for Copied<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.to.write_all(&buffer[..read])?;
+        Ok(read)
     }
 }
 
@@ -97,7 +123,7 @@ impl Source {
 pub(crate) struct Rows {
     name: String,
     columns: usize,
-    records: StringRecordsIntoIter<Box<dyn Read + Send>>,
+    records: Records,
 }
 
 impl Rows {
@@ -107,41 +133,31 @@ impl Rows {
         name: String,
         header: &[&str],
     ) -> Result<Self, Failure> {
-        let text = unpacked(Box::new(input)).map_err(|e| unreadable(&name, &e))?;
-        let mut reader = ReaderBuilder::new().flexible(true).from_reader(text);
-        let found = reader.headers().map_err(|e| broken(&name, &e))?;
+        let mut records = Records::of(input).map_err(|e| unreadable(&name, &e))?;
+        let found = records.next().unwrap_or_else(|| Ok(StringRecord::new()));
+        let found = found.map_err(|e| broken(&name, e))?;
         // Some spreadsheets begin a file with a byte order mark.
         let names = found.iter().map(|name| name.trim_start_matches('\u{feff}'));
         if names.ne(header.iter().copied()) {
-            let (expected, found) = (header.join(","), shown(found));
+            let (expected, found) = (header.join(","), shown(&found));
             let problem = format!("{name}: line 1: expected the header {expected}, got {found}");
             return Err(Failure::Usage(problem));
         }
-        Ok(Self { name, columns: header.len(), records: reader.into_records() })
+        Ok(Self { name, columns: header.len(), records })
     }
-}
-
-/// The text of an input that may be gzipped.
-fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
-    let mut start = Vec::with_capacity(GZIP.len());
-    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
-    let gzipped = start == GZIP;
-    let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(input));
-    Ok(if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     Failure::Usage(format!("{name} cannot be read: {error}"))
 }
 
-fn broken(name: &str, error: &csv::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+fn broken(name: &str, error: RecordError) -> Failure {
+    match error {
+        RecordError::Unreadable(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
             Failure::Usage(format!("{name} ends in the middle: the gzip data is cut off"))
         }
-        ErrorKind::Io(e) => unreadable(name, e),
-        ErrorKind::Utf8 { .. } => Failure::Usage(format!("{name}: line 1: expected UTF-8")),
-        _ => Failure::Usage(format!("{name}: {error}")),
+        RecordError::Unreadable(e) => unreadable(name, &e),
+        other => Failure::Usage(format!("{name}: {other}")),
     }
 }
 
@@ -149,9 +165,8 @@ impl Iterator for Rows {
     type Item = Result<Line, RowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.records.next()?;
         let bad = |number, problem| Some(Err(RowError::Line(BadLine { number, problem })));
-        match record {
+        match self.records.next()? {
             Ok(fields) => {
                 let number = fields.position().map_or(0, csv::Position::line);
                 if fields.len() == self.columns {
@@ -160,12 +175,8 @@ impl Iterator for Rows {
                 let (expected, found) = (self.columns, fields.len());
                 bad(number, format!("expected {expected} columns, got {found}"))
             }
-            Err(error) => match error.kind() {
-                ErrorKind::Utf8 { pos, .. } => {
-                    bad(pos.as_ref().map_or(0, csv::Position::line), "expected UTF-8".to_owned())
-                }
-                _ => Some(Err(RowError::File(broken(&self.name, &error)))),
-            },
+            Err(RecordError::NotText(number)) => bad(number, "expected UTF-8".to_owned()),
+            Err(error) => Some(Err(RowError::File(broken(&self.name, error)))),
         }
     }
 }

@@ -3,16 +3,20 @@
 //! A redrive sends the command again and only then removes the letter, and only the letter that it
 //! read: interrupted anywhere, it can be run again. The command carries the letter's id along, so if
 //! it gives up once more it comes back as the same letter.
+//!
+//! Whatever is printed of a letter may be a stranger's words, so it is escaped.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use shared::Timestamp;
 use shared::dead_letter::{ORIGIN, fits, is_id};
 use shared::env;
+use shared::queue::Message;
 use shared::store::{DeadLetter, Store};
 
+use super::print::{print_json, print_pretty_json, printable};
 use super::remote::{Remote, soon};
-use super::sender::{Outgoing, Sender};
+use super::sender::Sender;
 use super::{Failure, progress};
 
 /// A stack that does not answer for so many letters in a row is not there.
@@ -55,6 +59,7 @@ struct Printed<'a> {
     id: &'a str,
     reason: &'a str,
     detail: &'a str,
+    verified: bool,
     receive_count: i64,
     sent_at: Timestamp,
     stored_at: Timestamp,
@@ -72,14 +77,14 @@ impl DeadLetters {
             Self::List { json } => list(&store, json).await,
             Self::Show { id } => {
                 let letter = find(&store, &id).await?;
-                let printed = Printed { body: Some(&letter.body), ..Printed::from(&letter) };
-                println!("{}", serde_json::to_string_pretty(&printed).unwrap_or_default());
-                Ok(())
+                print_pretty_json(&Printed { body: Some(&letter.body), ..Printed::from(&letter) })
             }
             Self::Redrive(which) => which.redrive(&store, &remote.sender()?).await,
             Self::Drop { id } => {
                 let letter = find(&store, &id).await?;
-                store.drop_letter(&letter, soon()).await?;
+                if !store.drop_letter(&letter, soon()).await? {
+                    return Err(Failure::No(format!("{id} has come back meanwhile, and stays")));
+                }
                 println!("dropped {id}");
                 Ok(())
             }
@@ -97,16 +102,21 @@ async fn list(store: &Store, json: bool) -> Result<(), Failure> {
     letters.sort_by(|a, b| (a.stored_at, &a.id).cmp(&(b.stored_at, &b.id)));
     for letter in &letters {
         if json {
-            println!("{}", serde_json::to_string(&Printed::from(letter)).unwrap_or_default());
+            print_json(&Printed::from(letter))?;
         } else {
-            let DeadLetter { id, reason, detail, stored_at, receive_count, .. } = letter;
-            println!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {detail}");
+            println!("{}", printable(&line(letter)));
         }
     }
     if letters.is_empty() && !json {
         eprintln!("there are no dead letters");
     }
     Ok(())
+}
+
+fn line(letter: &DeadLetter) -> String {
+    let DeadLetter { id, reason, detail, stored_at, receive_count, .. } = letter;
+    let mark = if letter.verified { "" } else { "(unverified) " };
+    format!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {mark}{detail}")
 }
 
 /// All that there are now, without their bodies.
@@ -219,9 +229,11 @@ pub async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Res
     // The longest bodies leave no room for it; such a letter comes back under another id.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
     let (body, group) = (letter.body.clone(), letter.group.clone());
-    let message = Outgoing { body, group, attributes };
+    let message = Message { body, group, attributes, delay_seconds: None };
     sender.send_batch(&[message]).await?;
-    Ok(store.drop_letter(letter, soon()).await?)
+    // One that is back already stays.
+    store.drop_letter(letter, soon()).await?;
+    Ok(())
 }
 
 impl<'a> From<&'a DeadLetter> for Printed<'a> {
@@ -230,6 +242,7 @@ impl<'a> From<&'a DeadLetter> for Printed<'a> {
             id: &letter.id,
             reason: &letter.reason,
             detail: &letter.detail,
+            verified: letter.verified,
             receive_count: letter.receive_count,
             sent_at: letter.sent_at,
             stored_at: letter.stored_at,

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::csv_file::{RowError, Source};
+use super::print::print_json;
 use super::replay::Post;
 use super::{Failure, follows, progress, replay};
 use crate::cost::bill::{Bill, Line};
@@ -83,10 +84,9 @@ impl Estimate {
         let month = self.month()?;
         let bill = Bill::of(&month, &prices);
         if self.json {
-            print_json(&month, &bill, &prices);
-        } else {
-            self.print(&month, &bill);
+            return print_json(&Printed::new(&month, &bill, &prices));
         }
+        self.print(&month, &bill);
         Ok(())
     }
 
@@ -146,19 +146,20 @@ fn print_line(line: &Line) {
     println!("{service:<16}{what:<24}{amount:>22}{price:>28}{dollars:>11.2}");
 }
 
-fn print_json(month: &Month, bill: &Bill, prices: &Prices) {
-    let Month { publishes, follows, pages, writing, reading, .. } = *month;
-    let printed = Printed {
-        publishes,
-        follows,
-        pages,
-        entries: writing.entries,
-        write_units: writing.writes,
-        read_units: writing.reads + reading.reads,
-        bill,
-        prices,
-    };
-    println!("{}", serde_json::to_string(&printed).unwrap_or_default());
+impl<'a> Printed<'a> {
+    fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
+        let Month { publishes, follows, pages, writing, reading, .. } = *month;
+        Self {
+            publishes,
+            follows,
+            pages,
+            entries: writing.entries,
+            write_units: writing.writes,
+            read_units: writing.reads + reading.reads,
+            bill,
+            prices,
+        }
+    }
 }
 
 /// Digits in groups of three.

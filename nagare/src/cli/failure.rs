@@ -55,3 +55,9 @@ impl From<std::io::Error> for Failure {
         Self::Usage(error.to_string())
     }
 }
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::No(format!("it cannot be written as JSON: {error}"))
+    }
+}

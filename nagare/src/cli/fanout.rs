@@ -11,6 +11,7 @@ use shared::store::{FanOut, Progress, Store, Work};
 use shared::{ActivityId, env};
 use tokio::time::Instant;
 
+use super::print::print_json;
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -56,7 +57,7 @@ impl Fanout {
             false => Work::Spread,
         };
         match self.watch(&store, &key, work).await? {
-            Some(report) => self.print(&report),
+            Some(report) => self.print(&report)?,
             None => println!(
                 "{} of {} was not cut into parts: its followers are few enough to be dealt with at once",
                 key.activity_id, key.actor_id
@@ -91,16 +92,16 @@ impl Fanout {
         }
     }
 
-    fn print(&self, report: &Report) {
+    fn print(&self, report: &Report) -> Result<(), Failure> {
         if self.json {
-            println!("{}", serde_json::to_string(report).unwrap_or_default());
-            return;
+            return print_json(report);
         }
         let Report { activity_id, delivered, total, parts, parts_left, per_second, .. } = report;
         let about = if *parts_left > 0 { "about " } else { "" };
         println!(
             "{activity_id}: {delivered} of {about}{total} timelines, {parts_left} of {parts} parts left, {per_second} a second"
         );
+        Ok(())
     }
 }
 

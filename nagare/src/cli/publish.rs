@@ -1,7 +1,7 @@
 //! `nagare publish`: one activity, or a file of commands.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,7 +10,7 @@ use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp};
 
 use super::remote::Remote;
 use super::sender::commands;
-use super::{Failure, progress};
+use super::{Failure, lines, progress};
 
 #[derive(Debug, Args)]
 pub(super) struct Publish {
@@ -60,37 +60,34 @@ impl Publish {
 /// Reads the file through before anything is sent, so that a bad line is found in time.
 async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
     let mut total = 0;
-    for line in lines(path, now)? {
+    for line in commands_in(path, now)? {
         line?;
         total += 1;
     }
     let sender = Remote::from_environment().await?.sender()?;
     let bar = progress::bar(total, "commands sent");
-    let sent = sender.send_all(commands(lines(path, now)?), |accepted| bar.inc(accepted)).await?;
+    let sent =
+        sender.send_all(commands(commands_in(path, now)?), |accepted| bar.inc(accepted)).await?;
     bar.finish_and_clear();
     println!("{sent} commands sent");
     Ok(())
 }
 
-fn lines(
+fn commands_in(
     path: &Path,
     now: Timestamp,
 ) -> Result<impl Iterator<Item = Result<Command, Failure>>, Failure> {
     let name = path.display().to_string();
-    let unreadable = {
-        let name = name.clone();
-        move |e: std::io::Error| Failure::Usage(format!("{name} cannot be read: {e}"))
-    };
-    let file = BufReader::new(File::open(path).map_err(&unreadable)?);
-    let lines = file
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !matches!(line, Ok(text) if text.trim().is_empty()));
-    Ok(lines.map(move |(index, line)| {
-        let text = line.map_err(&unreadable)?;
-        let number = index + 1;
-        Command::parse(&text, now).map_err(|e| {
-            let problem = e.in_full();
+    let file =
+        File::open(path).map_err(|e| Failure::Usage(format!("{name} cannot be read: {e}")))?;
+    let lines = lines::numbered(BufReader::new(file));
+    let lines = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|text| text.trim().is_empty()));
+    Ok(lines.map(move |(number, line)| {
+        let command = match line {
+            Ok(text) => Command::parse(&text, now).map_err(|e| e.in_full()),
+            Err(unreadable) => Err(unreadable.to_string()),
+        };
+        command.map_err(|problem| {
             Failure::Usage(format!("{name}: line {number}: {problem}; nothing was sent"))
         })
     }))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env};
+use shared::{Clock, Deadline, Metrics, env, queue};
 
 use super::Failure;
 use super::drain::Drain;
@@ -37,23 +37,17 @@ impl Remote {
 
     /// The tables.
     pub(crate) fn store(&self, needed: &[&'static str]) -> Result<Store, Failure> {
-        for name in needed {
-            env::required(name)?;
-        }
-        let client = aws_sdk_dynamodb::Client::new(&self.config);
-        Ok(Store::new(client, env::tables()))
+        let tables = env::tables(needed)?;
+        Ok(Store::new(aws_sdk_dynamodb::Client::new(&self.config), tables))
     }
 
-    /// The writer's own code, to mend timelines with.
+    /// The writer's own code, to mend timelines with. It hands nothing on.
     pub(crate) fn writer(&self) -> Result<Writer, Failure> {
-        let url = |name| env::optional(name).unwrap_or_default();
-        let client = self.sqs();
-        let commands = CommandQueue { client: client.clone(), url: url(env::QUEUE_URL) };
-        let dead_letters = DeadLetterQueue { client, url: url(env::DEAD_LETTER_QUEUE_URL) };
+        let letters = env::optional(env::DEAD_LETTER_QUEUE_URL).unwrap_or_default();
         Ok(Writer {
             store: self.store(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?,
-            commands,
-            dead_letters,
+            commands: CommandQueue::none(),
+            dead_letters: DeadLetterQueue(queue::Sender::new(self.sqs(), letters)),
             sizes: Sizes::default(),
             retention: env::retention()?,
             metrics: Metrics::off(),

@@ -17,6 +17,7 @@ use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp, env};
 use tokio::time::Instant;
 
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
+use super::print::print_json;
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -87,8 +88,7 @@ impl Replay {
 
         let entries = store.entry_count(soon()).await?;
         let dead_letters = super::dead_letters::count(&store).await?;
-        self.print(&Summary { activities, entries, dead_letters, seconds });
-        Ok(())
+        self.print(&Summary { activities, entries, dead_letters, seconds })
     }
 
     /// Reads the file through: how many rows there are, and when the first and the last fall.
@@ -126,16 +126,16 @@ impl Replay {
         }
     }
 
-    fn print(&self, summary: &Summary) {
+    fn print(&self, summary: &Summary) -> Result<(), Failure> {
         let Summary { activities, entries, dead_letters, seconds } = summary;
         if self.json {
-            println!("{}", serde_json::to_string(summary).unwrap_or_default());
-        } else {
-            println!(
-                "{activities} activities published in {seconds:.1} s; the timelines hold {entries} \
-                 entries; {dead_letters} dead letters"
-            );
+            return print_json(summary);
         }
+        println!(
+            "{activities} activities published in {seconds:.1} s; the timelines hold {entries} entries; \
+             {dead_letters} dead letters"
+        );
+        Ok(())
     }
 }
 

@@ -4,21 +4,15 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
-use shared::{Clock, env, telemetry};
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use shared::{Clock, env};
 
 use super::Failure;
 use super::drain::Drain;
+use super::log;
 use super::sample;
 use super::sender::Sender;
 use crate::stack::faults::Faults;
 use crate::stack::{Stack, StackConfig, connector};
-
-/// Where the SDK talks about its connections.
-const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
 
 #[derive(Debug, Args)]
 pub(super) struct Up {
@@ -32,14 +26,19 @@ pub(super) struct Up {
     /// Keep tables and queues in this directory; without it they are in memory.
     #[arg(long)]
     data_dir: Option<PathBuf>,
-    /// Demand a bearer token of every reader, as the real API does.
+    /// Demand a bearer token of every reader, as the real API does. It covers the HTTP API alone: whoever is
+    /// on this machine reads and writes the tables and the queue at their ports without any.
     #[arg(long)]
     auth: bool,
     /// Make things go wrong between the functions and their tables and queues, to see what your
     /// clients make of it: `all=1%`, which is what it means alone, or settings such as
-    /// `errors=5%,hangs=0.1%,writes=4000,seed=7` (docs/FAULTS.md lists them).
+    /// `errors=5%,queue-resets=5%,writes=4000,seed=7` (docs/FAULTS.md lists them).
     #[arg(long, value_name = "SETTINGS", num_args = 0..=1, require_equals = true, default_missing_value = "all=1%")]
     faults: Option<Faults>,
+    /// Keep to the template's visibility timeout: a message that was not acknowledged is delivered again
+    /// after 360 s, as on AWS, instead of after seconds.
+    #[arg(long)]
+    template_visibility: bool,
     /// Print the `export` lines and nothing else.
     #[arg(long)]
     print_env: bool,
@@ -54,17 +53,20 @@ impl Up {
             data_dir: None,
             auth: false,
             faults: None,
+            template_visibility: false,
             print_env: false,
         }
     }
 
     pub(super) async fn run(self) -> Result<(), Failure> {
-        log_for_people();
+        let log = log::start();
         let config = StackConfig {
             port: self.port,
             data_dir: self.data_dir.clone(),
             auth: self.auth,
+            template_visibility: self.template_visibility,
             faults: self.faults.clone().unwrap_or_default(),
+            clock: Clock::system(),
         };
         let stack = Stack::start(config).await?;
         if self.sample {
@@ -78,9 +80,10 @@ impl Up {
         }
         stopped().await?;
         if !self.print_env {
-            eprintln!("stopping");
+            log.say("stopping");
         }
         stack.shut_down().await;
+        log.flush();
         Ok(())
     }
 
@@ -93,6 +96,9 @@ impl Up {
             println!("#   nagare timeline {}", sample::VIEWER);
             println!(
                 "# Readers need a token: HS256 with NAGARE_JWT_KEY as its key, `sub` the viewer, `exp`."
+            );
+            println!(
+                "# That covers the API alone: tables and queue are open to everybody on this machine."
             );
         } else {
             println!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER);
@@ -143,14 +149,4 @@ pub(super) async fn stopped() -> Result<(), Failure> {
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
         _ = terminated.recv() => Ok(()),
     }
-}
-
-/// Warnings and worse on standard error; `NAGARE_LOG=info` shows every command.
-fn log_for_people() {
-    // After a failed call the SDK wants to close its connection and calls it an error that there is
-    // none. In this process there never is.
-    let filter =
-        telemetry::filter(LevelFilter::WARN).with_target(SDK_CONNECTIONS, LevelFilter::OFF);
-    let lines = tracing_subscriber::fmt::layer().compact().with_writer(std::io::stderr);
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }

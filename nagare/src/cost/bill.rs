@@ -155,17 +155,23 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let writer = month.writing.messages * (PLATFORM_LOG + WRITER_LOG);
     let logged = writer + month.pages * (PLATFORM_LOG + READER_LOG + ACCESS_LOG);
-    let alarms =
-        TEMPLATE.lines().filter(|line| line.trim() == "Type: AWS::CloudWatch::Alarm").count();
+    let [alarms, secrets] =
+        ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
     vec![
         cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
         cloudwatch("logs kept", gigabytes(logged * COMPRESSED), prices.logs_gb_month),
-        cloudwatch("alarms", (alarms as f64, "alarm"), prices.alarm_month),
+        cloudwatch("alarms", (alarms, "alarm"), prices.alarm_month),
         cloudwatch("metrics", (METRICS, "metric"), prices.metric_month),
         cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
-        line("Secrets Manager", "cursor secret", (1.0, "secret"), prices.secret_month),
+        line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
     ]
+}
+
+/// How many resources of a type the template declares.
+fn resources(kind: &str) -> f64 {
+    let declaration = format!("Type: {kind}");
+    TEMPLATE.lines().filter(|line| line.trim() == declaration).count() as f64
 }
 
 fn import(work: &Work, prices: &Prices) -> f64 {
@@ -195,6 +201,7 @@ mod tests {
         for function in ["FanoutWriter", "TimelineReader"] {
             assert!((0.125..=10.0).contains(&memory(function)), "{function}");
         }
-        assert!(TEMPLATE.matches("Type: AWS::CloudWatch::Alarm\n").count() > 10);
+        assert!(resources("AWS::CloudWatch::Alarm") > 10.0);
+        assert_eq!(resources("AWS::SecretsManager::Secret"), 4.0);
     }
 }

@@ -152,18 +152,22 @@ fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     cut + one_part(activity, audience, followers, pages) * parts
 }
 
-/// A part reads the record and how far it has come, then page after page, each with a second look and a
-/// note of how far it is now. In the end it looks whether the others are done.
+/// A part reads the record and how far it has come, then page after page, each with a second look. In
+/// the end it notes that it is done and looks whether the others are. (One that takes longer than a
+/// few seconds notes how far it is meanwhile; next to what it writes in that time this is nothing.)
 fn one_part(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
     let edges = read_units(audience.edges(followers / pages, activity.actor));
     let each = Work {
-        writes: 1.0,
         reads: edges + look_again(activity, edges),
-        rounds: 3.0 + write_rounds(followers / pages),
+        rounds: 2.0 + write_rounds(followers / pages),
         ..Work::default()
     };
-    let begun_and_ended =
-        Work { reads: read_units(sizes::record(activity)) + 2.0, rounds: 3.0, ..Work::default() };
+    let begun_and_ended = Work {
+        writes: 1.0,
+        reads: read_units(sizes::record(activity)) + 2.0,
+        rounds: 4.0,
+        ..Work::default()
+    };
     begun_and_ended + each * pages
 }
 

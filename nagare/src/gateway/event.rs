@@ -6,9 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use axum::extract::ConnectInfo;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT};
+use http::header::{COOKIE, HOST, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method};
 use percent_encoding::percent_decode_str;
@@ -26,7 +24,6 @@ pub(super) struct Arrival<'a> {
     /// What the authorizer verified; `None` where there is no authorizer.
     pub(super) claims: Option<HashMap<String, String>>,
     pub(super) head: &'a Parts,
-    pub(super) body: &'a [u8],
 }
 
 impl Arrival<'_> {
@@ -35,7 +32,6 @@ impl Arrival<'_> {
         let Parts { headers, uri, .. } = self.head;
         let viewer_id = viewer_id(self.head);
         let route = if viewer_id.is_some() { TIMELINE_ROUTE } else { DEFAULT_ROUTE };
-        let (body, is_base64_encoded) = body_text(headers, self.body);
 
         serde_json::from_value(json!({
             "version": "2.0",
@@ -47,8 +43,7 @@ impl Arrival<'_> {
             "queryStringParameters": query_parameters(uri.query().unwrap_or_default()),
             "pathParameters": viewer_id.map(|id| json!({ "viewer_id": id })),
             "requestContext": self.context(route),
-            "body": body,
-            "isBase64Encoded": is_base64_encoded,
+            "isBase64Encoded": false,
         }))
     }
 
@@ -117,26 +112,6 @@ fn cookies(headers: &HeaderMap) -> Option<Vec<String>> {
     let cookies = lines.iter().flat_map(|line| line.split(';')).map(str::trim);
     let cookies: Vec<_> = cookies.filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect();
     (!cookies.is_empty()).then_some(cookies)
-}
-
-/// The body, and whether it had to be encoded; nothing when there is none.
-fn body_text(headers: &HeaderMap, body: &[u8]) -> (Option<String>, bool) {
-    if body.is_empty() {
-        return (None, false);
-    }
-    match std::str::from_utf8(body) {
-        Ok(text) if is_text(headers) => (Some(text.to_owned()), false),
-        _ => (Some(STANDARD.encode(body)), true),
-    }
-}
-
-/// Whether API Gateway takes the body for text by its headers.
-fn is_text(headers: &HeaderMap) -> bool {
-    let content_type = joined(headers, &CONTENT_TYPE).to_ascii_lowercase();
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    let textual = ["application/json", "application/javascript", "application/xml"];
-    let is_textual = essence.starts_with("text/") || textual.contains(&essence);
-    is_textual && !headers.contains_key(CONTENT_ENCODING)
 }
 
 fn domain(headers: &HeaderMap) -> String {

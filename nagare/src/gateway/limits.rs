@@ -12,9 +12,7 @@ use super::problem::Problem;
 pub struct Limits {
     /// Bytes of request line and headers.
     pub head_bytes: usize,
-    /// Bytes of body.
-    pub body_bytes: usize,
-    /// How long the handler may take, and the caller to send the body.
+    /// How long the handler may take.
     pub integration_timeout: Duration,
     /// Requests under way at once.
     pub in_flight: usize,
@@ -28,7 +26,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             head_bytes: 10_240,
-            body_bytes: 10 * 1024 * 1024,
             integration_timeout: Duration::from_secs(30),
             in_flight: 256,
             queued: 64,

@@ -5,8 +5,8 @@
 //! one process and on one listener.
 //!
 //! ```text
-//! request ─ head size ─ authorizer ─ admission ─ body ─ event (payload 2.0) ─ handler ─ response
-//!             431          401          429     408/413                       500/503
+//! request ─ head size ─ authorizer ─ admission ─ event (payload 2.0) ─ handler ─ response
+//!             431          401          429                             500/503
 //! ```
 //!
 //! # What is played
@@ -18,7 +18,7 @@
 //!   it would see there.
 //! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`.
 //!   Like the real one it never compares the caller with the path: the handler does.
-//! - **Quotas**: 10,240 bytes of request line and headers, 10 MB of body, 30 seconds.
+//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds.
 //! - **Throttling** as a concurrency limit: so many requests under way, a short queue behind them,
 //!   and 429 for the rest.
 //! - **A failing function**: its error, its panic and its nonsense are a 500 without internals.
@@ -34,6 +34,8 @@
 //!   work on both reads `pathParameters`.
 //! - `GET /openapi.yaml` is answered with the API's description.
 //! - Throttling counts requests under way, not requests a second.
+//! - A body is thrown away unread: none of the API's requests has one, and nobody holds a place by not
+//!   sending it. Events have no body.
 //! - No TLS, CORS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
 //!   no response inferred from something that is not a response.
 //! - A caller who hangs up cancels the handler; a Lambda would run to its end.
@@ -121,14 +123,14 @@ where
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
         let (head, body) = request.into_parts();
+        body::throw_away(body, &head.headers);
         let now = (self.clock)();
 
         self.limits.check_head(&head)?;
         let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
         let _place = self.admission.enter().await?;
-        let body = body::read(body, &self.limits).await?;
 
-        let event = Arrival { id, now, claims, head: &head, body: &body }.into_event();
+        let event = Arrival { id, now, claims, head: &head }.into_event();
         let answer = self.invoke(event.map_err(|error| fault(id, &error))?, id).await?;
         response::from_answer(answer).map_err(|error| fault(id, &error))
     }

@@ -26,18 +26,6 @@ impl Problem {
             .with(WWW_AUTHENTICATE, r#"Bearer error="invalid_token""#)
     }
 
-    pub(super) fn body_cut() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "The request's body ended early.")
-    }
-
-    pub(super) fn body_too_slow() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time.")
-    }
-
-    pub(super) fn body_too_large() -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The request's body is too large.")
-    }
-
     pub(super) fn head_too_large() -> Self {
         Self::new(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

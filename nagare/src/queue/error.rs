@@ -75,6 +75,14 @@ impl QueueError {
         }
     }
 
+    /// With its cause, for those who run the queue.
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::Storage(cause) => format!("{self}: {cause}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether the caller has to change something before trying again.
     pub fn is_callers_mistake(&self) -> bool {
         self.code() != "InternalFailure"

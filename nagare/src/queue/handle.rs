@@ -126,7 +126,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Shows all messages in flight at once, for a stack that starts: whoever held them is gone.
+    /// Shows all messages in flight at once, for a stack that starts: whoever held them is gone. So are
+    /// messages that are delayed for longer than any delay: their sender's clock was ahead.
     pub fn release_in_flight(&self) -> Result<(), QueueError> {
         self.store().release_in_flight(self.scope())?;
         self.state().changed.notify_waiters();
@@ -161,7 +162,7 @@ impl Queue {
 
     fn scope(&self) -> Scope {
         let now = self.now();
-        let expired_until = now.saturating_sub(millis(self.config().retention));
+        let expired_until = (self.shared.expiry)().saturating_sub(millis(self.config().retention));
         Scope { queue: self.state().key, now, expired_until }
     }
 

@@ -11,7 +11,7 @@ pub(super) const MAX_BYTES: usize = 1_048_576;
 pub(super) const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
 pub(super) const RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(14 * 86_400);
-const MAX_DELAY: Duration = Duration::from_secs(900);
+pub(super) const MAX_DELAY: Duration = Duration::from_secs(900);
 const MAX_WAIT: Duration = Duration::from_secs(20);
 const MAX_BATCH: usize = 10;
 

@@ -23,6 +23,8 @@ pub(super) struct Shared {
     /// Calls hold it for microseconds and never while waiting, so async callers may block on it.
     store: Mutex<Store>,
     pub(super) clock: Clock,
+    /// The time by which messages expire.
+    pub(super) expiry: Clock,
     pub(super) queues: Vec<State>,
 }
 
@@ -52,7 +54,18 @@ impl Queues {
         let now = clock();
         let register = |config| State::register(&store, config, now);
         let queues = configs.into_iter().map(register).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Shared { store: Mutex::new(store), clock, queues })))
+        let (store, expiry) = (Mutex::new(store), Arc::clone(&clock));
+        Ok(Self(Arc::new(Shared { store, clock, expiry, queues })))
+    }
+
+    /// Lets messages expire by another clock than that of everything else. Without effect once there is a
+    /// clone or a [`Queue`].
+    #[must_use]
+    pub fn expiring_by(mut self, clock: Clock) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.expiry = clock;
+        }
+        self
     }
 
     /// The queue of that name.

@@ -4,7 +4,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::attribute::Attributes;
 use super::error::QueueError;
+use super::limits;
 use super::message::{MessageId, NewMessage, ReceivedMessage};
+use super::queues::millis;
 use super::receipt::ReceiptHandle;
 use super::store::QueueKey;
 
@@ -186,9 +188,10 @@ pub(super) fn hide_until(db: &Connection, seq: i64, visible_at: i64) -> Result<(
 /// Makes what has been received and not deleted visible now.
 pub(super) fn show_in_flight(db: &Connection, queue: QueueKey, now: i64) -> Result<(), QueueError> {
     db.prepare_cached(
-        "UPDATE messages SET visible_at = ?2 WHERE queue = ?1 AND visible_at > ?2 AND receives > 0",
+        "UPDATE messages SET visible_at = ?2
+         WHERE queue = ?1 AND visible_at > ?2 AND (receives > 0 OR visible_at > ?3)",
     )?
-    .execute(params![queue.0, now])?;
+    .execute(params![queue.0, now, now.saturating_add(millis(limits::MAX_DELAY))])?;
     Ok(())
 }
 

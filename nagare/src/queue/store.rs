@@ -162,6 +162,10 @@ impl Store {
         scope: Scope,
         call: impl FnOnce(&Connection) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
+        // A transaction that could not even be rolled back, as on a full disk, ends here.
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
         let expired = rows::expire(&transaction, scope.queue, scope.expired_until)?;

@@ -35,7 +35,7 @@ impl InProcess {
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let body = request.body().bytes().unwrap_or_default();
+        let body = request.body().bytes().ok_or_else(not_in_memory)?;
         let (status, body) = match target.strip_prefix(TARGET) {
             Some(operation) => self.engine.call(operation, body),
             None => {
@@ -47,6 +47,11 @@ impl InProcess {
             StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
         Ok(HttpResponse::new(status, SdkBody::from(body)))
     }
+}
+
+/// A body that is still to come cannot be taken for an empty one.
+pub(crate) fn not_in_memory() -> ConnectorError {
+    ConnectorError::other("the body is not in memory".into(), None)
 }
 
 impl HttpConnector for InProcess {

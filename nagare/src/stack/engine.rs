@@ -140,7 +140,12 @@ impl Engine {
     pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match self.dispatch(operation, body) {
             Ok(answer) => (200, answer),
-            Err(error) => (error.status_code(), error.to_json()),
+            Err(error) => {
+                if error.status_code() >= 500 {
+                    tracing::error!("a call of the tables failed: {operation}: {error}");
+                }
+                (error.status_code(), error.to_json())
+            }
         }
     }
 
@@ -179,9 +184,16 @@ impl Engine {
         serde_json::to_string(&answer).map_err(|e| refused(&e))
     }
 
-    /// A panic in the engine leaves no transaction behind that was not rolled back.
+    /// A panic in the engine leaves its transaction open, and so may a rollback that failed on a full
+    /// disk: whoever comes next ends it.
     fn storage(&self) -> MutexGuard<'_, Storage> {
-        self.0.storage.lock()
+        let storage = self.0.storage.lock();
+        if !storage.conn().is_autocommit()
+            && let Err(failure) = storage.rollback()
+        {
+            tracing::error!("a transaction of the tables could not be rolled back: {failure}");
+        }
+        storage
     }
 
     /// Reads a large page while other threads look after the tasks and the sockets of this one, and
@@ -246,5 +258,26 @@ fn expired(
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Engine")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_that_a_panic_left_open_is_rolled_back() {
+        let engine = Engine::in_memory().unwrap();
+        let panicking = engine.clone();
+        let panicked = std::thread::spawn(move || {
+            let storage = panicking.storage();
+            assert!(storage.begin_transaction().is_err(), "a panic in the middle of a write");
+        });
+        assert!(panicked.join().is_err());
+        let put = json!({
+            "TableName": schema::tables().timelines,
+            "Item": {"viewer_id": {"S": "bob"}, "sort_key": {"S": "1"}},
+        });
+        assert_eq!(engine.call("PutItem", put.to_string().as_bytes()).0, 200);
     }
 }

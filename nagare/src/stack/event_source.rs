@@ -4,12 +4,13 @@
 //! It is as strict as Lambda is. An empty answer acknowledges the whole batch, an id that is empty
 //! or unknown fails the whole batch, and so does an error or a handler that runs out of time. Where
 //! it differs: a message that was not acknowledged comes back after a short, growing wait instead
-//! of the queue's whole visibility timeout, so that one can watch.
+//! of the queue's whole visibility timeout, so that one can watch; unless it is told to keep to that.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use futures::future::join_all;
 use shared::Deadline;
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -32,6 +33,8 @@ pub struct EventSource {
     pub concurrency: usize,
     /// How long one may take.
     pub timeout: Duration,
+    /// Whether a message that was not acknowledged stays hidden for the queue's visibility timeout.
+    pub keeps_visibility: bool,
     /// What goes wrong on purpose.
     pub faults: Deliveries,
 }
@@ -44,15 +47,14 @@ impl EventSource {
         F: Future<Output = Result<SqsBatchResponse, E>> + Send + 'static,
         E: std::fmt::Display + Send + 'static,
     {
-        let pollers = (0..self.concurrency).map(|_| {
-            let (queue, handler, stop) = (queue.clone(), handler.clone(), stop.clone());
-            tokio::spawn(self.clone().poll(queue, handler, stop))
-        });
-        for poller in pollers.collect::<Vec<_>>() {
-            if let Err(panic) = poller.await {
-                error!("a poller died: {panic}");
+        let pollers = (0..self.concurrency).map(|_| async {
+            let poller = || self.clone().poll(queue.clone(), handler.clone(), stop.clone());
+            while let Err(panic) = tokio::spawn(poller()).await {
+                error!("a poller died, and another takes its place: {panic}");
+                tokio::time::sleep(SHORTEST).await;
             }
-        }
+        });
+        join_all(pollers).await;
     }
 
     async fn poll<H, F, E>(self, queue: Queue, handler: H, mut stop: watch::Receiver<bool>)
@@ -73,7 +75,7 @@ impl EventSource {
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = outcome {
-                error!("the queue failed: {failure}");
+                error!("the queue failed: {}", failure.in_full());
                 tokio::time::sleep(SHORTEST).await;
             }
         }
@@ -116,7 +118,7 @@ impl EventSource {
         expired.try_for_each(|message| hide(queue, message, Duration::ZERO))
     }
 
-    /// Deletes what was acknowledged and sets the rest aside for a while.
+    /// Deletes what was acknowledged and sets the rest aside for a while, or leaves it hidden.
     fn settle(
         &self,
         queue: &Queue,
@@ -128,6 +130,9 @@ impl EventSource {
         });
         let handles: Vec<_> = done.iter().map(|message| message.receipt_handle).collect();
         queue.delete_batch(&handles)?;
+        if self.keeps_visibility {
+            return Ok(());
+        }
         left.into_iter().try_for_each(|message| {
             let wait = SHORTEST.saturating_mul(1 << message.receive_count.min(10)).min(LONGEST);
             hide(queue, message, wait)

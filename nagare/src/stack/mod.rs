@@ -12,20 +12,25 @@
 //! tables through the SDK, over a [connector] in place of the network. Everything listens
 //! on 127.0.0.1 only.
 
+mod calendar;
 pub mod connector;
 mod data_dir;
 pub mod engine;
 pub mod event_source;
 pub mod faults;
+mod ports;
 pub mod schema;
 pub mod sqs_event;
 mod sqs_http;
 pub(crate) mod tables_http;
+#[cfg(test)]
+mod tests;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
@@ -34,8 +39,11 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
-use shared::cursor::{CursorSeal, SecretError};
+use shared::command::InternalSeal;
+use shared::cursor::CursorSeal;
 use shared::dead_letter::MAX_RECEIVES;
+use shared::queue::Sender;
+use shared::seal::SecretError;
 use shared::store::Store;
 use shared::{Clock, Deadline, Metrics, Retention, env};
 use timeline_reader::Reader;
@@ -45,11 +53,13 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use crate::queue::{QueueConfig, QueueError, Queues, REGION, Redrive, Wire};
+use calendar::Calendar;
 use connector::{ACCESS_KEY, InProcess};
-use data_dir::{DataDir, DataDirError};
+use data_dir::{DataDir, DataDirError, Secrets};
 use engine::{Engine, EngineError};
 use event_source::EventSource;
 use faults::{Deliveries, Faults, Faulty};
+use ports::Bounds;
 
 /// The queue of commands.
 pub const COMMANDS: &str = "nagare-commands";
@@ -57,8 +67,10 @@ pub const COMMANDS: &str = "nagare-commands";
 pub const DEAD_LETTERS: &str = "nagare-dead-letters";
 /// How long one invocation may take, as the template sets it.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a received message stays hidden. On AWS it is six times the function's timeout, for the
-/// poller there may be throttled; here nobody throttles it.
+/// How long a received message stays hidden, as the template sets it: six times the function's timeout,
+/// for the poller there may be throttled.
+const TEMPLATE_VISIBILITY: Duration = Duration::from_secs(360);
+/// The same where nobody throttles the poller.
 const VISIBILITY: Duration = Duration::from_secs(90);
 /// Dead letters are kept longer than commands: expiry counts from the first send.
 const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
@@ -66,6 +78,11 @@ const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
 const WRITERS: usize = 8;
 /// How often expired entries are dropped.
 const SWEEP: Duration = Duration::from_secs(300);
+/// Connections to the API at once: more than it lets in, so that who is too much is told so. With those of
+/// the other two it stays below the 1,024 descriptors that a process mostly has.
+const READERS: usize = 512;
+/// Connections to the tables, and to the queue.
+const CLIENTS: usize = 192;
 /// How long connections may take to end once the stack is told to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -78,8 +95,26 @@ pub struct StackConfig {
     pub data_dir: Option<PathBuf>,
     /// Demand tokens.
     pub auth: bool,
+    /// Leave a message that was not acknowledged hidden for as long as on AWS.
+    pub template_visibility: bool,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// What time it is: the system's, unless a test says otherwise.
+    pub clock: Clock,
+}
+
+impl StackConfig {
+    fn queues(&self) -> Vec<QueueConfig> {
+        let visibility_timeout =
+            if self.template_visibility { TEMPLATE_VISIBILITY } else { VISIBILITY };
+        let dead_letter_queue = DEAD_LETTERS.to_owned();
+        let redrive = Some(Redrive { max_receives: MAX_RECEIVES, dead_letter_queue });
+        let (commands, letters) = (QueueConfig::new(COMMANDS), QueueConfig::new(DEAD_LETTERS));
+        vec![
+            QueueConfig { visibility_timeout, redrive, ..commands },
+            QueueConfig { visibility_timeout, retention: DEAD_LETTER_RETENTION, ..letters },
+        ]
+    }
 }
 
 /// The stack cannot be started. Somebody has to change how it is called.
@@ -102,10 +137,10 @@ pub enum StackError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The queues cannot be opened.
-    #[error("the queues could not be opened: {0}")]
+    #[error("the queues could not be opened: {}", .0.in_full())]
     Queues(#[from] QueueError),
-    /// The kept secret was tampered with.
-    #[error("the cursor secret in the data directory: {0}")]
+    /// A kept secret was tampered with.
+    #[error("the secrets in the data directory: {0}")]
     Secret(#[from] SecretError),
 }
 
@@ -127,17 +162,23 @@ impl Stack {
     pub async fn start(config: StackConfig) -> Result<Self, StackError> {
         let [api, tables, queue] = listeners(config.port).await?;
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
-        let clock = Clock::system();
-        let parts = Parts::open(data_dir.as_ref(), &clock, &url(&queue), config.faults)?;
+        let last = data_dir.as_ref().and_then(DataDir::last_ran_at);
+        let calendar = Calendar::new(config.clock.clone(), last);
+        let parts = Parts::open(data_dir.as_ref(), &calendar, &url(&queue), &config)?;
         let authorizer = config.auth.then(|| JwtAuthorizer::with_key(data_dir::random_secret()));
 
         let (stop, stopped) = watch::channel(false);
         let mut servers = JoinSet::new();
         let environment = parts.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
-        servers.spawn(serve(queue, sqs_http::router(parts.wire.clone()), stopped.clone()));
-        servers.spawn(serve(api, parts.gateway(authorizer), stopped.clone()));
-        servers.spawn(serve(tables, tables_http::router(parts.engine.clone()), stopped.clone()));
-        servers.spawn(sweep(parts.engine.clone(), clock));
+        let routers = [
+            (queue, sqs_http::router(parts.wire.clone()), Bounds::of(CLIENTS)),
+            (tables, tables_http::router(parts.engine.clone()), Bounds::of(CLIENTS)),
+            (api, parts.gateway(authorizer), Bounds::of(READERS)),
+        ];
+        for (listener, router, bounds) in routers {
+            servers.spawn(ports::serve(listener, router, bounds, stopped.clone()));
+        }
+        servers.spawn(sweep(parts.engine.clone(), calendar, data_dir.clone()));
         let pollers = parts.poll(&stopped)?;
         Ok(Self { environment, stop, pollers, servers, _data_dir: data_dir })
     }
@@ -176,46 +217,53 @@ struct Parts {
     wire: Wire,
     store: Store,
     sqs: aws_sdk_sqs::Client,
-    cursor_secret: String,
-    seal: CursorSeal,
+    secrets: Secrets,
+    cursors: CursorSeal,
+    internal: InternalSeal,
     clock: Clock,
+    keeps_visibility: bool,
     deliveries: Deliveries,
 }
 
 impl Parts {
     fn open(
         data_dir: Option<&DataDir>,
-        clock: &Clock,
+        calendar: &Calendar,
         queue_endpoint: &str,
-        faults: Faults,
+        config: &StackConfig,
     ) -> Result<Self, StackError> {
-        let time = {
-            let clock = clock.clone();
-            std::sync::Arc::new(move || clock.now().unix_millis())
-        };
-        let (engine, queues, cursor_secret) = match data_dir {
+        let faults = &config.faults;
+        let (steady, expiry) = (calendar.clone(), calendar.clone());
+        let time = Arc::new(move || steady.steady().unix_millis());
+        let (engine, queues, secrets) = match data_dir {
             None => {
-                let queues = Queues::in_memory(queue_configs(), time)?;
-                (Engine::in_memory()?, queues, data_dir::random_secret())
+                let queues = Queues::in_memory(config.queues(), time)?;
+                (Engine::in_memory()?, queues, Secrets::random())
             }
             Some(dir) => {
-                let queues = Queues::open(&dir.queues(), queue_configs(), time)?;
-                (Engine::open(&dir.tables())?, queues, dir.cursor_secret()?)
+                dir.check()?;
+                // Tables first: where there is a queue, its tables were there before.
+                let engine = Engine::open(&dir.tables())?;
+                let queues = Queues::open(&dir.queues(), config.queues(), time)?;
+                (engine, queues, dir.secrets()?)
             }
         };
+        let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
         let wire = Wire::new(queues.clone(), queue_endpoint);
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
-        let connector = match faults == Faults::default() {
+        let connector = match *faults == Faults::default() {
             true => inside,
             false => SharedHttpConnector::new(Faulty::new(faults.clone(), inside)),
         };
         Ok(Self {
             store: Store::new(connector::dynamodb(connector.clone()), schema::tables()),
             sqs: connector::sqs(connector),
-            seal: CursorSeal::new(cursor_secret.as_bytes())?,
-            clock: clock.clone(),
-            deliveries: Deliveries::new(faults),
-            cursor_secret,
+            cursors: CursorSeal::new(secrets.cursor.as_bytes())?,
+            internal: InternalSeal::new(secrets.internal.as_bytes())?,
+            clock: config.clock.clone(),
+            keeps_visibility: config.template_visibility,
+            deliveries: Deliveries::new(faults.clone()),
+            secrets,
             engine,
             queues,
             wire,
@@ -225,7 +273,7 @@ impl Parts {
     fn gateway(&self, authorizer: Option<JwtAuthorizer>) -> Router {
         let reader = Reader {
             store: self.store.clone(),
-            seal: self.seal.clone(),
+            seal: self.cursors.clone(),
             authorization: match authorizer {
                 Some(_) => timeline_reader::Authorization::Jwt,
                 None => timeline_reader::Authorization::Open,
@@ -248,11 +296,8 @@ impl Parts {
     fn poll(&self, stop: &watch::Receiver<bool>) -> Result<Vec<JoinHandle<()>>, StackError> {
         let writer = Writer {
             store: self.store.clone(),
-            commands: CommandQueue { client: self.sqs.clone(), url: self.wire.queue_url(COMMANDS) },
-            dead_letters: DeadLetterQueue {
-                client: self.sqs.clone(),
-                url: self.wire.queue_url(DEAD_LETTERS),
-            },
+            commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
+            dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
             sizes: Sizes::default(),
             retention: Retention::default(),
             metrics: Metrics::off(),
@@ -278,12 +323,17 @@ impl Parts {
         let source = |concurrency| EventSource {
             concurrency,
             timeout: FUNCTION_TIMEOUT,
+            keeps_visibility: self.keeps_visibility,
             faults: self.deliveries.clone(),
         };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),
         ])
+    }
+
+    fn sender(&self, queue: &str) -> Sender {
+        Sender::new(self.sqs.clone(), self.wire.queue_url(queue))
     }
 
     fn environment(
@@ -302,7 +352,8 @@ impl Parts {
             (env::TIMELINES_TABLE, names.timelines),
             (env::LEDGER_TABLE, names.ledger),
             (env::DEAD_LETTERS_TABLE, names.dead_letters),
-            (env::CURSOR_SECRET, self.cursor_secret.clone()),
+            (env::CURSOR_SECRET, self.secrets.cursor.clone()),
+            (env::INTERNAL_SECRET, self.secrets.internal.clone()),
             (env::AUTHORIZATION, authorization.to_owned()),
             ("AWS_ENDPOINT_URL_DYNAMODB", tables.to_owned()),
             ("AWS_ENDPOINT_URL_SQS", queue.to_owned()),
@@ -314,15 +365,6 @@ impl Parts {
         environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
         environment
     }
-}
-
-fn queue_configs() -> Vec<QueueConfig> {
-    let dead_letter_queue = DEAD_LETTERS.to_owned();
-    let redrive = Some(Redrive { max_receives: MAX_RECEIVES, dead_letter_queue });
-    vec![
-        QueueConfig { visibility_timeout: VISIBILITY, redrive, ..QueueConfig::new(COMMANDS) },
-        QueueConfig { retention: DEAD_LETTER_RETENTION, ..QueueConfig::new(DEAD_LETTERS) },
-    ]
 }
 
 /// Listeners for the API, the tables and the queue.
@@ -341,21 +383,20 @@ pub(crate) fn url(listener: &TcpListener) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let stopped = async move { drop(stop.wait_for(|stopping| *stopping).await) };
-    if let Err(failure) = axum::serve(listener, service).with_graceful_shutdown(stopped).await {
-        tracing::error!("a server stopped: {failure}");
-    }
-}
-
-async fn sweep(engine: Engine, clock: Clock) {
+/// Drops what has expired, now and again, and notes what time it was.
+async fn sweep(engine: Engine, calendar: Calendar, data_dir: Option<DataDir>) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {
         ticks.tick().await;
-        let (engine, now) = (engine.clone(), clock.now());
-        if let Ok(Err(failure)) = tokio::task::spawn_blocking(move || engine.sweep(now)).await {
-            tracing::warn!("expired entries were not dropped: {failure}");
-        }
+        let (engine, data_dir, now) = (engine.clone(), data_dir.clone(), calendar.expiry());
+        let work = move || {
+            if let Err(failure) = engine.sweep(now) {
+                tracing::warn!("expired entries were not dropped: {failure}");
+            }
+            if let Some(Err(failure)) = data_dir.map(|dir| dir.note_time(now)) {
+                tracing::warn!("{failure}");
+            }
+        };
+        let _ = tokio::task::spawn_blocking(work).await;
     }
 }

@@ -1,12 +1,13 @@
 //! The queues over HTTP: any AWS SDK finds SQS here.
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
+use super::ports::intake::{Intake, Refused};
 use crate::queue::Wire;
 
 /// A batch is at most 1 MiB; escaping it in JSON can take six times that.
@@ -14,12 +15,17 @@ const MAX_REQUEST_BYTES: usize = 8 * 1024 * 1024;
 
 /// Serves the protocol at every path: SDKs send to the endpoint or to a queue's URL.
 pub(super) fn router(wire: Wire) -> Router {
-    Router::new().fallback(answer).layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES)).with_state(wire)
+    Router::new().fallback(answer).with_state((wire, Intake::of(MAX_REQUEST_BYTES)))
 }
 
-async fn answer(State(wire): State<Wire>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State((wire, intake)): State<(Wire, Intake)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let body = intake.read(body).await?;
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
-    let answer = wire.call(target.unwrap_or_default(), &body).await;
+    let answer = wire.call(target.unwrap_or_default(), &body.bytes).await;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, answer.body).into_response();
     let headers = response.headers_mut();
@@ -32,5 +38,5 @@ async fn answer(State(wire): State<Wire>, headers: HeaderMap, body: Bytes) -> Re
     if let Some(Ok(error)) = error {
         headers.insert("x-amzn-query-error", error);
     }
-    response
+    Ok(response)
 }

@@ -1,14 +1,15 @@
 //! The tables over HTTP: any AWS SDK finds DynamoDB here.
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
 use super::engine::Engine;
+use super::ports::intake::{Intake, Refused};
 
 /// What DynamoDB takes.
 pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
@@ -17,13 +18,17 @@ pub(super) const TARGET: &str = "DynamoDB_20120810.";
 
 /// Serves the protocol at the root.
 pub(super) fn router(engine: Engine) -> Router {
-    let limit = DefaultBodyLimit::max(MAX_REQUEST_BYTES);
-    Router::new().fallback(answer).layer(limit).with_state(engine)
+    Router::new().fallback(answer).with_state((engine, Intake::of(MAX_REQUEST_BYTES)))
 }
 
-async fn answer(State(engine): State<Engine>, headers: HeaderMap, body: Bytes) -> Response {
-    let (status, answer) = engine.call(operation(&headers), &body);
-    response(status, answer)
+async fn answer(
+    State((engine, intake)): State<(Engine, Intake)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let body = intake.read(body).await?;
+    let (status, answer) = engine.call(operation(&headers), &body.bytes);
+    Ok(response(status, answer))
 }
 
 /// The operation that is asked for.

@@ -90,6 +90,115 @@ fn accepts_the_borders() {
     }
 }
 
+fn seal(secret: u8) -> InternalSeal {
+    InternalSeal::new(&[secret; 32]).expect("long enough")
+}
+
+fn is_unknown(parsed: Result<Command, CommandError>) {
+    assert_eq!(parsed.expect_err("it is not sealed").reason(), "unknown-type");
+}
+
+/// A part, and the rest of one.
+fn internal() -> [Command; 2] {
+    let part = Command::Part(Part {
+        activity_id: ActivityId::new("live-1").expect("an id"),
+        actor_id: ActorId::new("anna").expect("an id"),
+        published_at: NOW.parse().expect("a fixed instant"),
+        followers: FollowerRange::split(7)[3],
+    });
+    let origin = Origin::new("0b8d-7".to_owned()).expect("an id");
+    let rest = Continued { origin, redelivered: true, command: Box::new(part.clone()) };
+    [part, Command::Continued(rest)]
+}
+
+#[test]
+fn an_internal_command_without_its_seal_is_of_an_unknown_type() {
+    let now = NOW.parse().expect("a fixed instant");
+    for command in internal() {
+        let (body, bare) = (seal(1).to_body(&command), command.to_body());
+        assert_eq!(seal(1).parse(&body, now), Ok(command));
+        let envelope = |seal: &str, command: &str| {
+            format!(r#"{{"type":"internal","seal":{seal},"command":{command}}}"#)
+        };
+        let said: serde_json::Value = serde_json::from_str(&body).expect("an envelope");
+        let own = said["seal"].to_string();
+        assert_eq!(envelope(&own, &bare), body);
+        let other = bare.replace("live-1", "live-2");
+        let publish = publish_with("kind", "");
+        for forged in [
+            bare.clone(),
+            other.clone(),
+            seal(2).to_body(&internal()[0]),
+            r#"{"type":"internal"}"#.to_owned(),
+            envelope(&own, &other),
+            envelope(&own, &format!("{}", serde_json::json!(bare))),
+            envelope(&own, &bare.replace(',', ", ")),
+            envelope(&own, &publish),
+            envelope(r#""""#, &bare),
+            envelope(&format!("{}\"", &own[..2]), &bare),
+            envelope("5", &bare),
+            envelope("null", &bare),
+            envelope(&own, &body),
+            // Members that are said twice: whichever are taken, they have to fit.
+            format!("{},\"command\":{other}}}", &body[..body.len() - 1]),
+        ] {
+            is_unknown(seal(1).parse(&forged, now));
+            is_unknown(Command::parse(&forged, now));
+        }
+        let padded = format!("{body}{}", " ".repeat(8_192));
+        is_unknown(seal(1).parse(&padded, now));
+        is_unknown(Command::parse_unverified(&padded, now));
+    }
+}
+
+#[test]
+fn nothing_but_internal_commands_is_in_an_envelope() {
+    let now = NOW.parse().expect("a fixed instant");
+    let [part, _] = internal();
+    for inner in [publish_with("kind", ""), seal(1).to_body(&part)] {
+        let body = format!(r#"{{"type":"internal","seal":"","command":{inner}}}"#);
+        is_unknown(Command::parse_unverified(&body, now));
+    }
+}
+
+#[test]
+fn two_secrets_open_internal_commands_and_the_first_seals() {
+    let now = NOW.parse().expect("a fixed instant");
+    let both = |first, other| seal(first).also_opening(&[other; 32]).expect("long enough");
+    let [part, _] = internal();
+    for (sealing, secret) in [(both(1, 2), 1), (both(2, 1), 2)] {
+        let body = sealing.to_body(&part);
+        assert_eq!(body, seal(secret).to_body(&part));
+        for opening in [both(1, 2), both(2, 1)] {
+            assert_eq!(opening.parse(&body, now).as_ref(), Ok(&part));
+        }
+        is_unknown(both(3, 4).parse(&body, now));
+    }
+}
+
+#[test]
+fn the_longest_command_fits_into_an_envelope() {
+    let (id, now) = ("x".repeat(128), NOW.parse().expect("a fixed instant"));
+    let payload = format!("\"{}\"", "x".repeat(4094));
+    let publish = Command::Publish(Publish {
+        activity_id: ActivityId::new(id.clone()).expect("an id"),
+        actor_id: ActorId::new(id.clone()).expect("an id"),
+        published_at: now,
+        kind: Kind::new("k".repeat(32)).expect("a kind"),
+        payload: Payload::parse(&payload).expect("a payload"),
+    });
+    let origin = Origin::new(id).expect("an id");
+    let rest = Continued { origin, redelivered: true, command: Box::new(publish) };
+    let rest = Command::Continued(rest);
+    assert_eq!(seal(1).parse(&seal(1).to_body(&rest), now), Ok(rest));
+}
+
+#[test]
+fn members_of_internal_commands_are_ignored_in_those_of_producers() {
+    let twice = r#""internal","origin":1,"origin":2,"seal":3,"seal":4,"command":{},"command":5"#;
+    assert!(parse(&publish_with("surplus", twice)).is_ok());
+}
+
 proptest! {
     #[test]
     fn never_panics(body in "\\PC*") {
@@ -123,12 +232,22 @@ proptest! {
                 actor_id: ActorId::new(id).expect("an id"),
                 published_at: at,
                 followers: FollowerRange::split(7)[3],
-                redelivered: following,
             }),
         ];
-        for command in commands {
-            let body = command.to_body();
-            prop_assert_eq!(Command::parse(&body, Timestamp::LAST.plus_millis(-MAX_FUTURE_MILLIS)), Ok(command));
+        let rests = commands.clone().map(|command| Command::Continued(Continued {
+            origin: Origin::new("0b8d-7".to_owned()).expect("an id"),
+            redelivered: following,
+            command: Box::new(command),
+        }));
+        let now = Timestamp::LAST.plus_millis(-MAX_FUTURE_MILLIS);
+        for command in commands.into_iter().chain(rests) {
+            let body = seal(1).to_body(&command);
+            prop_assert_eq!(Command::parse_unverified(&body, now), Ok(command.clone()));
+            match command.is_internal() {
+                true => is_unknown(Command::parse(&body, now)),
+                false => prop_assert_eq!(Command::parse(&body, now), Ok(command.clone())),
+            }
+            prop_assert_eq!(seal(1).parse(&body, now), Ok(command));
         }
     }
 }

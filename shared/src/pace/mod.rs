@@ -4,31 +4,66 @@
 //! good (its burst). Nobody tells a client how many: it finds out by what is refused. Writing
 //! without a pace finds out with every call, and each refusal is a request sent, signed and
 //! answered for nothing; backing off after refusals leaves capacity unused. So all writers of one
-//! process go through one [`Pacer`]: a controller says how many items a second, and here each call
-//! waits for its moment.
+//! process go through one [`Pacer`]:
+//!
+//! ```text
+//! controller   how many items a second
+//! cohort       the calls that it judges together
+//! window       how many calls are in flight: slow start, then by the pace
+//! queue        whose call is next
+//! hot          viewers whose partitions refuse what the table would take
+//! ```
+//!
+//! Tables take from 50 to more than 40,000 writes a second, so nothing here is a fixed number of calls
+//! or of milliseconds where it could follow the pace. A call is begun when it is admitted, not before: at
+//! 50 a second, hundreds of calls in one line would be a page that nobody completes.
 //!
 //! Calls come in two lanes. In front are deliveries of ordinary size, which may be sent ahead of their
 //! moments; behind is bulk, the parts of large fan-outs, which waits until that is made up for, and
 //! gives way to what waits in front, down to a tenth of the pace.
+//!
+//! One viewer's partition has a pacer of its own ([`Pacer::of_partition`]), for those who write much into
+//! it. Everybody else leaves the few items that such a partition refuses out of what they learn about the
+//! table: an item that was sent [apart](Attempt::Apart) twice and refused is its partition's matter.
 
+mod cohort;
 mod controller;
+mod hot;
+mod queue;
+mod window;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 use crate::deadline::{Deadline, DeadlineExceeded};
-use controller::{CohortId, Controller};
+use cohort::{CohortId, Sent};
+use controller::Controller;
+use hot::HotViewers;
+use queue::{Queue, Turn};
+use window::Window;
 
+pub use queue::Share;
+
+/// Items in a full call.
+const BATCH: usize = 25;
+/// So few refusals in one call may be due to the partitions of single viewers.
+pub(crate) const FEW: usize = BATCH / 4;
+/// Items a second to begin with: what DynamoDB's default quota lets one table take.
+const TABLE: f64 = 40_000.0;
+/// What one partition takes.
+const PARTITION: f64 = 1_000.0;
 /// How much of what was not sent may be caught up on: what a timer of a millisecond and a busy
 /// processor delay calls by.
 const CREDIT: Duration = Duration::from_millis(20);
+/// The same in items, where the pace is slow: deliveries end and others begin, and nobody writes meanwhile.
+const ITEMS_CREDIT: usize = 2 * BATCH;
 /// How far ahead of their moments calls in front may be sent.
 const AHEAD: Duration = Duration::from_millis(100);
-/// So many items may be sent ahead however slow the pace is.
-const ITEMS_AHEAD: usize = 200;
+/// So many items may be sent ahead where the pace is slow, but no further than a table's burst reaches.
+const MOST_AHEAD: (usize, Duration) = (200, Duration::from_secs(1));
 /// How long bulk stands aside for somebody in front.
 const GIVE_WAY: Duration = Duration::from_millis(1);
 /// Bulk waits for its moment at most so many times as long as it would alone.
@@ -44,29 +79,53 @@ pub enum Lane {
     Bulk,
 }
 
+/// How often the items of a call were sent before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// Never.
+    First,
+    /// The table gave them back.
+    Again,
+    /// The table gave them back and took the rest of their call. It may be their partitions that are
+    /// busy, so how this call ends says nothing about the table.
+    Apart,
+}
+
+/// A call that waits to be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// How many items it has.
+    pub items: usize,
+    /// Which lane it is in.
+    pub lane: Lane,
+    /// The work that it is part of.
+    pub share: &'a Share,
+    /// How often it was sent before.
+    pub attempt: Attempt,
+}
+
 /// Gives calls their moments. Clones share one pace.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Pacer {
     state: Arc<Mutex<State>>,
-    /// The calls of a lane come one after another: the first of them waits for its moment, the others
-    /// for it.
-    turns: [Arc<sync::Mutex<()>>; 2],
 }
+
+/// A pacer that is forgotten when nobody uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakPacer(std::sync::Weak<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     controller: Controller,
+    window: Window,
+    /// Viewers whose own partitions refuse. None where there is but one viewer.
+    hot: Option<HotViewers>,
     /// When the next call may be sent.
     next: Instant,
-    /// Somebody in front waits for it.
-    awaited: bool,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        let now = Instant::now();
-        Self { controller: Controller::new(now), next: now, awaited: false }
-    }
+    /// The calls of each lane that wait.
+    queues: [Queue; 2],
+    /// How many calls of each lane are in flight.
+    open: [usize; 2],
 }
 
 /// Leave to send one call. Whoever has it tells it how the call ended; a call that was given up, or
@@ -74,8 +133,17 @@ impl Default for State {
 #[derive(Debug)]
 pub struct Ticket<'a> {
     pacer: &'a Pacer,
-    cohort: CohortId,
+    call: Sending,
     outcome: Option<(usize, usize)>,
+}
+
+/// A call in flight.
+#[derive(Debug, Clone, Copy)]
+struct Sending {
+    lane: Lane,
+    cohort: CohortId,
+    at: Instant,
+    apart: bool,
 }
 
 impl Ticket<'_> {
@@ -87,90 +155,200 @@ impl Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.pacer.state().controller.learn(self.cohort, self.outcome, Instant::now());
+        self.pacer.state().ended(self.call, self.outcome, Instant::now());
     }
 }
 
 impl Pacer {
-    /// Waits until a call with so many items may be sent.
+    /// The pace of a table, with at most so many calls of each lane in flight.
+    #[must_use]
+    pub fn of_table(most_in_flight: usize) -> Self {
+        Self::new(TABLE, most_in_flight, Some(HotViewers::default()))
+    }
+
+    /// The pace of one viewer's partition.
+    #[must_use]
+    pub fn of_partition(most_in_flight: usize) -> Self {
+        Self::new(PARTITION, most_in_flight, None)
+    }
+
+    fn new(pace: f64, most_in_flight: usize, hot: Option<HotViewers>) -> Self {
+        let now = Instant::now();
+        let state = State {
+            controller: Controller::new(pace, now),
+            window: Window::new(most_in_flight),
+            hot,
+            next: now,
+            queues: Default::default(),
+            open: [0; 2],
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakPacer {
+        WeakPacer(Arc::downgrade(&self.state))
+    }
+
+    /// Waits until a call may be sent, or until the deadline: whoever asks again at once when time is too
+    /// short would do nothing else.
     ///
     /// # Errors
     /// [`DeadlineExceeded`] if that moment lies beyond the deadline.
     pub async fn admit(
         &self,
-        items: usize,
-        lane: Lane,
+        call: Call<'_>,
         deadline: Deadline,
     ) -> Result<Ticket<'_>, DeadlineExceeded> {
-        let _turn = deadline.bound(self.turns[lane as usize].lock()).await?;
-        let _awaited = (lane == Lane::Front).then(|| Awaited::new(self));
-        let (begun, mut held) = (Instant::now(), false);
+        let mut waiting = Waiting::join(self, call);
         loop {
-            let not_before = self.state().not_before(items, lane, begun, Instant::now());
-            let Some(moment) = not_before else { break };
-            wait_until(moment, deadline).await?;
-            held = true;
+            if deadline.remaining().is_zero() {
+                return Err(DeadlineExceeded);
+            }
+            match waiting.step() {
+                Step::Go(call) => return Ok(Ticket { pacer: self, call, outcome: None }),
+                Step::Until(moment) => {
+                    let until = moment.min(Instant::now() + deadline.remaining());
+                    let _ = timeout_at(until, waiting.notify.notified()).await;
+                }
+                Step::Behind => deadline.bound(waiting.notify.notified()).await?,
+            }
         }
-        let cohort = self.state().send(items, held, Instant::now());
-        Ok(Ticket { pacer: self, cohort, outcome: None })
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    /// Whether a viewer's partition is known to refuse what the table would take.
+    pub(crate) fn is_hot(&self, viewer: &str) -> bool {
+        self.state().hot.as_ref().is_some_and(|hot| hot.contains(viewer, Instant::now()))
+    }
+
+    /// A viewer's partition has refused again what was sent apart from the rest.
+    pub(crate) fn found_hot(&self, viewer: &str) {
+        if let Some(hot) = &mut self.state().hot {
+            hot.insert(viewer, Instant::now());
+        }
+    }
+
+    /// Whether several viewers are written to, so that a few refusals may be due to one of them.
+    pub(crate) fn has_many_partitions(&self) -> bool {
+        self.state().hot.is_some()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl WeakPacer {
+    pub(crate) fn upgrade(&self) -> Option<Pacer> {
+        self.0.upgrade().map(|state| Pacer { state })
+    }
+}
+
+/// What a waiting call does next.
+enum Step {
+    Go(Sending),
+    /// Its moment has not come.
+    Until(Instant),
+    /// Others go first, or as many as may be are in flight.
+    Behind,
+}
+
+/// A call in its queue, which it leaves when it is dropped.
+struct Waiting<'a> {
+    pacer: &'a Pacer,
+    call: Call<'a>,
+    turn: Turn,
+    notify: Arc<Notify>,
+    /// Since when it is the first of its lane.
+    first_since: Option<Instant>,
+    how: Sent,
+}
+
+impl<'a> Waiting<'a> {
+    fn join(pacer: &'a Pacer, call: Call<'a>) -> Self {
+        let notify = Arc::new(Notify::new());
+        let turn = pacer.state().queues[call.lane as usize].join(&call, Arc::clone(&notify));
+        let how = if call.attempt == Attempt::Apart { Sent::Apart } else { Sent::AtOnce };
+        Self { pacer, call, turn, notify, first_since: None, how }
+    }
+
+    fn step(&mut self) -> Step {
+        let (mut state, now) = (self.pacer.state(), Instant::now());
+        let lane = self.call.lane as usize;
+        if !state.queues[lane].is_first(&self.turn) {
+            return Step::Behind;
+        }
+        if !state.has_room(lane) {
+            if !state.controller.has_measured() {
+                self.wait(Sent::WhenRoom);
+            }
+            return Step::Behind;
+        }
+        let since = *self.first_since.get_or_insert(now);
+        if let Some(moment) = state.not_before(&self.call, since, now) {
+            self.wait(Sent::AtItsMoment);
+            return Step::Until(moment);
+        }
+        state.queues[lane].serve(&self.turn, &self.call);
+        Step::Go(state.send(&self.call, self.how, now))
+    }
+
+    fn wait(&mut self, how: Sent) {
+        if self.how == Sent::AtOnce || how == Sent::AtItsMoment && self.how != Sent::Apart {
+            self.how = how;
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.pacer.state().queues[self.call.lane as usize].leave(&self.turn);
+    }
+}
+
 impl State {
-    /// Until when a call that has waited since `begun` has to wait, if it has to.
-    fn not_before(
-        &mut self,
-        items: usize,
-        lane: Lane,
-        begun: Instant,
-        now: Instant,
-    ) -> Option<Instant> {
-        if lane == Lane::Front {
-            let ahead = AHEAD.max(self.controller.time_for(ITEMS_AHEAD));
+    fn has_room(&self, lane: usize) -> bool {
+        self.open[lane] < self.window.calls(self.controller.pace())
+    }
+
+    /// Until when a call that is the first since then has to wait, if it has to.
+    fn not_before(&self, call: &Call<'_>, since: Instant, now: Instant) -> Option<Instant> {
+        if call.lane == Lane::Front {
+            let (items, longest) = MOST_AHEAD;
+            let ahead = self.controller.time_for(items).clamp(AHEAD, longest);
             return (self.next > now + ahead).then(|| self.next - ahead);
         }
-        let longest = begun + self.controller.time_for(items) * PATIENCE;
-        if longest <= now || (self.next <= now && !self.awaited) {
+        let longest = since + self.controller.time_for(call.items) * PATIENCE;
+        let awaited = !self.queues[Lane::Front as usize].is_empty();
+        if longest <= now || (self.next <= now && !awaited) {
             return None;
         }
         Some(self.next.max(now + GIVE_WAY).min(longest))
     }
 
-    fn send(&mut self, items: usize, held: bool, now: Instant) -> CohortId {
-        let earliest = now.checked_sub(CREDIT).unwrap_or(now);
-        self.next = self.next.max(earliest) + self.controller.time_for(items);
-        self.controller.send(held, now)
+    fn send(&mut self, call: &Call<'_>, how: Sent, now: Instant) -> Sending {
+        let credit = CREDIT.max(self.controller.time_for(ITEMS_CREDIT)).min(MOST_AHEAD.1);
+        let earliest = now.checked_sub(credit).unwrap_or(now);
+        self.open[call.lane as usize] += 1;
+        if self.controller.is_outdated(now) {
+            self.controller.restart(now);
+            self.window.restart();
+        }
+        self.next = self.next.max(earliest) + self.controller.time_for(call.items);
+        let cohort = self.controller.send(how, now);
+        Sending { lane: call.lane, cohort, at: now, apart: how == Sent::Apart }
     }
-}
 
-/// Tells bulk that somebody in front waits.
-struct Awaited<'a>(&'a Pacer);
-
-impl<'a> Awaited<'a> {
-    fn new(pacer: &'a Pacer) -> Self {
-        pacer.state().awaited = true;
-        Self(pacer)
+    fn ended(&mut self, call: Sending, outcome: Option<(usize, usize)>, now: Instant) {
+        self.open[call.lane as usize] -= 1;
+        let outcome = outcome.map(|(taken, refused)| (taken, if call.apart { 0 } else { refused }));
+        if self.controller.learn(call.cohort, (call.at, call.apart), outcome, now) {
+            self.next = self.next.max(now + self.controller.time_for(BATCH));
+        }
+        match outcome {
+            _ if self.controller.has_measured() => self.window.open(),
+            Some((_, refused)) => self.window.ended(refused),
+            None => {}
+        }
+        self.queues[call.lane as usize].wake();
     }
-}
-
-impl Drop for Awaited<'_> {
-    fn drop(&mut self) {
-        self.0.state().awaited = false;
-    }
-}
-
-async fn wait_until(moment: Instant, deadline: Deadline) -> Result<(), DeadlineExceeded> {
-    let wait = moment.saturating_duration_since(Instant::now());
-    if wait.is_zero() {
-        return Ok(());
-    }
-    if wait >= deadline.remaining() {
-        return Err(DeadlineExceeded);
-    }
-    sleep_until(moment).await;
-    Ok(())
 }

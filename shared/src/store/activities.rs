@@ -92,8 +92,9 @@ impl Store {
     }
 
     /// Merges a change into a record, against any number of others who do the same: writes only
-    /// over the revision it read, and begins again with what it finds there otherwise. The first
-    /// try supposes that there is no record yet, which is so for nearly every publish.
+    /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
+    /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
+    /// delete there is one, and a condition that fails costs a write.
     ///
     /// # Errors
     /// [`StoreError`]; the change may have been merged even so.
@@ -103,7 +104,10 @@ impl Store {
         change: Change,
         deadline: Deadline,
     ) -> Result<Merged, StoreError> {
-        let mut known = Revised::default();
+        let mut known = match change {
+            Change::Publish(_) => Revised::default(),
+            _ => self.revised(key, deadline).await?,
+        };
         loop {
             let mut now = known.record.clone();
             now.merge(change.clone());
@@ -138,6 +142,16 @@ impl Store {
             None => Ok(ActivityRecord::default()),
             Some(item) => read_record(&Row { table: &self.tables.ledger, item }),
         }
+    }
+
+    /// The record as it is now, and its revision.
+    async fn revised(&self, key: &ActivityKey, deadline: Deadline) -> Result<Revised, StoreError> {
+        let stored = ledger_key(keys::activity(key));
+        let answer = self.attempt(deadline, || {
+            let get = self.client.get_item().table_name(&self.tables.ledger);
+            get.set_key(Some(stored.clone())).consistent_read(true).send()
+        });
+        answer.await?.item.map_or(Ok(Revised::default()), |item| self.read_revised(item))
     }
 
     /// Writes a record over the revision that is known. Returns what stands there instead, if that
@@ -228,19 +242,21 @@ pub(super) fn read_record(row: &Row<'_>) -> Result<ActivityRecord, StoreError> {
         Some(at) => Some(Published {
             at,
             kind: row.parsed("kind", "a kind")?,
-            payload: row.parsed("payload", "a JSON value of at most 4 KiB")?,
+            payload: read_payload(row, "payload")?,
         }),
     };
     let payload = match row.optional("edited_payload_at", "an instant")? {
         None => None,
-        Some(at) => Some(Edit {
-            at,
-            value: row.parsed::<Payload>("edited_payload", "a JSON value of at most 4 KiB")?,
-        }),
+        Some(at) => Some(Edit { at, value: read_payload(row, "edited_payload")? }),
     };
     let kind = match row.optional("edited_kind_at", "an instant")? {
         None => None,
         Some(at) => Some(Edit { at, value: row.parsed("edited_kind", "a kind")? }),
     };
     Ok(ActivityRecord { published, deleted: row.flag("deleted")?, payload, kind })
+}
+
+/// Reads a payload back, also one that would not be accepted any more.
+fn read_payload(row: &Row<'_>, name: &str) -> Result<Payload, StoreError> {
+    Payload::stored(row.text(name)?).map_err(|_| row.corrupt(name, "a JSON value of at most 4 KiB"))
 }

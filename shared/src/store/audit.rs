@@ -4,8 +4,8 @@
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
 use super::item::{Row, ledger_key, text, truth};
+use super::purge::{check_failed, unbuilt};
 use super::reading::{entry_key, entry_row};
-use super::timelines::{check_failed, unbuilt};
 use super::{BY_FOLLOWER, Deadline, EntryRow, Store, StoreError};
 use crate::activity::ActivityKey;
 use crate::id::{ActorId, ViewerId};

@@ -9,12 +9,10 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
 use super::{Deadline, Store, StoreError};
-use crate::retry::Backoff;
+use crate::retry::{self, Backoff, LONGEST_ATTEMPT};
 
 /// A connection that takes longer is not coming.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// One attempt: DynamoDB answers within milliseconds, or something is wrong with this connection.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
 /// timeouts on every attempt, and no retries of its own, because [`crate::retry`] is the one retry
@@ -25,7 +23,7 @@ pub async fn sdk_config() -> SdkConfig {
         .build_https();
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_attempt_timeout(LONGEST_ATTEMPT)
         .build();
     aws_config::defaults(BehaviorVersion::v2026_01_12())
         .http_client(https)
@@ -37,7 +35,7 @@ pub async fn sdk_config() -> SdkConfig {
         .await
 }
 
-/// Calls once, for as long as one attempt may take or until the deadline, whichever is sooner.
+/// Calls once, for as long as [one attempt](retry::attempt) may take.
 pub(super) async fn once<T, E>(
     deadline: Deadline,
     call: impl Future<Output = Result<T, E>>,
@@ -46,7 +44,7 @@ where
     StoreError: From<E>,
 {
     // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
-    match deadline.within(ATTEMPT_TIMEOUT).bound(Box::pin(call)).await {
+    match retry::attempt(deadline).bound(Box::pin(call)).await {
         Ok(answer) => Ok(answer?),
         Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),
         Err(_) => Err(StoreError::Unavailable("no answer in time".to_owned())),

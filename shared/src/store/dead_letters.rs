@@ -4,24 +4,33 @@
 //! id    part                        content
 //! <id>  letter                      reason, receive count, instants, and the body if it is short
 //! <id>  body#<message id>#<nnnn>    the rest of a body too long for one item (SQS admits 1 MiB,
-//!                                   DynamoDB 400 KB)
+//!                                   DynamoDB 400 KB), and when it was stored
 //! ```
 //!
 //! The parts of a body are written before the letter that needs them, and under the id of the
 //! message that brought them. A letter that comes back under the same id after a redrive is another
 //! message, so neither its parts nor the letter can be removed by whoever is still clearing away
-//! the former one: [`Store::drop_letter`] removes the letter it has seen and no other.
+//! the former one: [`Store::drop_letter`] removes the letter it has seen and no other. So parts can be
+//! left without a letter: of one that was refused because its id was taken, that was overtaken by the
+//! same letter in another message, or whose storing or dropping ended half-way. [`Store::spare_parts`]
+//! finds those.
+
+mod spare;
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::item::{Item, Row, number, text};
+use super::item::{Item, Row, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::hash::sha256;
 use crate::timestamp::Timestamp;
+
+pub use spare::SparePart;
 
 /// The most bytes of a body that go into one item.
 const PART_BYTES: usize = 300_000;
@@ -38,8 +47,11 @@ pub struct DeadLetter {
     pub message_id: String,
     /// Why, in a short fixed word.
     pub reason: String,
-    /// Why, in a sentence.
+    /// Why, in a sentence of at most [`MAX_DETAIL_BYTES`](crate::dead_letter::MAX_DETAIL_BYTES).
     pub detail: String,
+    /// True if reason and detail are what the body itself bears out. False if they came along with the
+    /// message: then they are the words of whoever sent it to the dead-letter queue.
+    pub verified: bool,
     /// How often it was received before it gave up.
     pub receive_count: i64,
     /// When it was first sent.
@@ -77,6 +89,7 @@ impl Store {
         for (index, part) in parts.iter().enumerate().filter(|_| !inline) {
             let mut item = part_key(&letter.id, &part_name(&letter.message_id, index));
             item.insert("body".to_owned(), text(*part));
+            item.insert("stored_at".to_owned(), text(letter.stored_at.to_string()));
             let put = || self.client.put_item().table_name(&self.tables.dead_letters);
             self.attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
         }
@@ -137,29 +150,32 @@ impl Store {
         after: Option<HashMap<String, AttributeValue>>,
         deadline: Deadline,
     ) -> Result<DeadLetterPage, StoreError> {
-        let answer = self.attempt(deadline, || {
-            self.client
-                .scan()
-                .table_name(&self.tables.dead_letters)
-                .consistent_read(true)
-                .filter_expression("#part = :letter")
-                .projection_expression(
-                    "id, #part, message_id, reason, detail, receive_count, sent_at, stored_at, #group",
-                )
-                .expression_attribute_names("#part", "part")
-                .expression_attribute_names("#group", "group_id")
-                .expression_attribute_values(":letter", text(LETTER))
-                .set_exclusive_start_key(after.clone())
-                .send()
-        })
-        .await?;
+        let answer = self
+            .attempt(deadline, || {
+                self.client
+                    .scan()
+                    .table_name(&self.tables.dead_letters)
+                    .consistent_read(true)
+                    .filter_expression("#part = :letter")
+                    .projection_expression(
+                        "id, #part, message_id, reason, detail, verified, receive_count, sent_at, \
+                     stored_at, #group",
+                    )
+                    .expression_attribute_names("#part", "part")
+                    .expression_attribute_names("#group", "group_id")
+                    .expression_attribute_values(":letter", text(LETTER))
+                    .set_exclusive_start_key(after.clone())
+                    .send()
+            })
+            .await?;
         let rows = answer.items.unwrap_or_default().into_iter();
         let letters = rows.map(|item| read_letter(&Row { table: &self.tables.dead_letters, item }));
         let letters = letters.collect::<Result<Vec<_>, _>>()?;
         Ok(DeadLetterPage { letters, next: answer.last_evaluated_key })
     }
 
-    /// Removes a letter as it was read; one that has come back since stays.
+    /// Removes a letter as it was read; one that has come back since stays. True if nothing is left of
+    /// it.
     ///
     /// # Errors
     /// [`StoreError`]; it may have been removed even so.
@@ -167,7 +183,7 @@ impl Store {
         &self,
         letter: &DeadLetter,
         deadline: Deadline,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let removed = self
             .attempt(deadline, || async {
                 let delete = self
@@ -192,7 +208,35 @@ impl Store {
             let delete = || self.client.delete_item().table_name(&self.tables.dead_letters);
             self.attempt(deadline, || delete().set_key(Some(key.clone())).send()).await?;
         }
-        Ok(())
+        Ok(removed)
+    }
+
+    /// Takes the detail out of a letter as it was read, for what it says of others than the command is
+    /// about. One that has come back since stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError`]; it may be taken out even so.
+    pub async fn drop_detail(
+        &self,
+        letter: &DeadLetter,
+        deadline: Deadline,
+    ) -> Result<(), StoreError> {
+        self.attempt(deadline, || async {
+            let update = self
+                .client
+                .update_item()
+                .table_name(&self.tables.dead_letters)
+                .set_key(Some(part_key(&letter.id, LETTER)))
+                .update_expression("SET detail = :none")
+                .condition_expression("message_id = :seen")
+                .expression_attribute_values(":none", text(""))
+                .expression_attribute_values(":seen", text(&letter.message_id));
+            match update.send().await {
+                Err(e) if !is_overtaken(&e) => Err(e),
+                _ => Ok(()),
+            }
+        })
+        .await
     }
 
     async fn letter_part(
@@ -208,6 +252,10 @@ impl Store {
         });
         Ok(answer.await?.item)
     }
+}
+
+fn is_overtaken<R>(error: &SdkError<UpdateItemError, R>) -> bool {
+    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
 }
 
 fn part_key(id: &str, part: &str) -> Item {
@@ -235,6 +283,7 @@ fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
         ("message_id".to_owned(), text(&letter.message_id)),
         ("reason".to_owned(), text(&letter.reason)),
         ("detail".to_owned(), text(&letter.detail)),
+        ("verified".to_owned(), truth(letter.verified)),
         ("receive_count".to_owned(), number(letter.receive_count)),
         ("sent_at".to_owned(), text(letter.sent_at.to_string())),
         ("stored_at".to_owned(), text(letter.stored_at.to_string())),
@@ -255,6 +304,8 @@ fn read_letter(row: &Row<'_>) -> Result<DeadLetter, StoreError> {
         message_id: row.text("message_id")?.to_owned(),
         reason: row.text("reason")?.to_owned(),
         detail: row.text("detail")?.to_owned(),
+        // Not said of letters that were kept before there was such a mark.
+        verified: row.flag("verified")?,
         receive_count: row.number("receive_count")?,
         sent_at: row.parsed("sent_at", "an instant")?,
         stored_at: row.parsed("stored_at", "an instant")?,

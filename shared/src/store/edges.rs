@@ -87,6 +87,23 @@ impl Store {
         }
     }
 
+    /// One step through the edges of a range that are not followed now, beyond a place if one is
+    /// given. A step looks at a megabyte of edges, so it may find none of them and not be the last.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn former_page(
+        &self,
+        followee: &ActorId,
+        range: FollowerRange,
+        after: Option<&str>,
+        deadline: Deadline,
+    ) -> Result<EdgePage, StoreError> {
+        let [first, last] = &range.bounds();
+        let asked = Asked { followee, first, last, after, limit: None, former: true };
+        self.query_edges(&asked, deadline).await
+    }
+
     async fn query_edges(
         &self,
         asked: &Asked<'_>,

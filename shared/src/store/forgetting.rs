@@ -8,6 +8,8 @@
 //! nothing else sets, takes them away. Whoever states a new fact writes the item without the mark, and
 //! so keeps it.
 
+mod traces;
+
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 
@@ -16,9 +18,12 @@ use super::item::{Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::ActivityKey;
 use crate::follow::FollowState;
-use crate::id::{ActivityId, ActorId, ViewerId};
+use crate::id::{ActorId, ViewerId};
 use crate::keys::{self, LedgerKey};
 use crate::sort_key::SortKey;
+
+pub use traces::Trace;
+pub(super) use traces::is_delete_refused;
 
 /// The attribute that the ledger's TTL goes by.
 pub const FORGET_AT: &str = "forget_at";
@@ -169,53 +174,6 @@ impl Store {
         });
         let item = answer.await?.item.filter(|item| !item.contains_key(FORGET_AT));
         item.map(|item| read_state(&Row { table: &self.tables.ledger, item })).transpose()
-    }
-
-    /// Reads through all of the ledger for activities that an actor speaks of in anything that is not
-    /// buried: also those that were never published, or whose publish died half-way. `deadline` makes
-    /// the deadline of each step, and `read` is told how many items each has read.
-    ///
-    /// # Errors
-    /// [`StoreError`]
-    pub async fn stray_activities(
-        &self,
-        actor: &ActorId,
-        mut read: impl FnMut(u64),
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<ActivityId>, StoreError> {
-        let (mut found, mut start) = (Vec::new(), None);
-        loop {
-            let answer = self
-                .attempt(deadline(), || {
-                    self.client
-                        .scan()
-                        .table_name(&self.tables.ledger)
-                        .filter_expression(
-                            "attribute_not_exists(#at) AND \
-                         (sk = :record OR begins_with(sk, :progress) OR actor_id = :actor)",
-                        )
-                        .projection_expression("pk, sk")
-                        .expression_attribute_names("#at", FORGET_AT)
-                        .expression_attribute_values(":record", text(format!("actor#{actor}")))
-                        .expression_attribute_values(":progress", text(format!("actor#{actor}#")))
-                        .expression_attribute_values(":actor", text(actor.as_str()))
-                        .set_exclusive_start_key(start.clone())
-                        .send()
-                })
-                .await?;
-            read(u64::try_from(answer.scanned_count).unwrap_or(0));
-            for item in answer.items.unwrap_or_default() {
-                let row = Row { table: &self.tables.ledger, item };
-                let activity = keys::activity_of(row.text("pk")?);
-                found.push(activity.ok_or_else(|| row.corrupt("pk", "a key of an activity"))?);
-            }
-            start = answer.last_evaluated_key;
-            if start.is_none() {
-                found.sort();
-                found.dedup();
-                return Ok(found);
-            }
-        }
     }
 
     /// Removes what says how far the fan-outs of an activity have come. A part that is still on its way

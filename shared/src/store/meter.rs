@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Store, StoreError};
+use crate::pace::Share;
 
 /// What a piece of work cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,10 +62,11 @@ impl Meter {
 }
 
 impl Store {
-    /// The same store with a meter of its own, which begins at nothing.
+    /// The same store for another piece of work: with a meter of its own, which begins at nothing, and
+    /// with turns of its own where several pieces of work write at once.
     #[must_use]
     pub fn metered(&self) -> Self {
-        Self { meter: Meter::default(), ..self.clone() }
+        Self { meter: Meter::default(), share: Share::default(), ..self.clone() }
     }
 
     /// What the work done with this store, and with its clones, has cost since it was

@@ -30,13 +30,32 @@
 //! * *A fan-out in parts.* The parts begin after the outbox row is written, read edges and record
 //!   themselves, and each takes its second look page by page, so all of the above holds for each of
 //!   them. That a part is done means: at some moment after the outbox row, everybody in its range was
-//!   looked at twice. Who follows or leaves later sees to their own timeline, so a part that is done
-//!   stays done. The one who may have written and not looked again is a delivery that died; whatever
-//!   is delivered after it says so (`redelivered`, handed on to the parts of a command) and looks
-//!   again behind it.
+//!   looked at twice. Who follows or leaves later brings their own timeline in line, so a part that is
+//!   done stays done.
+//! * *A delivery that hands on its rest* ([`Continued`](crate::command::Continued)). It notes the place up
+//!   to which everything is written and looked at again, sends the rest to the queue, and is
+//!   acknowledged after that; if it dies in between, both it and the rest are delivered, which is a
+//!   repetition like any other. The place says only where to go on, never that a fact need not be
+//!   looked at: edges and record are read again from there.
+//! * *A delivery that died* may have written and not looked again, before the noted place or behind it.
+//!   Every later delivery of its message knows that (`redelivered`, which travels along with what is handed
+//!   on), and it begins after the death. It first goes on to the end of the range; then it rechecks all
+//!   of the range: whoever does not follow now and has the entry loses it, under the same condition as in
+//!   a purge, and of a deleted activity everybody who has it. How far the recheck has come is noted under
+//!   the id of the message ([`Pass`]), because of other messages' deliveries it knows nothing: they may
+//!   die later, and then recheck for themselves. A recheck writes no entries, so a death during it leaves
+//!   nothing behind.
+//! * *A long follow or unfollow* goes through the outbox from the newest activity on and notes, under its
+//!   message and for one state of the edge ([`Settling`]), how far it is. An activity published meanwhile,
+//!   wherever its instant lies, is the fan-out's business: its outbox row was written after the edge. If
+//!   the edge changes, whoever changed it goes through all of the outbox, so this one may end; what it
+//!   had just copied for an edge that is gone it purges itself. A delivery that died is gone through
+//!   again from the noted activity on, and everything before that was looked at twice.
+//! * *A delete* writes to nobody but those who follow. Who has left took the entry out when they left, or
+//!   is taken care of by the recheck of a delivery that died.
 //! * *Forgetting a person.* Everything they published is deleted, and everybody leaves them and is left
 //!   by them, as by commands; only then it is cleared away. The items that say so stay until no command
-//!   can be under way any more ([`Tombstone`]), because all of the above looks at them again. Whoever
+//!   can be in flight any more ([`Tombstone`]), because all of the above looks at them again. Whoever
 //!   arrives late finds them, and writes none of them anew: a claim and a mark in an outbox are
 //!   written once, a tombstone changes by nothing, and an edge only by a later command.
 //! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
@@ -46,43 +65,52 @@
 mod activities;
 mod audit;
 mod batch;
+mod batch_get;
 mod client;
 mod dead_letters;
 mod edges;
+mod entries;
 mod error;
 mod follows;
 mod forgetting;
+mod hydration;
 mod item;
 mod line;
 mod meter;
 mod outbox;
 mod progress;
+mod purge;
 mod reading;
+mod settling;
 mod timelines;
 
 pub use activities::{Claim, Merged};
 pub use client::sdk_config;
-pub use dead_letters::{DeadLetter, DeadLetterPage};
+pub use dead_letters::{DeadLetter, DeadLetterPage, SparePart};
 pub use edges::{Edge, EdgePage};
+pub use entries::Written;
 pub use error::StoreError;
-pub use forgetting::{FORGET_AT, Tombstone};
+pub use forgetting::{FORGET_AT, Tombstone, Trace};
+pub use hydration::Facts;
 pub use meter::Tally;
 pub use outbox::{OutboxPage, OutboxRow};
-pub use progress::{FanOut, Progress, Work};
-pub use reading::{EntryRow, Facts, Span};
-pub use timelines::{EntryWrite, Purge};
+pub use progress::{FanOut, Pass, Progress, Work};
+pub use purge::Purge;
+pub use reading::{EntryRow, Span};
+pub use settling::Settling;
+pub use timelines::EntryWrite;
 
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 
 use crate::deadline::Deadline;
-use crate::pace::{Lane, Pacer};
+use crate::pace::{Lane, Pacer, Share};
 
-/// Write calls under way at once in each lane of one process: enough to fill the time the table
-/// takes to answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a
-/// bound on memory.
+/// Write calls in flight at once in each lane of one process, at most: enough to fill the time the
+/// table takes to answer (64 calls of 25 entries at 5 ms are far above what one table admits), and a
+/// bound on memory. A slow table has fewer.
 pub const IN_FLIGHT: usize = 64;
 
 /// The ledger's index of edges by follower: keys only, so that a follow costs it one write and a
@@ -109,8 +137,9 @@ pub struct Store {
     tables: Arc<Tables>,
     lane: Lane,
     pacer: Pacer,
-    /// The calls of each lane.
-    in_flight: [Arc<Semaphore>; 2],
+    /// The work that this store's calls are part of: each piece takes its turn.
+    share: Share,
+    viewer_pacers: Arc<entries::ViewerPacers>,
     most_in_flight: usize,
     meter: meter::Meter,
 }
@@ -124,17 +153,18 @@ impl Store {
             line: Arc::default(),
             tables: Arc::new(tables),
             lane: Lane::Front,
-            pacer: Pacer::default(),
-            in_flight: semaphores(IN_FLIGHT),
+            pacer: Pacer::of_table(IN_FLIGHT),
+            share: Share::default(),
+            viewer_pacers: Arc::default(),
             most_in_flight: IN_FLIGHT,
             meter: meter::Meter::default(),
         }
     }
 
-    /// The same with so many write calls under way at once.
+    /// The same with at most so many write calls in flight at once.
     #[must_use]
     pub fn with_in_flight(mut self, calls: usize) -> Self {
-        self.in_flight = semaphores(calls);
+        self.pacer = Pacer::of_table(calls);
         self.most_in_flight = calls;
         self
     }
@@ -156,8 +186,4 @@ impl Store {
     pub fn client(&self) -> &Client {
         &self.client
     }
-}
-
-fn semaphores(permits: usize) -> [Arc<Semaphore>; 2] {
-    [(); 2].map(|()| Arc::new(Semaphore::new(permits)))
 }

@@ -23,13 +23,24 @@ pub struct OutboxRow {
     pub deleted: bool,
 }
 
-/// Some rows, oldest first.
+/// Some rows, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxPage {
     /// The rows.
     pub rows: Vec<OutboxRow>,
-    /// Where to go on, if there is more.
-    pub next: Option<SortKey>,
+    /// True if there are older ones.
+    pub more: bool,
+}
+
+/// Which rows of one outbox are asked for.
+struct Asked<'a> {
+    actor: &'a ActorId,
+    first: String,
+    last: String,
+    after: Option<String>,
+    limit: Option<i32>,
+    /// Only those that are marked as deleted.
+    deleted: bool,
 }
 
 impl Store {
@@ -67,7 +78,8 @@ impl Store {
         .await
     }
 
-    /// Reads an outbox from an instant on, or on from a row.
+    /// Reads what an actor published from an instant on, newest first, beyond a row if one is given:
+    /// whoever follows or leaves sees the newest first.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -78,29 +90,73 @@ impl Store {
         after: Option<&SortKey>,
         deadline: Deadline,
     ) -> Result<OutboxPage, StoreError> {
-        let pk = keys::outbox(actor);
-        let answer = self
-            .attempt(deadline, || {
-                self.client
-                    .query()
-                    .table_name(&self.tables.ledger)
-                    .consistent_read(true)
-                    .key_condition_expression("pk = :pk AND sk >= :from")
-                    .expression_attribute_values(":pk", text(&pk))
-                    .expression_attribute_values(":from", text(from.to_string()))
-                    .set_exclusive_start_key(
-                        after
-                            .map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk: sk.to_string() })),
-                    )
-                    .limit(PAGE)
-                    .send()
-            })
-            .await?;
-        let more = answer.last_evaluated_key.is_some();
+        // Retention may have passed by the row, and with it everything that is older.
+        if after.is_some_and(|after| after.published_at < from) {
+            return Ok(OutboxPage { rows: Vec::new(), more: false });
+        }
+        let (first, last) = (from.to_string(), format!("{}~", Timestamp::LAST));
+        let after = after.map(ToString::to_string);
+        let asked = Asked { actor, first, last, after, limit: Some(PAGE), deleted: false };
+        let (rows, next) = self.query_outbox(&asked, deadline).await?;
+        Ok(OutboxPage { rows, more: next.is_some() })
+    }
+
+    /// The rows from one to another, both included, that are marked as deleted.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn deleted_between(
+        &self,
+        actor: &ActorId,
+        oldest: &SortKey,
+        newest: &SortKey,
+        deadline: Deadline,
+    ) -> Result<Vec<OutboxRow>, StoreError> {
+        let (first, last) = (oldest.to_string(), newest.to_string());
+        let mut asked = Asked { actor, first, last, after: None, limit: None, deleted: true };
+        let mut found = Vec::new();
+        loop {
+            let (rows, next) = self.query_outbox(&asked, deadline).await?;
+            found.extend(rows);
+            asked.after = next;
+            if asked.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn query_outbox(
+        &self,
+        asked: &Asked<'_>,
+        deadline: Deadline,
+    ) -> Result<(Vec<OutboxRow>, Option<String>), StoreError> {
+        let pk = keys::outbox(asked.actor);
+        let start = asked.after.clone().map(|sk| ledger_key(LedgerKey { pk: pk.clone(), sk }));
+        let answer = self.attempt(deadline, || {
+            let query = self
+                .client
+                .query()
+                .table_name(&self.tables.ledger)
+                .consistent_read(true)
+                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+                .expression_attribute_values(":pk", text(&pk))
+                .expression_attribute_values(":first", text(&asked.first))
+                .expression_attribute_values(":last", text(&asked.last))
+                .scan_index_forward(false)
+                .set_exclusive_start_key(start.clone())
+                .set_limit(asked.limit);
+            let query = match asked.deleted {
+                false => query,
+                true => query
+                    .filter_expression("deleted = :yes")
+                    .expression_attribute_values(":yes", truth(true)),
+            };
+            query.send()
+        });
+        let answer = answer.await?;
         let rows = answer.items.unwrap_or_default().into_iter().map(|item| self.outbox_row(item));
-        let rows = rows.collect::<Result<Vec<_>, _>>()?;
-        let next = rows.last().filter(|_| more).map(|row| row.sort_key.clone());
-        Ok(OutboxPage { rows, next })
+        let next = answer.last_evaluated_key.and_then(|mut key| key.remove("sk"));
+        Ok((rows.collect::<Result<_, _>>()?, next.and_then(|sk| sk.as_s().ok().cloned())))
     }
 
     fn outbox_row(&self, item: super::item::Item) -> Result<OutboxRow, StoreError> {

@@ -4,11 +4,17 @@
 //! fanout#<activity>   actor#<actor>#<work>             the plan: into how many parts it was cut, and when;
 //!                                                      when the last of them was done
 //!                     actor#<actor>#<work>#<range>     a part: the place it has reached, or that it is done
+//!                     actor#<actor>#recheck#<work>#<range>#<message>
+//!                                                      how far the recheck after a crash has come
 //! ```
 //!
-//! A part that is done is done for ever: whoever follows or unfollows later sees to their own
-//! timeline. So delivering a part again costs a read of it, and one of the others, to see whether it
+//! A part that is done stays done: whoever follows or unfollows later brings their own timeline in
+//! line. So delivering a part again costs a read of it, and one of the others, to see whether it
 //! was the last.
+//!
+//! A recheck looks behind deliveries that died. It is noted for each message that was delivered
+//! again, because the message knows that all of its earlier deliveries are over: what one message has
+//! rechecked says nothing about a delivery of another message that dies later.
 
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure as OnFailure;
 
@@ -16,6 +22,7 @@ use super::activities::{is_condition_failure, old_item};
 use super::item::{Item, Row, ledger_key, number, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::activity::ActivityKey;
+use crate::command::Origin;
 use crate::keys::{self, FollowerRange, LedgerKey};
 use crate::timestamp::Timestamp;
 
@@ -67,18 +74,38 @@ impl FanOut {
     }
 }
 
+/// Whose progress it is: of a part, or of the recheck of a part that a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass<'a> {
+    /// Every follower's timeline is brought in line.
+    Main,
+    /// What deliveries that died may have left is looked for.
+    Recheck {
+        /// The id of the message that was delivered again.
+        origin: &'a Origin,
+    },
+}
+
 impl Work {
-    fn prefix(self, key: &ActivityKey) -> String {
-        let work = match self {
+    fn name(self) -> &'static str {
+        match self {
             Self::Spread => "spread",
             Self::Erase => "erase",
-        };
-        format!("actor#{}#{work}", key.actor_id)
+        }
+    }
+
+    fn prefix(self, key: &ActivityKey) -> String {
+        format!("actor#{}#{}", key.actor_id, self.name())
     }
 }
 
-fn part_key(key: &ActivityKey, work: Work, range: FollowerRange) -> LedgerKey {
-    let sk = format!("{}#{range}", work.prefix(key));
+fn part_key(key: &ActivityKey, work: Work, range: FollowerRange, pass: Pass<'_>) -> LedgerKey {
+    let sk = match pass {
+        Pass::Main => format!("{}#{range}", work.prefix(key)),
+        Pass::Recheck { origin } => {
+            format!("actor#{}#recheck#{}#{range}#{origin}", key.actor_id, work.name())
+        }
+    };
     LedgerKey { pk: keys::progress(&key.activity_id), sk }
 }
 
@@ -93,7 +120,9 @@ fn write_progress(key: LedgerKey, progress: &Progress) -> Item {
     let mut item = ledger_key(key);
     item.insert("done".to_owned(), truth(progress.done));
     item.insert("written".to_owned(), number(progress.written));
-    item.extend(progress.place.as_ref().map(|place| ("place".to_owned(), text(place))));
+    // What is done needs no position, which would name a follower permanently.
+    let place = progress.place.as_ref().filter(|_| !progress.done);
+    item.extend(place.map(|place| ("place".to_owned(), text(place))));
     item
 }
 
@@ -176,9 +205,10 @@ impl Store {
         key: &ActivityKey,
         work: Work,
         range: FollowerRange,
+        pass: Pass<'_>,
         deadline: Deadline,
     ) -> Result<Progress, StoreError> {
-        let key = ledger_key(part_key(key, work, range));
+        let key = ledger_key(part_key(key, work, range, pass));
         let answer = self.attempt(deadline, || {
             let get = self.client.get_item().table_name(&self.tables.ledger);
             get.set_key(Some(key.clone())).consistent_read(true).send()
@@ -195,10 +225,11 @@ impl Store {
         key: &ActivityKey,
         work: Work,
         range: FollowerRange,
+        pass: Pass<'_>,
         progress: &Progress,
         deadline: Deadline,
     ) -> Result<(), StoreError> {
-        let item = write_progress(part_key(key, work, range), progress);
+        let item = write_progress(part_key(key, work, range, pass), progress);
         self.attempt(deadline, || async {
             let put = self
                 .client
@@ -213,24 +244,6 @@ impl Store {
             }
         })
         .await
-    }
-
-    /// Puts a part back to its beginning, even if it was done.
-    ///
-    /// # Errors
-    /// [`StoreError`]; it may have happened even so.
-    pub async fn begin_again(
-        &self,
-        key: &ActivityKey,
-        work: Work,
-        range: FollowerRange,
-        deadline: Deadline,
-    ) -> Result<Progress, StoreError> {
-        let (beginning, key) = (Progress::default(), part_key(key, work, range));
-        let item = write_progress(key, &beginning);
-        let put = || self.client.put_item().table_name(&self.tables.ledger);
-        self.attempt(deadline, || put().set_item(Some(item.clone())).send()).await?;
-        Ok(beginning)
     }
 
     /// How far a fan-out has come, if it was cut into parts.

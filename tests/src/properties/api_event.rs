@@ -37,11 +37,16 @@ fn with_a_timeline() -> (Runtime, World) {
 /// nobody is given a timeline but their own.
 pub fn api_event(data: &[u8]) {
     let Ok(event) = serde_json::from_slice::<ApiGatewayV2httpRequest>(data) else { return };
-    for authorization in [Authorization::Open, Authorization::Jwt] {
+    for authorization in [Authorization::Open, Authorization::Iam, Authorization::Jwt] {
         if let Some(page) = answered(authorization, &event) {
             check_page(&page);
             let viewer = page["viewer_id"].as_str().unwrap();
-            assert!(authorization == Authorization::Open || subject(&event) == Some(viewer));
+            let authorizer = event.request_context.authorizer.as_ref();
+            let has_claims = authorizer.is_some_and(|authorizer| authorizer.jwt.is_some());
+            let is_signed = authorizer.is_some_and(|authorizer| authorizer.iam.is_some());
+            let owner = subject(&event) == Some(viewer);
+            assert!(owner || (!has_claims && authorization != Authorization::Jwt));
+            assert!(is_signed || authorization != Authorization::Iam);
             for cursor in ["next_cursor", "newer_cursor"] {
                 check_cursor(&event, viewer, &page[cursor]);
             }

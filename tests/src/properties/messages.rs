@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use shared::command::Command;
 use shared::dead_letter::{DETAIL, ORIGIN, is_id, is_reason};
 use tokio::runtime::{Builder, Runtime};
 
@@ -87,7 +86,7 @@ async fn write(world: &World, batch: &SqsEvent) -> Vec<SqsMessage> {
     for message in &batch.records {
         let body = message.body.as_deref().unwrap();
         let kept = given_up.iter().position(|given_up| given_up.as_deref() == Some(body));
-        let good = Command::parse(body, world.clock.now()).is_ok();
+        let good = world.writer.commands.parse(body, world.clock.now()).is_ok();
         assert!(good || kept.is_some(), "neither in effect nor a dead letter: {body}");
         kept.map(|index| given_up.swap_remove(index));
     }

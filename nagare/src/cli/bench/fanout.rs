@@ -11,8 +11,9 @@ use shared::store::{EntryWrite, Store, Tally};
 use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId};
 
 use super::super::{Failure, progress};
-use super::report::{Meter, print};
+use super::report::Meter;
 use super::{ACTOR, follower, in_flight, store_at};
+use crate::cli::print::print_json;
 use crate::queue::{Queues, Wire};
 use crate::stack::connector::{self, InProcess};
 use crate::stack::engine::Engine;
@@ -56,7 +57,7 @@ impl Fanout {
         let store = store.with_in_flight(self.in_flight).in_bulk();
         let meter = Meter::start()?;
         let tally = self.write(&store).await?;
-        print(&meter.report(tally)?);
+        print_json(&meter.report(tally)?)?;
         Ok(())
     }
 
@@ -81,7 +82,8 @@ impl Fanout {
                 actor,
                 expires_at,
             });
-            let tally = store.write_entries(puts, Deadline::after(PATIENCE)).await?;
+            let deadline = Deadline::after(PATIENCE);
+            let tally = store.write_entries(puts, deadline, deadline).await?.whole()?;
             bar.inc(last - first);
             Ok(tally)
         });

@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
-use shared::command::{Command, Publish};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
+use shared::command::{Command, InternalSeal, Publish};
+use shared::queue::Sender;
+use shared::seal::MIN_SECRET_LENGTH;
 use shared::{ActivityId, ActorId, Clock, Deadline, Kind, Metrics, Payload, Retention};
 
 use super::super::Failure;
-use super::report::{Meter, print};
+use super::report::Meter;
 use super::{ACTOR, in_flight, store_at};
+use crate::cli::print::print_json;
 use crate::queue::{Queue, QueueConfig, Queues, Wire};
 use crate::stack::connector::{self, InProcess};
 use crate::stack::engine::Engine;
@@ -54,8 +57,11 @@ impl Handler {
         let sqs = connector::sqs(inside);
         let writer = Writer {
             store: store_at(&self.endpoint).await.with_in_flight(self.in_flight),
-            commands: CommandQueue { client: sqs.clone(), url: wire.queue_url(COMMANDS) },
-            dead_letters: DeadLetterQueue { client: sqs, url: wire.queue_url(DEAD_LETTERS) },
+            commands: CommandQueue::new(
+                Sender::new(sqs.clone(), wire.queue_url(COMMANDS)),
+                InternalSeal::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?,
+            ),
+            dead_letters: DeadLetterQueue(Sender::new(sqs, wire.queue_url(DEAD_LETTERS))),
             sizes: Sizes::default(),
             retention: Retention::default(),
             metrics: Metrics::off(),
@@ -64,16 +70,16 @@ impl Handler {
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
         let meter = Meter::start()?;
         apply(&writer, publish(&clock)?).await?;
-        while let Some(part) = next(&queue).await? {
+        while let Some(part) = next(&writer, &queue).await? {
             apply(&writer, part).await?;
         }
-        print(&meter.report(writer.store.tally())?);
+        print_json(&meter.report(writer.store.tally())?)?;
         Ok(())
     }
 }
 
 async fn apply(writer: &Writer, command: Command) -> Result<(), Failure> {
-    let applied = writer.apply(command, false, Deadline::after(TIMEOUT)).await;
+    let applied = writer.apply(command, &Delivery::only(Deadline::after(TIMEOUT))).await;
     applied.map(drop).map_err(|e| Failure::Unreachable(e.to_string()))
 }
 
@@ -90,11 +96,11 @@ fn publish(clock: &Clock) -> Result<Command, Failure> {
 }
 
 /// Takes a part from the queue.
-async fn next(queue: &Queue) -> Result<Option<Command>, Failure> {
+async fn next(writer: &Writer, queue: &Queue) -> Result<Option<Command>, Failure> {
     let broken = |problem: &dyn std::fmt::Display| Failure::Unreachable(problem.to_string());
     let received = queue.receive(1, None, Duration::ZERO).await.map_err(|e| broken(&e))?;
     let Some(message) = received.first() else { return Ok(None) };
     queue.delete_batch(&[message.receipt_handle]).map_err(|e| broken(&e))?;
-    let now = Clock::system().now();
-    Command::parse(&message.body, now).map(Some).map_err(|e| broken(&e))
+    let part = writer.commands.parse(&message.body, writer.clock.now());
+    part.map(Some).map_err(|e| broken(&e))
 }

@@ -28,8 +28,9 @@ use shared::store::{IN_FLIGHT, Tally};
 use shared::{Clock, Retention, env};
 
 use super::super::{Failure, progress};
-use super::report::{Meter, print};
+use super::report::Meter;
 use super::{follower, in_flight};
+use crate::cli::print::print_json;
 use crate::stack::schema;
 
 /// Items one BatchWriteItem call takes.
@@ -71,7 +72,7 @@ impl PlainSdk {
         let written = written.inspect_ok(|count| bar.inc(*count));
         let entries = written.try_fold(0, async |sum, count| Ok(sum + count)).await?;
         bar.finish_and_clear();
-        print(&meter.report(Tally { entries, sends: sends.total(), ..Tally::default() })?);
+        print_json(&meter.report(Tally { entries, sends: sends.total(), ..Tally::default() })?)?;
         Ok(())
     }
 

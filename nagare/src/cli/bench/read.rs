@@ -18,7 +18,8 @@ use tokio::time::Instant;
 
 use super::super::Failure;
 use super::dataset::{self, many_activities, many_follows};
-use super::report::{Meter, print};
+use super::report::Meter;
+use crate::cli::print::print_json;
 use crate::queue::REGION;
 use crate::stack::connector::ACCESS_KEY;
 use crate::stack::schema;
@@ -71,7 +72,7 @@ impl Read {
         let tables = Tables::start(&self.follows, self.activities)?;
         let reader = reader(&tables.endpoint).await?;
         for follows in &self.follows {
-            print(&self.read(&reader, *follows).await?);
+            print_json(&self.read(&reader, *follows).await?)?;
         }
         Ok(())
     }
@@ -97,7 +98,7 @@ impl Read {
             cpu_us_per_page: cpu / f64::from(self.pages) * 1e6,
             p50_ms: percentile(50),
             p99_ms: percentile(99),
-            page: ids(&page(reader, &event).await?),
+            page: ids(&page(reader, &event).await?)?,
         })
     }
 }
@@ -179,10 +180,9 @@ async fn page(
 }
 
 /// The ids of the activities on a page.
-fn ids(answer: &ApiGatewayV2httpResponse) -> Vec<String> {
-    let answer = serde_json::to_value(answer).unwrap_or_default();
-    let body = answer["body"].as_str().unwrap_or_default();
-    let body: Value = serde_json::from_str(body).unwrap_or_default();
+fn ids(answer: &ApiGatewayV2httpResponse) -> Result<Vec<String>, Failure> {
+    let answer = serde_json::to_value(answer)?;
+    let body: Value = serde_json::from_str(answer["body"].as_str().unwrap_or(""))?;
     let ids = body["items"].as_array().into_iter().flatten();
-    ids.filter_map(|item| item["activity_id"].as_str().map(str::to_owned)).collect()
+    Ok(ids.filter_map(|item| item["activity_id"].as_str().map(str::to_owned)).collect())
 }

@@ -56,8 +56,3 @@ impl Meter {
 fn usage() -> Result<Usage, Failure> {
     getrusage(UsageWho::RUSAGE_SELF).map_err(|e| Failure::Unreachable(e.to_string()))
 }
-
-/// Prints one JSON line.
-pub(super) fn print(report: &impl Serialize) {
-    println!("{}", serde_json::to_string(report).unwrap_or_default());
-}

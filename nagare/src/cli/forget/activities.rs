@@ -1,11 +1,12 @@
 //! What a person published.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::activity::Change;
 use shared::keys::FollowerRange;
-use shared::store::{EntryWrite, Tombstone};
+use shared::store::{EntryWrite, Tombstone, Trace};
 use shared::{ActivityId, Deadline, SortKey};
 
 use super::{AT_ONCE, Forgetting};
@@ -66,7 +67,8 @@ impl Forgetting {
                     places.iter().map(move |sort_key| EntryWrite::Erase { viewer, sort_key })
                 });
                 let deadline = Deadline::after(PATIENCE);
-                bar.inc(self.store.write_entries(erasures, deadline).await?.entries);
+                let written = self.store.write_entries(erasures, deadline, deadline).await?;
+                bar.inc(written.whole()?.entries);
             }
             match page.next {
                 None => break,
@@ -93,15 +95,27 @@ impl Forgetting {
         Ok(())
     }
 
-    /// Activities that no outbox lists: updated or deleted and never published, or half published.
-    pub(super) async fn strays(&self) -> Result<usize, Failure> {
+    /// What nothing lists: activities that were updated or deleted and never published, or half published,
+    /// and how far something has come. Returns how many activities, and how many of the rest.
+    pub(super) async fn strays(&self) -> Result<(usize, usize), Failure> {
         let bar = progress::counter("items of the ledger read");
-        let strays = self.store.stray_activities(&self.actor, |read| bar.inc(read), soon).await?;
+        let traces = self.store.traces(&self.actor, |read| bar.inc(read), soon).await?;
         bar.finish_and_clear();
-        for activity in &strays {
+        let mut activities = BTreeSet::new();
+        let mut notes = 0;
+        for trace in traces {
+            match trace {
+                Trace::Activity(activity) => drop(activities.insert(activity)),
+                Trace::Position { .. } | Trace::Settling(_) => {
+                    self.store.drop_trace(&trace, soon()).await?;
+                    notes += 1;
+                }
+            }
+        }
+        for activity in &activities {
             self.store.merge(&self.key(activity), Change::Delete, soon()).await?;
             self.bury_facts(activity).await?;
         }
-        Ok(strays.len())
+        Ok((activities.len(), notes))
     }
 }

@@ -52,7 +52,7 @@ impl Forgetting {
             return Ok(false);
         }
         let unfollowed = self.leave(&self.viewer, followee).await?;
-        self.writer.settle(&self.viewer, followee, unfollowed, soon()).await?;
+        self.writer.settle(&self.viewer, followee, unfollowed, soon).await?;
         self.bury_edge(&self.viewer, followee).await?;
         Ok(true)
     }
@@ -102,11 +102,12 @@ impl Forgetting {
 
     /// Only while the person does not follow the actor: a follow that comes now is a new fact.
     async fn clear_own_of(&self, actor: &ActorId, places: &[SortKey]) -> Result<(), Failure> {
-        match self.store.follow_state(&self.viewer, actor, soon()).await? {
-            None => self.store.purge_strangers(&self.viewer, actor, places, soon()).await?,
+        let (store, viewer, deadline) = (&self.store, &self.viewer, soon());
+        let purge = match store.follow_state(viewer, actor, deadline).await? {
+            None => store.purge_strangers(viewer, actor, places, deadline).await?,
             Some(state) if state.following => return Ok(()),
-            Some(state) => self.store.purge(&self.viewer, actor, state, places, soon()).await?,
+            Some(state) => store.purge(viewer, actor, state, places, deadline, deadline).await?,
         };
-        Ok(())
+        Ok(purge.whole()?)
     }
 }

@@ -17,10 +17,11 @@ use fanout_writer::Writer;
 use serde::Serialize;
 use shared::activity::ActivityKey;
 use shared::store::Store;
-use shared::{ActivityId, ActorId, Timestamp, ViewerId, env};
+use shared::{ActivityId, ActorId, Clock, Timestamp, ViewerId, env};
 
 use super::Failure;
 use super::drain::Drain;
+use super::print::print_json;
 use super::remote::Remote;
 
 /// The longest that a command can be under way: four days on its queue, fourteen on that of dead letters.
@@ -50,7 +51,13 @@ struct Report {
     followees: usize,
     /// Of their own timeline, that nobody they followed accounts for.
     entries: usize,
+    /// Notes of how far something has come that named them.
+    progress: usize,
     dead_letters: usize,
+    /// Parts of large dead letters that no letter needed, whomever they were about.
+    dead_letter_parts: usize,
+    /// The same, stored so lately that a letter may be on its way to them.
+    dead_letter_parts_waiting: usize,
     /// When the last tombstone may go.
     tombstones_until: Timestamp,
     /// Commands that had not been applied by the end, whomever they are about.
@@ -73,16 +80,17 @@ impl Forget {
         let drain = remote.drain()?;
         let store = remote.store(&[env::DEAD_LETTERS_TABLE])?;
         let mut report = Forgetting::new(self.person, remote.writer()?)?.run(&drain).await?;
-        report.dead_letters = letters::drop_those_of(&store, &report.person_id).await?;
-        print(&report, self.json);
-        Ok(())
+        let now = Clock::system().now();
+        report.dead_letters = letters::drop_those_of(&store, &report.person_id, now).await?;
+        let parts = letters::drop_spare_parts(&store, now).await?;
+        (report.dead_letter_parts, report.dead_letter_parts_waiting) = parts;
+        print(&report, self.json)
     }
 }
 
-fn print(report: &Report, json: bool) {
+fn print(report: &Report, json: bool) -> Result<(), Failure> {
     if json {
-        println!("{}", serde_json::to_string(report).unwrap_or_default());
-        return;
+        return print_json(report);
     }
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     println!(
@@ -94,6 +102,13 @@ fn print(report: &Report, json: bool) {
         let waiting = report.commands_waiting;
         eprintln!("{waiting} commands were still on their way; run this again once those are done");
     }
+    if report.dead_letter_parts_waiting > 0 {
+        let waiting = report.dead_letter_parts_waiting;
+        eprintln!(
+            "{waiting} parts of dead letters were stored just now; run this again in an hour"
+        );
+    }
+    Ok(())
 }
 
 impl Forgetting {
@@ -113,12 +128,17 @@ impl Forgetting {
             followers: 0,
             followees: 0,
             entries: 0,
+            progress: 0,
             dead_letters: 0,
+            dead_letter_parts: 0,
+            dead_letter_parts_waiting: 0,
             tombstones_until: Timestamp::from_unix_millis(self.until * 1000),
             commands_waiting: 0,
         };
         self.known(&mut report).await?;
-        report.activities += self.strays().await?;
+        let (activities, progress) = self.strays().await?;
+        report.activities += activities;
+        report.progress = progress;
         report.entries = self.clear_own_timeline().await?;
         self.known(&mut report).await?;
         report.commands_waiting = drain.messages().await?;

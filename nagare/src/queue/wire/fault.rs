@@ -1,6 +1,6 @@
 //! Errors as SDKs expect them.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::WireResponse;
 use crate::queue::error::QueueError;
@@ -12,13 +12,6 @@ pub(super) struct Fault {
     pub(super) message: String,
     name: &'static str,
     query_code: String,
-}
-
-#[derive(Serialize)]
-struct Body<'a> {
-    #[serde(rename = "__type")]
-    kind: String,
-    message: &'a str,
 }
 
 impl Fault {
@@ -41,10 +34,10 @@ impl Fault {
     pub(super) fn into_response(self) -> WireResponse {
         let (status, side) = if self.is_senders { (400, "Sender") } else { (500, "Receiver") };
         let kind = format!("com.amazonaws.sqs#{}", self.name);
-        let body = serde_json::to_string(&Body { kind, message: &self.message });
+        let body = json!({"__type": kind, "message": self.message});
         WireResponse {
             status,
-            body: body.unwrap_or_default(),
+            body: body.to_string(),
             error_type: Some(format!("{};{side}", self.query_code)),
         }
     }
@@ -52,6 +45,9 @@ impl Fault {
 
 impl From<QueueError> for Fault {
     fn from(error: QueueError) -> Self {
+        if !error.is_callers_mistake() {
+            tracing::error!("a call of the queue failed: {}", error.in_full());
+        }
         Self {
             is_senders: error.is_callers_mistake(),
             // The sentence alone: what broke inside storage is not for clients.

@@ -1,8 +1,9 @@
 //! What a call asks of a table.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_types::body::SdkBody;
 use serde_json::{Map, Value};
+
+use super::service::{Left, with_body};
 
 /// The hash keys of the tables.
 const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
@@ -20,13 +21,6 @@ pub(super) struct Demand {
     pub(super) units: Units,
     /// The table and the partition of each item, in the order of the request.
     pub(super) items: Vec<(String, String)>,
-}
-
-/// What was taken out of a batch.
-pub(super) struct Left {
-    /// The member of the answer that gives it back.
-    pub(super) name: &'static str,
-    pub(super) requests: Value,
 }
 
 impl Demand {
@@ -126,10 +120,7 @@ pub(super) fn split(request: &HttpRequest, first: usize) -> Option<(HttpRequest,
     if left.is_empty() {
         return None;
     }
-    let mut call = HttpRequest::new(SdkBody::from(body.to_string()));
-    *call.headers_mut() = request.headers().clone();
-    call.set_method(request.method()).ok()?;
-    call.set_uri(request.uri()).ok()?;
+    let call = with_body(request, &body)?;
     Some((call, Left { name, requests: Value::Object(left) }))
 }
 

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::bucket::Buckets;
 use super::demand::Demand;
 use super::injection::{Fault, inject};
+use super::service::Service;
 use super::settings::{Faults, Rates};
 
 /// A connector under the SDK whose calls fail as often as the settings say.
@@ -56,11 +57,14 @@ impl HttpConnector for Faulty {
 
 impl Chance {
     fn choose(&mut self, request: &HttpRequest) -> Option<Fault> {
-        self.by_chance().or_else(|| self.by_capacity(request)).or_else(|| self.slowness())
+        self.by_chance(Service::of(request))
+            .or_else(|| self.by_capacity(request))
+            .or_else(|| self.slowness())
     }
 
-    fn by_chance(&mut self) -> Option<Fault> {
+    fn by_chance(&mut self, service: Service) -> Option<Fault> {
         let faults = &self.faults;
+        let of_queue = |share| if service == Service::Queues { share } else { 0.0 };
         let shares = [
             (faults.throttles, Fault::Throttled),
             (faults.leftovers, Fault::Leftovers(self.random.usize(1..25))),
@@ -71,6 +75,11 @@ impl Chance {
             (faults.hangs, Fault::Hang),
             (faults.missing, Fault::TableMissing),
             (faults.denied, Fault::Denied),
+            (of_queue(faults.queue_errors), Fault::ServerError),
+            // Before it was done as often as after.
+            (of_queue(faults.queue_resets / 2.0), Fault::LostRequest),
+            (of_queue(faults.queue_resets / 2.0), Fault::LostAnswer),
+            (faults.panics, Fault::Panic),
         ];
         let mut drawn = self.random.f64();
         let chosen = shares.into_iter().find(|(share, _)| {

@@ -5,6 +5,7 @@
 //! settings     what goes wrong how often, as `nagare up --faults=…` takes it
 //! edge         a connector under the SDK that chooses a fault for each call
 //! injection    one fault done to one call
+//! service      what it is called in an answer of the tables or of the queues
 //! demand       what a call asks of a table, for throttling
 //! bucket       token buckets, by table and by partition
 //! deliveries   duplicates, delays, visibility that runs out, lost deletes
@@ -19,6 +20,7 @@ mod deliveries;
 mod demand;
 mod edge;
 mod injection;
+mod service;
 mod settings;
 
 pub(crate) use bucket::Bucket;

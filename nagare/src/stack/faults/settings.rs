@@ -11,10 +11,12 @@ use super::demand::Units;
 ///
 /// | name | value | what happens |
 /// |---|---|---|
-/// | `all` | `1%` | each of those below that have a share (but `missing` and `denied`) happens this often, hangs a tenth as often |
+/// | `all` | `1%` | each of those below that have a share (but `missing`, `denied` and `panics`) happens this often, hangs a tenth as often |
 /// | `throttles`, `errors`, `resets`, `lost-answers`, `cuts`, `hangs` | `1%` | a call to tables or queues is throttled, answered 500, reset before or after it was done, answered by half, never answered |
-/// | `leftovers` | `1%` | a batch is done in part, the rest given back as unprocessed |
-/// | `missing`, `denied` | `1%` | the table is not there, access is denied |
+/// | `leftovers` | `1%` | a batch is done in part, the rest given back as unprocessed, or by a queue as failed |
+/// | `missing`, `denied` | `1%` | the table or the queue is not there, access is denied |
+/// | `queue-errors`, `queue-resets` | `1%` | beside these, a call to a queue is answered 500, reset (before it was done as often as after) |
+/// | `panics` | `1%` | the handler panics in the middle of a call |
 /// | `slow` | `50ms` | every call takes up to this much longer |
 /// | `writes`, `reads` | `4000` | units a second that each table takes, with a burst of one second |
 /// | `partition-writes`, `partition-reads` | `1000` | the same for each partition |
@@ -36,6 +38,9 @@ pub struct Faults {
     pub(super) hangs: f64,
     pub(super) missing: f64,
     pub(super) denied: f64,
+    pub(super) queue_errors: f64,
+    pub(super) queue_resets: f64,
+    pub(super) panics: f64,
     pub(super) slow: Duration,
     pub(super) duplicates: f64,
     pub(super) late: f64,
@@ -72,7 +77,7 @@ impl Rates {
 pub enum FaultsError {
     /// There is no such setting.
     #[error(
-        "{0:?} is not a fault; there are all, throttles, leftovers, errors, resets, lost-answers, cuts, hangs, missing, denied, slow, writes, reads, partition-writes, partition-reads, duplicates, late, expiries, lost-deletes, seed"
+        "{0:?} is not a fault; there are all, throttles, leftovers, errors, resets, lost-answers, cuts, hangs, missing, denied, panics, queue-errors, queue-resets, slow, writes, reads, partition-writes, partition-reads, duplicates, late, expiries, lost-deletes, seed"
     )]
     Unknown(String),
     /// A value is not what it should be.
@@ -124,6 +129,8 @@ impl Faults {
             &mut self.resets,
             &mut self.lost_answers,
             &mut self.cuts,
+            &mut self.queue_errors,
+            &mut self.queue_resets,
             &mut self.duplicates,
             &mut self.late,
             &mut self.expiries,
@@ -144,6 +151,9 @@ impl Faults {
             "hangs" => &mut self.hangs,
             "missing" => &mut self.missing,
             "denied" => &mut self.denied,
+            "queue-errors" => &mut self.queue_errors,
+            "queue-resets" => &mut self.queue_resets,
+            "panics" => &mut self.panics,
             "duplicates" => &mut self.duplicates,
             "late" => &mut self.late,
             "expiries" => &mut self.expiries,

@@ -57,8 +57,8 @@ impl Signer {
         credentials: &Credentials,
         now: SystemTime,
     ) {
-        let date = date(now);
-        let day = date.get(..8).unwrap_or_default();
+        let (day, time) = date(now);
+        let date = format!("{day}T{time}Z");
         let headers = request.headers_mut();
         headers.insert("x-amz-date", date.clone());
         if let Some(token) = credentials.session_token() {
@@ -69,7 +69,7 @@ impl Signer {
         let scope = format!("{day}/{region}/{service}/{TERMINATOR}");
         let hash = sha256(canonical.as_bytes());
         let text = format!("{ALGORITHM}\n{date}\n{scope}\n{hash}");
-        let signature = hex(hmac::sign(&self.key(credentials, day), text.as_bytes()).as_ref());
+        let signature = hex(hmac::sign(&self.key(credentials, &day), text.as_bytes()).as_ref());
         let access_key = credentials.access_key_id();
         let authorization = format!(
             "{ALGORITHM} Credential={access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
@@ -121,10 +121,10 @@ impl Signer {
     }
 }
 
-/// An instant as signatures have it: `20261121T184410Z`.
-fn date(instant: SystemTime) -> String {
+/// An instant as signatures have it, day and time of day: `20261121` and `184410`.
+fn date(instant: SystemTime) -> (String, String) {
     let at = OffsetDateTime::from(instant);
     let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
     let (hour, minute, second) = (at.hour(), at.minute(), at.second());
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    (format!("{year:04}{month:02}{day:02}"), format!("{hour:02}{minute:02}{second:02}"))
 }

@@ -78,13 +78,13 @@ pub(super) fn keys<'a>(body: &'a [u8], table: &str) -> Option<Vec<Key<'a>>> {
     taken.then_some(keys)
 }
 
-/// The answer to a call of which only the first so many writes were done.
-pub(super) fn answer(body: &[u8], table: &str, done: usize) -> String {
-    let call: Option<Call<'_, &RawValue>> = serde_json::from_slice(body).ok();
-    let writes = call.and_then(|mut call| call.tables.remove(table)).unwrap_or_default();
-    let left = writes.get(done..).unwrap_or_default();
-    let unprocessed = HashMap::from([(table, left)]);
-    serde_json::to_string(&Answer { unprocessed }).unwrap_or_default()
+/// The answer to a call of which only the first so many writes were done. None if it is no call of so
+/// many writes to this table.
+pub(super) fn answer(body: &[u8], table: &str, done: usize) -> Option<String> {
+    let mut call: Call<'_, &RawValue> = serde_json::from_slice(body).ok()?;
+    let writes = call.tables.remove(table)?;
+    let unprocessed = HashMap::from([(table, writes.get(done..)?)]);
+    serde_json::to_string(&Answer { unprocessed }).ok()
 }
 
 impl<'a> Write<'a> {

@@ -93,7 +93,7 @@ impl Inside {
         Some(match granted {
             0 => (400, REFUSED.to_owned()),
             all if all == keys.len() => (200, ALL_DONE.to_owned()),
-            some => (200, batch::answer(body, &self.timelines, some)),
+            some => (200, batch::answer(body, &self.timelines, some)?),
         })
     }
 

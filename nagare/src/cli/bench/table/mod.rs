@@ -29,7 +29,8 @@ use shared::{Clock, env};
 
 use super::super::{Failure, up};
 use super::dataset::{Dataset, many_activities, many_follows};
-use super::report::{Meter, print};
+use super::report::Meter;
+use crate::cli::print::print_json;
 use crate::queue::REGION;
 use crate::stack::connector::ACCESS_KEY;
 use crate::stack::engine::Engine;
@@ -100,7 +101,7 @@ impl Table {
             failed = axum::serve(listener, endpoint.router()).into_future() => failed?,
             stopped = up::stopped() => stopped?,
         }
-        print(&endpoint.summary(meter.cpu_seconds()?));
+        print_json(&endpoint.summary(meter.cpu_seconds()?))?;
         Ok(())
     }
 }

@@ -1,0 +1,58 @@
+//! The queue that commands come from, which the rest of what is long goes back to.
+
+use shared::command::{Command, CommandError, InternalSeal};
+use shared::queue::{Message, SendError, Sender};
+use shared::{Deadline, Timestamp};
+
+/// The queue that commands come from: parts of large fan-outs, and the rest of what takes longer than
+/// one invocation, go back to it. So whoever waits for it to drain waits for them too. They are sealed:
+/// nobody else can send such commands.
+#[derive(Debug, Clone)]
+pub struct CommandQueue(Option<(Sender, InternalSeal)>);
+
+impl CommandQueue {
+    /// A queue to send to, and what to seal with what goes there.
+    #[must_use]
+    pub fn new(sender: Sender, seal: InternalSeal) -> Self {
+        Self(Some((sender, seal)))
+    }
+
+    /// No queue, for those who hand nothing on: whatever is sent is refused, and no internal command is
+    /// read.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Reads a body that came from the queue.
+    ///
+    /// # Errors
+    /// [`CommandError`]; it is permanent.
+    pub fn parse(&self, body: &str, now: Timestamp) -> Result<Command, CommandError> {
+        match &self.0 {
+            Some((_, seal)) => seal.parse(body, now),
+            None => Command::parse(body, now),
+        }
+    }
+
+    /// Sends commands.
+    ///
+    /// # Errors
+    /// [`SendError`] says nothing about which of them were accepted; sending all of them again is
+    /// right.
+    pub(crate) async fn send(
+        &self,
+        commands: &[Command],
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
+        let Some((sender, seal)) = &self.0 else {
+            return Err(SendError::not_built("nothing is handed on here"));
+        };
+        let message = |command: &Command| Message {
+            body: seal.to_body(command),
+            group: Some(command.group().to_string()),
+            ..Message::default()
+        };
+        sender.send(&commands.iter().map(message).collect::<Vec<_>>(), deadline).await
+    }
+}

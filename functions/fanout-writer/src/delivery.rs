@@ -1,0 +1,82 @@
+//! What a command is delivered with: how long there is for it, and what may have happened before.
+
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::SqsMessage;
+use shared::Deadline;
+use shared::command::{Command, Continued, Origin};
+use shared::dead_letter::ORIGIN;
+
+/// How long work goes on before it notes how far it has come: a delivery that dies loses at most so
+/// much.
+pub(crate) const SLICE: Duration = Duration::from_secs(5);
+/// What is kept back for handing on what did not come to its end, or giving it up.
+const RESERVE: Duration = Duration::from_secs(5);
+
+/// One delivery of a command.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// By when its work has to end.
+    pub deadline: Deadline,
+    /// By when it has to be handed on, or given up, if it did not come to its end.
+    pub end: Deadline,
+    /// From when on it begins nothing more, notes how far it has come and hands on the rest: half of
+    /// its time, so that what has begun can end. Time is what a slow table takes, so being slow never
+    /// uses up receives.
+    pub enough: Deadline,
+    /// The id of the message with which the command came first. Progress is noted under it.
+    pub origin: Origin,
+    /// An earlier delivery may have died half-way.
+    pub redelivered: bool,
+    /// An earlier delivery has handed this on.
+    pub continued: bool,
+}
+
+impl Delivery {
+    /// The first and only delivery of a command, which came without a message.
+    #[must_use]
+    pub fn only(end: Deadline) -> Self {
+        let time = end.remaining();
+        let deadline = end.within(time - RESERVE.min(time / 4));
+        let (enough, origin) = (end.within(time / 2), Origin::unknown());
+        Self { deadline, end, enough, origin, redelivered: false, continued: false }
+    }
+
+    /// The delivery of a message that was received so often.
+    pub(crate) fn of(message: &SqsMessage, receives: u32, end: Deadline) -> Self {
+        // One that was redriven begins to count again, but it has been delivered before.
+        let redriven = message.message_attributes.get(ORIGIN);
+        let redelivered = receives > 1 || redriven.is_some();
+        let first = redriven.and_then(|value| value.string_value.as_deref());
+        let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
+        let origin = Origin::new(origin.to_owned()).unwrap_or_else(Origin::unknown);
+        Self { origin, redelivered, ..Self::only(end) }
+    }
+
+    /// The command itself, if it is the rest of one, and the delivery of that.
+    pub(crate) fn open(self, command: Command) -> (Command, Self) {
+        match command {
+            Command::Continued(Continued { origin, redelivered, command }) => {
+                let redelivered = self.redelivered || redelivered;
+                (*command, Self { origin, redelivered, continued: true, ..self })
+            }
+            command => (command, self),
+        }
+    }
+
+    /// The rest of a command, to be delivered after this.
+    pub(crate) fn rest(&self, command: Command) -> Command {
+        let (origin, redelivered) = (self.origin.clone(), self.redelivered);
+        Command::Continued(Continued { origin, redelivered, command: Box::new(command) })
+    }
+
+    /// True if an earlier delivery may have noted how far it came.
+    pub(crate) fn may_have_progress(&self) -> bool {
+        self.redelivered || self.continued
+    }
+
+    /// Until when to work before noting how far it has come.
+    pub(crate) fn slice(&self) -> Deadline {
+        self.enough.within(SLICE)
+    }
+}

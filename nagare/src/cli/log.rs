@@ -1,0 +1,150 @@
+//! The log of `nagare up`: lines for people, on standard error, that nothing waits for.
+//!
+//! Whoever started the stack may not read its standard error. A pipe that is full would stop whichever
+//! task logs next, and soon all of them: so lines go to a thread of their own, and where it does not
+//! get rid of them they are dropped and counted.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use shared::telemetry;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Where the SDK talks about its connections.
+const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
+/// Lines that wait to be written.
+const WAITING: usize = 1_024;
+/// How long the last lines may take when the process ends.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// Where lines go. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    lines: SyncSender<Message>,
+    dropped: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Line(Vec<u8>),
+    /// Answered once everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// Warnings and worse on standard error, panics too; `NAGARE_LOG=info` shows every command.
+pub(super) fn start() -> Log {
+    let log = Log::to(io::stderr());
+    // After a failed call the SDK wants to close its connection and calls it an error that there is
+    // none. In this process there never is.
+    let filter =
+        telemetry::filter(LevelFilter::WARN).with_target(SDK_CONNECTIONS, LevelFilter::OFF);
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt::layer().compact().with_writer(move || writer.clone());
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    log
+}
+
+impl Log {
+    fn to(output: impl Write + Send + 'static) -> Self {
+        let (lines, waiting) = sync_channel(WAITING);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&dropped);
+        thread::spawn(move || write_lines(output, &waiting, &counter));
+        Self { lines, dropped }
+    }
+
+    /// Writes one line that is no event.
+    pub(super) fn say(&self, line: &str) {
+        self.send(Message::Line(format!("{line}\n").into_bytes()));
+    }
+
+    /// Waits a moment for all lines to be written, for a process that is about to end.
+    pub(super) fn flush(&self) {
+        let (done, written) = sync_channel(1);
+        if self.send(Message::Flush(done)) {
+            let _ = written.recv_timeout(GOODBYE);
+        }
+    }
+
+    fn send(&self, message: Message) -> bool {
+        let sent = self.lines.try_send(message).is_ok();
+        if !sent {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        sent
+    }
+}
+
+/// Takes whole lines, as the subscriber writes them.
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.send(Message::Line(line.to_owned()));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_lines(mut output: impl Write, waiting: &Receiver<Message>, dropped: &AtomicU64) {
+    for message in waiting {
+        // Where standard error is closed nobody can be told that it is.
+        match message {
+            Message::Line(line) => drop(output.write_all(&line)),
+            Message::Flush(done) => drop(done.try_send(())),
+        }
+        match dropped.swap(0, Ordering::Relaxed) {
+            0 => {}
+            lines => drop(writeln!(output, "{lines} log lines were dropped: nobody read them")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// Takes one write for each leave it is given, and passes on what was written.
+    struct Slow(Receiver<()>, Sender<String>);
+
+    impl Write for Slow {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            let _ = self.1.send(String::from_utf8_lossy(text).into_owned());
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_that_nobody_reads_are_dropped_and_counted() {
+        let (leave, leaves) = channel();
+        let (written, lines) = channel();
+        let log = Log::to(Slow(leaves, written));
+        (0..WAITING + 101).for_each(|n| log.say(&n.to_string()));
+        drop(leave);
+        log.say("the end");
+        let mut all = String::new();
+        while !all.contains("were dropped") {
+            all.push_str(&lines.recv().unwrap());
+        }
+        let told = all.lines().find(|line| line.contains("dropped")).unwrap();
+        let count: usize = told.split(' ').next().unwrap().parse().unwrap();
+        assert!((99..=102).contains(&count), "{told}");
+        assert!(all.starts_with("0\n"));
+    }
+}

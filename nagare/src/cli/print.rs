@@ -1,0 +1,103 @@
+//! What is printed: JSON, and texts of strangers, made fit for a terminal.
+//!
+//! A dead letter may hold whatever somebody sent: sequences that move the cursor, change colours or the
+//! window's title, and marks that turn the direction of what follows. All such characters are printed
+//! as escapes, so that a line shows what is there and nothing hides or forges another.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::Failure;
+
+/// A text with every character escaped (`\u{1b}`) that is not printed as itself.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut printed, c| {
+        match shows_itself(c) {
+            true => printed.push(c),
+            false => printed.extend(c.escape_debug()),
+        }
+        printed
+    })
+}
+
+/// Prints a value as one line of JSON.
+///
+/// # Errors
+/// [`Failure::No`] if it cannot be written as JSON.
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    println!("{}", printable_json(&serde_json::to_string(value)?));
+    Ok(())
+}
+
+/// Prints a value as JSON over several lines.
+///
+/// # Errors
+/// [`Failure::No`] if it cannot be written as JSON.
+pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
+    println!("{}", printable_json(&serde_json::to_string_pretty(value)?));
+    Ok(())
+}
+
+/// JSON with every character escaped (`\u001b`) that is not printed as itself. Parsers read the same out
+/// of it: outside of strings JSON knows only characters that are, and line ends.
+fn printable_json(json: &str) -> String {
+    json.chars().fold(String::with_capacity(json.len()), |mut printed, c| {
+        if c == '\n' || shows_itself(c) {
+            printed.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(printed, "\\u{unit:04x}");
+            }
+        }
+        printed
+    })
+}
+
+/// False for control and format characters, marks of direction, and what joins the one before it.
+fn shows_itself(c: char) -> bool {
+    matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRICKS: [&str; 12] = [
+        "\u{1b}[2J",
+        "\u{1b}]0;title\u{7}",
+        "\r",
+        "\n",
+        "\u{8}",
+        "\u{7f}",
+        "\u{9b}31m",
+        "\u{202e}",
+        "\u{2066}",
+        "\u{200f}",
+        "\u{2028}",
+        "\u{e0041}",
+    ];
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        for trick in TRICKS {
+            let text = format!("a{trick}b");
+            let json = serde_json::to_string(&text).unwrap();
+            let [line, json] = [printable(&text), printable_json(&json)];
+            for printed in [&line, &json] {
+                assert!(!printed.chars().any(|c| trick.starts_with(c)), "{printed}");
+                assert!(printed.chars().all(shows_itself), "{printed}");
+            }
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_stays_as_it_is() {
+        for text in ["plain 'and' \"quoted\" \\n", "日本語", "é", "😀"] {
+            assert_eq!(printable(text), text);
+        }
+        assert_eq!(printable_json("[\n  \"é😀\"\n]"), "[\n  \"é😀\"\n]");
+    }
+}

@@ -1,0 +1,146 @@
+//! Records of CSV, gzipped or not, of which none can be too long to hold: a line may have no end, a
+//! quotation may have none, and three megabytes of gzip may be gigabytes of either.
+
+use std::io::{self, BufReader, Read};
+
+use csv::{ErrorKind, Position, Reader, ReaderBuilder, StringRecord};
+use flate2::read::MultiGzDecoder;
+
+/// The first bytes of every gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The longest record. A reader reads a little ahead, so that it may be a little longer.
+const LONGEST: usize = 64 * 1024;
+
+/// Reads record by record.
+pub(super) struct Records {
+    reader: Reader<Allowance<Box<dyn Read + Send>>>,
+}
+
+/// A record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RecordError {
+    /// It is no UTF-8. Those after it can be read.
+    #[error("line {0}: expected UTF-8")]
+    NotText(u64),
+    /// It has no end, or one that is far away. Nothing after it is read.
+    #[error("line {0}: longer than {LONGEST} bytes")]
+    TooLong(u64),
+    /// The input failed.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    /// It is no CSV.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Records {
+    /// Reads an input that may be gzipped.
+    ///
+    /// # Errors
+    /// The input failed.
+    pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let input = Allowance { inside: unpacked(Box::new(input))?, left: LONGEST };
+        let builder = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(input);
+        Ok(Self { reader: builder })
+    }
+
+    /// The next record. Where it stands is its [`position`](StringRecord::position).
+    pub(super) fn next(&mut self) -> Option<Result<StringRecord, RecordError>> {
+        self.reader.get_mut().left = LONGEST;
+        let line = self.reader.position().line();
+        let mut record = StringRecord::new();
+        match self.reader.read_record(&mut record) {
+            Ok(true) => Some(Ok(record)),
+            Ok(false) => None,
+            Err(error) => Some(Err(RecordError::of(error, line))),
+        }
+    }
+}
+
+impl RecordError {
+    fn of(error: csv::Error, line: u64) -> Self {
+        match error.into_kind() {
+            ErrorKind::Io(cause) if cause.get_ref().is_some_and(|e| e.is::<Exhausted>()) => {
+                Self::TooLong(line)
+            }
+            ErrorKind::Io(cause) => Self::Unreadable(cause),
+            ErrorKind::Utf8 { pos, .. } => Self::NotText(pos.as_ref().map_or(line, Position::line)),
+            other => Self::Other(csv_problem(&other)),
+        }
+    }
+}
+
+fn csv_problem(kind: &ErrorKind) -> String {
+    format!("cannot be read as CSV: {kind:?}")
+}
+
+/// The text of an input that may be gzipped.
+fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::with_capacity(GZIP.len());
+    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
+    let gzipped = start == GZIP;
+    let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(input));
+    Ok(if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
+}
+
+/// Lets so many bytes through, until it is given leave for more.
+struct Allowance<R> {
+    inside: R,
+    left: usize,
+}
+
+/// No more bytes are let through.
+#[derive(Debug, thiserror::Error)]
+#[error("too long")]
+struct Exhausted;
+
+impl<R: Read> Read for Allowance<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other(Exhausted));
+        }
+        let read = self.inside.read(buffer)?;
+        self.left = self.left.saturating_sub(read);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::repeat;
+
+    use super::*;
+
+    /// The number of good records, and the error that ends them.
+    fn read(input: impl Read + Send + 'static) -> (usize, Option<String>) {
+        let mut records = Records::of(input).unwrap();
+        let mut good = 0;
+        while let Some(record) = records.next() {
+            match record {
+                Ok(_) => good += 1,
+                Err(error) => return (good, Some(error.to_string())),
+            }
+        }
+        (good, None)
+    }
+
+    #[test]
+    fn a_record_without_an_end_is_an_error_with_its_line() {
+        let too_long = |line: u64| Some(format!("line {line}: longer than {LONGEST} bytes"));
+        let start = || io::Cursor::new("a,b\nc,d\n");
+        assert_eq!(read(repeat(b'x')), (0, too_long(1)));
+        assert_eq!(read(start().chain(repeat(b'x'))), (2, too_long(3)));
+        assert_eq!(
+            read(start().chain(io::Cursor::new("\"")).chain(repeat(b'\n'))),
+            (2, too_long(3))
+        );
+        assert_eq!(read(start().chain(repeat(b','))), (2, too_long(3)));
+    }
+
+    #[test]
+    fn many_records_are_no_long_one() {
+        assert_eq!(read(io::Cursor::new("a,b\n".repeat(100_000))), (100_000, None));
+        let longest = format!("{},b\n", "x".repeat(LONGEST - 10_000));
+        assert_eq!(read(io::Cursor::new(longest.repeat(10))), (10, None));
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether a database is whole, found out before anything is served from it.
+
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+/// How long an interruption may take to have its effect before it is repeated.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// What a look at a database found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Health {
+    /// Every page is in its place.
+    Whole,
+    /// Nothing was found before the time was up.
+    Unfinished,
+    /// Something is wrong with the file.
+    Damaged(String),
+}
+
+/// Looks at all pages of a database, for so long at most.
+///
+/// # Errors
+/// The file cannot be read, which says nothing about what is in it.
+pub(super) fn check(database: &Path, patience: Duration) -> Result<Health, rusqlite::Error> {
+    let connection = Connection::open(database)?;
+    let interrupt = connection.get_interrupt_handle();
+    let (done, ended) = mpsc::channel::<()>();
+    let watch = thread::spawn(move || {
+        let mut wait = patience;
+        // Again and again: an interruption before the statement has begun has no effect.
+        while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            interrupt.interrupt();
+            wait = AGAIN;
+        }
+    });
+    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    drop(done);
+    let _ = watch.join();
+    match found {
+        Ok(found) if found == "ok" => Ok(Health::Whole),
+        Ok(found) => Ok(Health::Damaged(found)),
+        Err(failure) => judge(failure),
+    }
+}
+
+fn judge(failure: rusqlite::Error) -> Result<Health, rusqlite::Error> {
+    match failure.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => Ok(Health::Unfinished),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            Ok(Health::Damaged(failure.to_string()))
+        }
+        _ => Err(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_has_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("large.sqlite");
+        let large = Connection::open(&file).unwrap();
+        large
+            .execute_batch(
+                "CREATE TABLE t (x); CREATE INDEX i ON t (x);
+                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 200000)
+                 INSERT INTO t SELECT x FROM n;",
+            )
+            .unwrap();
+        assert_eq!(check(&file, Duration::ZERO).unwrap(), Health::Unfinished);
+        assert_eq!(check(&file, Duration::from_secs(600)).unwrap(), Health::Whole);
+    }
+}

@@ -1,0 +1,175 @@
+//! Sending to a queue, over `aws-sdk-sqs`: the one sender of the functions and the command line.
+//!
+//! A [`Sender`] takes any number of [`Message`]s, cuts them into calls as large as SQS takes, and
+//! makes each call again, by the one retry policy ([`crate::retry`]) and until the [`Deadline`],
+//! as long as that can help ([`SendError::is_retryable`]). Of a call that was accepted in part only
+//! the rest is sent again. Inside a function the deadline is the invocation's.
+//!
+//! # Why sending twice is harmless
+//!
+//! After a reset, a timeout or half of an answer nobody knows whether a message was accepted, so it
+//! is sent again and may then be there twice. SQS itself delivers a message more than once, so
+//! whatever is sent here has to survive that anyway:
+//!
+//! * A command, be it a producer's or one that the writer hands to itself, states a fact and makes
+//!   the timelines agree with all facts on record; a second delivery finds them in agreement
+//!   ([`crate::store`] argues why, for deliveries at the same time too).
+//! * A dead letter carries the id of the message that it was made from
+//!   ([`ORIGIN`](crate::dead_letter::ORIGIN)) and is kept under that id: two of them are one. A body
+//!   that fills a message alone has no room for the id, and is then kept twice.
+//!
+//! The other direction is what must not happen: a message is acknowledged only after everything that
+//! was made from it has been accepted. An error here leaves it on its queue.
+
+mod batches;
+mod error;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
+use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::command::Command;
+use crate::deadline::Deadline;
+use crate::retry::Backoff;
+
+pub use error::SendError;
+
+/// Messages that SQS takes in one call.
+pub const BATCH: usize = 10;
+/// Bytes that SQS takes in one call, be it one message or ten: bodies, and names, types and values
+/// of attributes.
+pub const MAX_BYTES: usize = 1_048_576;
+/// One attempt: SQS answers within milliseconds, or something is wrong with this connection.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Calls of one [`Sender::send`] in flight at once.
+const IN_FLIGHT: usize = 4;
+/// The only type of attribute that is sent.
+const TEXT: &str = "String";
+
+/// What is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message {
+    /// What it says.
+    pub body: String,
+    /// Whose it is, for fair queues.
+    pub group: Option<String>,
+    /// Names and texts that travel beside the body; no text may be empty.
+    pub attributes: Vec<(&'static str, String)>,
+    /// How long nobody receives it, in seconds: at most 900. None: no time at all.
+    pub delay_seconds: Option<u16>,
+}
+
+/// Sends to one queue. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    client: Client,
+    url: String,
+}
+
+impl Message {
+    /// A body and nothing else.
+    pub fn new(body: impl Into<String>) -> Self {
+        Self { body: body.into(), ..Self::default() }
+    }
+
+    /// How much it counts against [`MAX_BYTES`].
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        bytes(&self.body, &self.attributes)
+    }
+
+    fn entry(&self, id: usize) -> Result<SendMessageBatchRequestEntry, SendError> {
+        let mut entry = SendMessageBatchRequestEntry::builder()
+            .id(id.to_string())
+            .message_body(&self.body)
+            .set_message_group_id(self.group.clone())
+            .set_delay_seconds(self.delay_seconds.map(i32::from));
+        for (name, text) in &self.attributes {
+            let value = MessageAttributeValue::builder().data_type(TEXT).string_value(text);
+            entry = entry.message_attributes(*name, value.build()?);
+        }
+        Ok(entry.build()?)
+    }
+}
+
+impl From<&Command> for Message {
+    fn from(command: &Command) -> Self {
+        let group = Some(command.group().to_string());
+        Self { body: command.to_body(), group, ..Self::default() }
+    }
+}
+
+/// How much a body with these attributes counts against [`MAX_BYTES`].
+pub(crate) fn bytes(body: &str, attributes: &[(&str, String)]) -> usize {
+    let attribute = |(name, text): &(&str, String)| name.len() + TEXT.len() + text.len();
+    body.len() + attributes.iter().map(attribute).sum::<usize>()
+}
+
+impl Sender {
+    /// A sender to the queue with this URL, over a client made from [`crate::store::sdk_config`] (or
+    /// a test's).
+    pub fn new(client: Client, url: impl Into<String>) -> Self {
+        Self { client, url: url.into() }
+    }
+
+    /// The queue's URL.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Sends messages, in no particular order, and returns once all of them are accepted.
+    ///
+    /// # Errors
+    /// [`SendError`], the last one of a call that could not be made again. It says nothing about which
+    /// messages were accepted; sending all of them again is right.
+    pub async fn send(&self, messages: &[Message], deadline: Deadline) -> Result<(), SendError> {
+        let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
+        let calls: Vec<_> = calls.collect();
+        stream::iter(calls).buffer_unordered(IN_FLIGHT).try_collect().await
+    }
+
+    /// Sends what fits into one call, and again what was not accepted.
+    async fn send_batch(&self, batch: &[Message], deadline: Deadline) -> Result<(), SendError> {
+        let (mut left, mut backoff) = (batch.iter().collect(), Backoff::default());
+        loop {
+            let Err(error) = self.attempt(&mut left, deadline).await else { return Ok(()) };
+            if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Calls once. Leaves what was not accepted.
+    async fn attempt(&self, left: &mut Vec<&Message>, deadline: Deadline) -> Result<(), SendError> {
+        let answer = self.call(left, deadline).await?;
+        // An entry that the answer does not mention was not accepted either, as far as anybody knows.
+        let accepted: HashSet<_> = answer.successful.iter().map(|one| one.id.as_str()).collect();
+        let mut ids = 0..left.len();
+        left.retain(|_| ids.next().is_some_and(|id| !accepted.contains(id.to_string().as_str())));
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(SendError::of_entries(&answer.failed)),
+        }
+    }
+
+    async fn call(
+        &self,
+        messages: &[&Message],
+        deadline: Deadline,
+    ) -> Result<SendMessageBatchOutput, SendError> {
+        let entries = messages.iter().enumerate().map(|(id, message)| message.entry(id));
+        let entries = entries.collect::<Result<_, _>>()?;
+        let call = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
+        // In a box: an SDK call's state is kilobytes, and would be copied at every layer.
+        match deadline.within(ATTEMPT_TIMEOUT).bound(Box::pin(call.send())).await {
+            Ok(answer) => Ok(answer?),
+            Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),
+            Err(_) => Err(SendError::Unavailable("no answer in time".to_owned())),
+        }
+    }
+}

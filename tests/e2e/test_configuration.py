@@ -1,0 +1,63 @@
+"""A function that is not told what it needs ends at its start and names the variable: nothing is asked of a
+table without a name, and no message is received only to fail."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import DEADLINE, NAGARE
+
+NEEDED = {
+    "fanout-writer": [
+        "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_QUEUE_URL", "NAGARE_DEAD_LETTER_QUEUE_URL",
+        "NAGARE_INTERNAL_SECRET",
+    ],
+    "timeline-reader": ["NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_CURSOR_SECRET"],
+    "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE"],
+}
+SECRET = "a secret of more than thirty-two bytes"
+
+
+def ended(function, **variables):
+    """What a function says when it ends at its start. Nobody answers it: it would wait for work for good."""
+    environment = {
+        "PATH": os.environ["PATH"], "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
+        "AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9", "AWS_LAMBDA_FUNCTION_NAME": function,
+        "AWS_LAMBDA_FUNCTION_VERSION": "1", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+    }
+    given = {name: SECRET for name in NEEDED[function]} | variables
+    environment |= {name: value for name, value in given.items() if value is not None}
+    done = subprocess.run(
+        [str(Path(NAGARE).with_name(function))], env=environment, capture_output=True, text=True, timeout=DEADLINE
+    )
+    assert done.returncode != 0
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("value", [None, ""], ids=["missing", "empty"])
+@pytest.mark.parametrize(("function", "variable"), [(f, v) for f, needed in NEEDED.items() for v in needed])
+def test_what_is_missing_is_named_at_start(function, variable, value):
+    said = ended(function, **{variable: value})
+    assert variable in said, said
+    assert not [other for other in NEEDED[function] if other != variable and other in said], said
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("NAGARE_AUTHORIZATION", "none"), ("NAGARE_RETENTION_DAYS", "0")],
+)
+def test_what_is_wrong_is_named_at_start(variable, value):
+    assert variable in ended("timeline-reader", **{variable: value})
+
+
+@pytest.mark.parametrize(
+    ("function", "variable"),
+    [
+        ("timeline-reader", "NAGARE_CURSOR_SECRET"), ("timeline-reader", "NAGARE_OTHER_CURSOR_SECRET"),
+        ("fanout-writer", "NAGARE_INTERNAL_SECRET"), ("fanout-writer", "NAGARE_OTHER_INTERNAL_SECRET"),
+    ],
+)
+def test_a_short_secret_is_refused_at_start(function, variable):
+    said = ended(function, **{variable: "tiny"})
+    assert variable in said and "32 bytes" in said and "tiny" not in said, said

@@ -1,0 +1,263 @@
+//! Tables that take little. Time is simulated: what is asserted is arithmetic, not a machine's speed.
+//!
+//! Being slow is not a failure: everything arrives at the pace of the table, nothing is received twice,
+//! nothing becomes a dead letter. What dies on the way comes further with every delivery.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use fanout_writer::Sizes;
+use fastrand::Rng;
+use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use nagare::stack::faults::{Faulty, Rates};
+use nagare::stack::schema;
+use serde_json::{Value, json};
+use shared::cursor::Order;
+use shared::keys;
+use shared::store::Span;
+use shared::{ActorId, Deadline, SortKey, Timestamp, ViewerId};
+use tests::{NOW, World, delete, event, follow, message, publish, unfinished_ids, unfollow};
+use tokio::time::{Instant, timeout};
+
+/// What the template gives an invocation, less what is kept back for the answer.
+const INVOCATION: Duration = Duration::from_secs(58);
+/// Invocations at once.
+const WRITERS: usize = 8;
+/// Longer than anything here takes.
+const LONGEST: Duration = Duration::from_secs(3_000);
+/// Messages in a batch.
+const BATCH: usize = 10;
+const LATER: &str = "2026-11-20T11:59:00.000Z";
+
+fn rates(writes: f64) -> Rates {
+    Rates { writes: Some(writes), ..Rates::default() }
+}
+
+fn of_partitions(writes: f64) -> Rates {
+    Rates { partition_writes: Some(writes), ..Rates::default() }
+}
+
+/// A world whose tables are as fast as one likes, until they are slowed down.
+fn world() -> (World, Faulty) {
+    let mut tables = None;
+    let world = World::behind(|inside| {
+        let faulty = Faulty::new("slow=10ms,seed=7".parse().unwrap(), inside);
+        tables = Some(faulty.clone());
+        SharedHttpConnector::new(faulty)
+    });
+    (world, tables.unwrap())
+}
+
+fn edge(viewer: &str, actor: &str, following: bool) -> Value {
+    let (follower, followee) = (ViewerId::new(viewer).unwrap(), ActorId::new(actor).unwrap());
+    let key = keys::edge(&follower, &followee);
+    json!({
+        "pk": {"S": key.pk}, "sk": {"S": key.sk},
+        "follower_id": {"S": viewer}, "followee_id": {"S": actor},
+        "following": {"BOOL": following}, "changed_at": {"S": "2026-11-01T00:00:00.000Z"},
+    })
+}
+
+fn followers(world: &World, actor: &str, count: usize) {
+    let edges = (0..count).map(|n| edge(&format!("{actor}-v{n}"), actor, true)).collect();
+    world.engine.import(&schema::tables().ledger, edges).unwrap();
+}
+
+async fn entries(world: &World) -> u64 {
+    world.writer.store.entry_count(Deadline::after(INVOCATION)).await.unwrap()
+}
+
+/// Works everything off as Lambda does, eight batches at once. Returns how long it took, in seconds.
+async fn work_off(world: &World, first: Vec<SqsMessage>) -> f64 {
+    let begun = Instant::now();
+    let mut waiting = VecDeque::from(first);
+    let mut running: FuturesUnordered<LocalBoxFuture<'_, SqsBatchResponse>> =
+        FuturesUnordered::new();
+    loop {
+        waiting.extend(world.take_commands().await);
+        while running.len() < WRITERS && !waiting.is_empty() {
+            let batch: Vec<_> = waiting.drain(..waiting.len().min(BATCH)).collect();
+            let work =
+                async { world.writer.handle(event(batch), Deadline::after(INVOCATION)).await };
+            running.push(work.map(Result::unwrap).boxed_local());
+        }
+        let Some(answer) = running.next().await else { break };
+        assert!(begun.elapsed() < LONGEST, "it does not come to an end");
+        assert_eq!(unfinished_ids(&answer), [""; 0], "a receive was used up");
+    }
+    assert_eq!(world.take_dead_letters().await.len(), 0, "dead letters");
+    begun.elapsed().as_secs_f64()
+}
+
+fn first_receives(bodies: impl IntoIterator<Item = Value>) -> Vec<SqsMessage> {
+    let bodies = bodies.into_iter().enumerate();
+    bodies.map(|(n, body)| message(&format!("m{n}"), &body.to_string(), 1)).collect()
+}
+
+/// Entries that were sent to be written or taken out, repetitions included, so far.
+fn sends(world: &World) -> f64 {
+    world.metrics.lines().iter().filter_map(|line| line["EntriesSent"].as_f64()).sum()
+}
+
+/// Publishes of some actors at once, and then deletes of the same.
+async fn at_the_pace_of_the_table(rate: f64, actors: usize, audience: usize, sizes: Sizes) {
+    fastrand::seed(7);
+    let (mut world, tables) = world();
+    world.writer.sizes = sizes;
+    let names: Vec<_> = (0..actors).map(|n| format!("a{n}")).collect();
+    names.iter().for_each(|actor| followers(&world, actor, audience));
+    tables.set_rates(rates(rate));
+    let publishes = names.iter().map(|actor| publish(actor, &format!("{actor}-live"), NOW));
+    let deletes = names.iter().map(|actor| delete(actor, &format!("{actor}-live")));
+    let total = (actors * audience) as u64;
+    for (what, commands, left) in
+        [("publishes", publishes.collect::<Vec<_>>(), total), ("deletes", deletes.collect(), 0)]
+    {
+        let before = sends(&world);
+        let seconds = work_off(&world, first_receives(commands)).await;
+        assert_eq!(entries(&world).await, left, "{what} at {rate}");
+        let (ideal, sends) = (total as f64 / rate, (sends(&world) - before) / total as f64);
+        println!("{what} at {rate}: {seconds:.1} s, ideal {ideal:.1}; {sends:.4} sends an entry");
+        assert!(seconds <= 1.1 * ideal + 10.0, "{what} at {rate}: {seconds} s, ideal {ideal}");
+        assert!(sends <= 1.03, "{what} at {rate}: {sends} sends an entry");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_fan_outs_arrive_at_the_pace_of_the_table() {
+    let sizes = Sizes { page: 1_000, part: 900, parts: 4 };
+    at_the_pace_of_the_table(400.0, 12, 3_600, sizes).await;
+    at_the_pace_of_the_table(50.0, 12, 3_600, sizes).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_fan_outs_of_one_batch_arrive_at_the_pace_of_the_table() {
+    at_the_pace_of_the_table(50.0, 10, 2_400, Sizes::default()).await;
+}
+
+fn page_of(world: &World, viewer: &str) -> impl Future<Output = usize> {
+    let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
+    let (store, viewer) = (world.writer.store.clone(), ViewerId::new(viewer).unwrap());
+    async move {
+        let soon = Deadline::after(Duration::from_secs(60));
+        store.entries(&viewer, span, None, 100_000, soon).await.unwrap().0.len()
+    }
+}
+
+fn outbox(world: &World, actor: &str, activities: usize) {
+    let rows = (0..activities).map(|n| {
+        let at = Timestamp::from_unix_millis(
+            NOW.parse::<Timestamp>().unwrap().unix_millis() - 60_000 * n as i64,
+        );
+        let activity_id = format!("{actor}-{n}").parse().unwrap();
+        let sort_key = SortKey { published_at: at, activity_id };
+        json!({
+            "pk": {"S": keys::outbox(&ActorId::new(actor).unwrap())}, "sk": {"S": sort_key.to_string()},
+            "activity_id": {"S": sort_key.activity_id.as_str()},
+        })
+    });
+    world.engine.import(&schema::tables().ledger, rows.collect()).unwrap();
+}
+
+/// Many activities go into one timeline, which is one partition, and out again.
+#[tokio::test(start_paused = true)]
+async fn follows_and_unfollows_go_on_where_they_stopped() {
+    fastrand::seed(7);
+    let (world, tables) = world();
+    outbox(&world, "anna", 6_000);
+    tables.set_rates(of_partitions(100.0));
+    let seconds = work_off(&world, first_receives([follow("bob", "anna", LATER)])).await;
+    println!("6,000 entries into a partition of 100 writes a second: {seconds:.1} s");
+    assert_eq!(page_of(&world, "bob").await, 6_000);
+    assert!(seconds <= 1.1 * 60.0 + 10.0, "{seconds} s");
+    let seconds = work_off(&world, first_receives([unfollow("bob", "anna", NOW)])).await;
+    println!("out of it, two units an entry: {seconds:.1} s");
+    assert_eq!(page_of(&world, "bob").await, 0);
+    assert!(seconds <= 1.25 * 120.0 + 10.0, "{seconds} s");
+    nothing_noted(&world);
+}
+
+/// A follow that overtakes an unfollow ends it, and the timeline is whole again.
+#[tokio::test(start_paused = true)]
+async fn an_unfollow_ends_when_it_is_overtaken() {
+    fastrand::seed(7);
+    let (world, tables) = world();
+    outbox(&world, "anna", 2_000);
+    world.done(&[follow("bob", "anna", "2026-11-20T11:00:00.000Z")]).await;
+    tables.set_rates(of_partitions(50.0));
+    let leave = message("leave", &unfollow("bob", "anna", LATER).to_string(), 1);
+    let leaving = world.writer.handle(event([leave]), Deadline::after(INVOCATION));
+    let coming_back = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        tables.set_rates(Rates::default());
+        world.done(&[follow("bob", "anna", NOW)]).await;
+    };
+    let (left, ()) = futures::join!(leaving, coming_back);
+    assert_eq!(unfinished_ids(&left.unwrap()), [""; 0]);
+    assert_eq!(world.take_commands().await.len(), 0, "it ended");
+    assert_eq!(page_of(&world, "bob").await, 2_000);
+    nothing_noted(&world);
+}
+
+fn nothing_noted(world: &World) {
+    let request = json!({
+        "TableName": schema::tables().ledger, "Select": "COUNT",
+        "FilterExpression": "begins_with(pk, :settle)",
+        "ExpressionAttributeValues": {":settle": {"S": "settle#"}},
+    });
+    let (_, answer) = world.engine.call("Scan", request.to_string().as_bytes());
+    assert_eq!(serde_json::from_str::<Value>(&answer).unwrap()["Count"], 0, "{answer}");
+}
+
+/// Delivers a message until it, and what it hands on, is acknowledged; each delivery dies after a
+/// random time, and receives are not counted. Returns the number of deliveries.
+async fn dying(world: &World, first: SqsMessage, random: &mut Rng) -> usize {
+    let (mut waiting, mut deliveries) = (vec![first], 0);
+    while let Some(mut message) = waiting.pop() {
+        loop {
+            deliveries += 1;
+            assert!(deliveries < 1_000, "it does not come to an end");
+            let life = Duration::from_millis(random.u64(500..12_000));
+            let work = world.writer.handle(event([message.clone()]), Deadline::after(INVOCATION));
+            let receives = ("ApproximateReceiveCount".to_owned(), "2".to_owned());
+            message.attributes.extend([receives]);
+            match timeout(life, work).await {
+                Ok(Ok(answer)) if answer.batch_item_failures.is_empty() => break,
+                _ => {}
+            }
+        }
+        waiting.extend(world.take_commands().await);
+    }
+    deliveries
+}
+
+/// Edges of whom a tenth have left, and entries that an earlier delivery wrote for some of those
+/// before it died.
+#[tokio::test(start_paused = true)]
+async fn a_redelivery_that_dies_again_and_again_comes_to_an_end() {
+    const EDGES: usize = 8_000;
+    fastrand::seed(7);
+    let (mut world, tables) = world();
+    world.writer.sizes = Sizes { page: 500, part: 4_000, parts: 2 };
+    followers(&world, "star", EDGES);
+    world.done(&[publish("star", "live", NOW)]).await;
+    work_off(&world, Vec::new()).await;
+    assert_eq!(entries(&world).await, EDGES as u64);
+    // They leave, and their own purges are over; the entries are there again.
+    let former: Vec<_> = (0..EDGES).step_by(10).map(|n| format!("star-v{n}")).collect();
+    let left = former.iter().map(|viewer| edge(viewer, "star", false)).collect();
+    world.engine.import(&schema::tables().ledger, left).unwrap();
+    tables.set_rates(of_partitions(100.0));
+    let again = message("again", &publish("star", "live", NOW).to_string(), 2);
+    let mut random = Rng::with_seed(7);
+    let deliveries = dying(&world, again, &mut random).await;
+    println!("{EDGES} edges, {} former followers: {deliveries} deliveries", former.len());
+    assert_eq!(entries(&world).await, (EDGES - former.len()) as u64);
+    for viewer in former.iter().step_by(100) {
+        assert_eq!(page_of(&world, viewer).await, 0, "{viewer} left");
+    }
+}

@@ -1,0 +1,158 @@
+//! A storm of follows of one actor: an edge, its line in the index, the outbox twice, an entry for each
+//! activity, the edge once more.
+
+use std::collections::VecDeque;
+
+use crate::delays::Delays;
+use crate::partition::Units;
+use crate::product::{CALL, HOP, MESSAGES, Product};
+use crate::space::Span;
+use crate::world::{Ask, Collection, Load, Place, TICK};
+
+/// Seconds that a follow takes where nothing is refused: the edge, the outbox, the entries, the edge
+/// again, the outbox again.
+const UNHURRIED: f64 = 5.0 * CALL;
+
+/// Follows that came in one tick and are not in effect.
+#[derive(Debug, Clone, Copy)]
+struct Cohort {
+    came: f64,
+    follows: f64,
+}
+
+/// What every follow needs of one collection.
+#[derive(Debug, Clone, Copy)]
+struct Need {
+    collection: Collection,
+    units: Units,
+    each: f64,
+}
+
+/// Follows of one actor.
+#[derive(Debug)]
+pub struct Follows {
+    /// Follows a second, and for how many seconds.
+    rate: f64,
+    seconds: f64,
+    /// Follows in hand at once, at most.
+    at_once: f64,
+    /// What a follow asks for, one after the other.
+    needs: [Need; 5],
+    waiting: VecDeque<Cohort>,
+    /// Those in hand, by what they need next.
+    stages: [f64; 5],
+    /// Those of them that the last tick did not serve.
+    stuck: f64,
+    over: bool,
+    delays: Delays,
+}
+
+/// What a storm is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Storm {
+    /// Follows a second.
+    pub rate: f64,
+    /// For how many seconds.
+    pub seconds: f64,
+    /// What the actor has published within retention: one activity at least.
+    pub activities: f64,
+    /// Where the actor's edges are.
+    pub edges: Span,
+    /// Where the actor's outbox is.
+    pub outbox: Span,
+}
+
+impl Storm {
+    fn needs(&self, product: &Product) -> [Need; 5] {
+        let edges = Collection { name: "followers#ACTOR", place: Place::Ledger, span: self.edges };
+        let outbox = Collection { name: "outbox#ACTOR", place: Place::Ledger, span: self.outbox };
+        let index = Collection { name: "by_follower", place: Place::Index, span: Span::ALL };
+        let timelines = Collection { name: "timelines", place: Place::Timelines, span: Span::ALL };
+        let need = |collection, units, each| Need { collection, units, each };
+        [
+            need(edges, Units::Write, 1.0),
+            need(index, Units::Write, 1.0),
+            need(outbox, Units::Read, 2.0 * product.outbox_reads(self.activities)),
+            need(timelines, Units::Write, self.activities * product.entry_writes()),
+            need(edges, Units::Read, 1.0),
+        ]
+    }
+}
+
+impl Follows {
+    /// A storm, worked off by at most so many invocations at once.
+    #[must_use]
+    pub fn new(product: &Product, writers: usize, storm: Storm) -> Self {
+        Self {
+            rate: storm.rate,
+            seconds: storm.seconds,
+            at_once: (writers * MESSAGES) as f64,
+            needs: storm.needs(product),
+            waiting: VecDeque::new(),
+            stages: [0.0; 5],
+            stuck: 0.0,
+            over: false,
+            delays: Delays::default(),
+        }
+    }
+
+    /// From command to effect.
+    #[must_use]
+    pub fn delays(&self) -> &Delays {
+        &self.delays
+    }
+
+    fn admit(&mut self, now: f64) {
+        if !self.over {
+            let follows = self.rate * TICK;
+            self.waiting.push_back(Cohort { came: now - TICK, follows });
+            self.over = now + TICK / 2.0 > self.seconds;
+        }
+        let waiting: f64 = self.waiting.iter().map(|cohort| cohort.follows).sum();
+        let idle = (self.at_once - self.stuck).max(0.0) * TICK / UNHURRIED;
+        let in_hand: f64 = self.stages.iter().sum();
+        self.stages[0] += (waiting - in_hand).max(0.0).min(idle);
+    }
+
+    /// So many more are in effect: those who have waited longest.
+    fn in_effect(&mut self, mut follows: f64, now: f64) {
+        while let Some(first) = self.waiting.front_mut() {
+            let done = first.follows.min(follows);
+            first.follows -= done;
+            follows -= done;
+            // The ticks between the stages are the simulation's; a call takes less.
+            self.delays
+                .add((now - first.came - self.stages.len() as f64 * TICK).max(0.0) + HOP, done);
+            if first.follows > 1e-9 {
+                return;
+            }
+            self.waiting.pop_front();
+        }
+    }
+}
+
+impl Load for Follows {
+    fn ask(&mut self, now: f64, asks: &mut Vec<Ask>) {
+        self.admit(now);
+        asks.extend(self.needs.iter().zip(self.stages).map(|(need, follows)| {
+            let Need { collection, units, each } = *need;
+            collection.want(units, collection.span, follows * each)
+        }));
+    }
+
+    fn take(&mut self, now: f64, served: &[f64]) {
+        let done = |(need, units): (&Need, &f64)| units / need.each;
+        let mut moved = 0.0;
+        self.stuck = 0.0;
+        for (stage, done) in self.stages.iter_mut().zip(self.needs.iter().zip(served).map(done)) {
+            let left = (*stage - done).max(0.0);
+            self.stuck += left;
+            (*stage, moved) = (left + moved, *stage - left);
+        }
+        self.in_effect(moved, now);
+    }
+
+    fn is_over(&self) -> bool {
+        self.over && self.waiting.iter().map(|cohort| cohort.follows).sum::<f64>() < 0.5
+    }
+}
