@@ -154,7 +154,7 @@ impl<'a> Segment<'a> {
             let place = whole.or(done.last().map(|edge| &edge.place));
             self.passed(place.cloned(), passed.written).await?;
             if left.is_empty() {
-                // A segment whose last page is written is done, whatever the time is.
+                // After the last page nothing is left to hand on, so the time does not matter.
                 let more = page.next.is_some() && self.time_is_up();
                 self.stopped.fetch_or(more, Ordering::Relaxed);
                 return Ok(());
@@ -167,7 +167,8 @@ impl<'a> Segment<'a> {
         self.fan_out.delivery.enough.has_passed()
     }
 
-    /// A place is passed, and so many timelines were written. Noted from time to time.
+    /// Records that all edges up to a place are dealt with, and the number of timelines written. The
+    /// ledger is told every few seconds.
     async fn passed(&self, place: Option<String>, written: u64) -> Result<(), Failure> {
         let mut noting = self.noting.lock().await;
         noting.progress.written += written;
