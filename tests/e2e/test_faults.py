@@ -202,6 +202,30 @@ def test_queue_calls_that_fail_cost_no_receive(tmp_path):
     assert set(receives) == {"1"}
 
 
+def test_a_slow_table_costs_no_receive(tmp_path):
+    """Twelve streams go live at once, and the tables take so little that all of it is longer than an invocation
+    has. Everything arrives; every message is received once; what is left of its work is sent on."""
+    actors, followers, rate = 12, 300, 50
+    file, args = tmp_path / "follows.csv", ("--data-dir", tmp_path / "data", "--template-visibility")
+    edges = (f"a{actor}-v{n},actor-{actor}\n" for actor in range(actors) for n in range(followers))
+    file.write_text("follower,followee\n" + "".join(edges))
+    with Stack(*args) as stack:
+        stack.cli("follows", "import", file)
+        stack.drain(120)
+    settings, env = f"--faults=writes={rate},seed=11", {"NAGARE_LOG": "info", "NO_COLOR": "1"}
+    with Stack(*args, settings, env=env) as stack:
+        stack.send(*(publish(f"actor-{actor}", f"live-{actor}") for actor in range(actors)))
+        stack.drain(300)
+        entries = Counter(entry["sort_key"].split("#")[1] for entry in stack.entries())
+        letters = stack.dead_letters()
+        lines = [line for line in stack.log.read_text().splitlines() if "command=" in line]
+    receives = Counter(re.search(r"receives=(\d+)", line)[1] for line in lines)
+    print(f"{len(lines)} messages, receives {dict(receives)}")
+    assert entries == {f"live-{actor}": followers for actor in range(actors)}
+    assert letters == []
+    assert set(receives) == {"1"} and len(lines) > actors
+
+
 def test_killed_again_and_again_while_things_go_wrong(tmp_path):
     """`kill -9` in the middle of applying, redriving and repairing, with faults all the while."""
     history, args = History(seed="kills", length=400), ("--data-dir", tmp_path / "data", "--faults=all=3%,missing=2%,slow=3ms")
