@@ -165,7 +165,7 @@ async fn entries_of(world: &World, viewer: &str) -> usize {
 fn outbox(world: &World, actor: &str, activities: usize) {
     let rows = (0..activities).map(|n| {
         let at = Timestamp::from_unix_millis(
-            NOW.parse::<Timestamp>().unwrap().unix_millis() - 60_000 * n as i64,
+            NOW.parse::<Timestamp>().unwrap().unix_millis() - 5_000 * n as i64,
         );
         let activity_id = format!("{actor}-{n}").parse().unwrap();
         let sort_key = SortKey { published_at: at, activity_id };

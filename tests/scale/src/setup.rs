@@ -8,7 +8,9 @@ use crate::reading::Api;
 use crate::table::{Rules, Warmth};
 
 /// `WriterMaximumConcurrency`: the template's default, and what `samconfig.toml` gives `prod`.
-pub const WRITERS: [usize; 2] = [10, 50];
+pub const WRITERS: [usize; 2] = [10, 20];
+/// What somebody gives it whose quotas were raised.
+const MANY_WRITERS: usize = 50;
 /// `ApiRateLimit`: the template's default.
 pub const API_RATE: f64 = 1_000.0;
 /// Invocations at once of a new AWS account.
@@ -75,7 +77,7 @@ impl Setup {
             Prepared::Raised => {
                 let timelines = Warmth::prepared(100_000.0, 400_000.0);
                 let ledger = Warmth::prepared(1_500_000.0, 40_000.0);
-                (timelines, ledger, prod, Api { rate: 40_000.0, concurrency: 10_000.0 })
+                (timelines, ledger, MANY_WRITERS, Api { rate: 40_000.0, concurrency: 10_000.0 })
             }
         };
         let deployed = Sizes::default();
