@@ -24,6 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import bench
 
+# Seconds after which a connection is not used again.
+IDLE = 10
 FOLLOWERS = 100
 ACTORS = 20
 EVERY = 0.1
@@ -56,11 +58,13 @@ class Stack:
         self.process.wait(timeout=60)
 
     def connection(self, where):
-        """A connection of this thread's own, kept open."""
+        """A connection of this thread's own, kept open. The stack ends those that are idle."""
         open_ = self.local.__dict__.setdefault("open", {})
-        if where.netloc not in open_:
-            open_[where.netloc] = http.client.HTTPConnection(where.netloc, timeout=120)
-        return open_[where.netloc]
+        connection, used = open_.get(where.netloc, (None, 0))
+        if connection is None or time.monotonic() - used > IDLE:
+            connection = http.client.HTTPConnection(where.netloc, timeout=120)
+        open_[where.netloc] = connection, time.monotonic()
+        return connection
 
     def nagare(self, *arguments):
         subprocess.run([bench.NAGARE, *map(str, arguments)], env=self.environment, check=True)

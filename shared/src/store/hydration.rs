@@ -1,8 +1,8 @@
 //! Hydration: what the ledger says about the entries of a timeline, which decides whether they are
 //! shown.
 //!
-//! An edge is asked for once in the life of a [`Facts`], and the record of an entry that its edge hides
-//! is not asked for at all: an entry that is known to be hidden costs nothing here.
+//! Each edge is asked for once in the life of a [`Facts`]. A record is not asked for if the edge is known
+//! already and hides it, so passing the entries of somebody who was unfollowed costs nothing here.
 
 use std::collections::HashMap;
 
