@@ -1,4 +1,4 @@
-//! The commands producers send, one JSON object a message (CONTRACT section 2).
+//! The commands producers send, one JSON object a message (docs/PRODUCERS.md).
 //!
 //! What they say is here; how they are read and written is in `command/body.rs`, and how the writer's own
 //! are sealed in `command/internal.rs`.

@@ -1,5 +1,5 @@
 //! Identifiers. Each kind of id is a type of its own, so that an actor cannot be passed for an
-//! activity, and none can exist that CONTRACT section 2 would reject.
+//! activity, and none can exist that docs/PRODUCERS.md would reject.
 
 use std::fmt;
 

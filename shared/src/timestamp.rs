@@ -25,7 +25,7 @@ pub const TIMESTAMP_LENGTH: usize = 24;
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(i64);
 
-/// The text is not an instant as CONTRACT section 2 defines one.
+/// The text is not an instant as docs/PRODUCERS.md defines one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected an RFC 3339 instant such as 2026-11-20T12:00:00.000Z")]
 pub struct TimestampError;

@@ -1,6 +1,6 @@
 """The stack as the tests see it: a process, the `export` lines it prints, and what they lead to.
 
-The tests know nothing but CONTRACT.md. They drive the binary that NAGARE_BIN names (by default the
+The tests know nothing but what callers are told (docs/). They drive the binary that NAGARE_BIN names (by default the
 workspace's release build) and wait for conditions with a deadline, never for a fixed time.
 """
 

@@ -1,4 +1,4 @@
-//! The timeline reader: one page of one viewer's timeline (CONTRACT section 3).
+//! The timeline reader: one page of one viewer's timeline (docs/openapi.yaml).
 //!
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
