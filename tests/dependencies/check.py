@@ -116,10 +116,17 @@ def unpinned(root=ROOT):
         if not all(pinned) or not {name.lower() for name in wanted} <= names:
             yield f"{path.relative_to(root)} is not what was made of its .in, with a hash for every package"
     for script in [root / ".ci/run", *root.glob("tests/**/*.sh")]:
-        for line in script.read_text().splitlines():
-            for pattern, flag in INSTALLING:
-                if pattern.search(line) and flag not in line:
-                    yield f"{script.relative_to(root)}: {line.strip()!r} without {flag}"
+        yield from unflagged(script, INSTALLING, root)
+    # What readers are told to type; how they install tools is up to them.
+    for page in [root / "README.md", *root.glob("docs/*.md")]:
+        yield from unflagged(page, INSTALLING[:1], root)
+
+
+def unflagged(file, installing, root):
+    for line in file.read_text().splitlines():
+        for pattern, flag in installing:
+            if pattern.search(line) and flag not in line:
+                yield f"{file.relative_to(root)}: {line.strip()!r} without {flag}"
 
 
 def main():

@@ -1,5 +1,7 @@
 """What `sam deploy` made, tried through its queue and its API, and `nagare` pointed at it."""
 
+import base64
+import hmac
 import json
 import subprocess
 
@@ -178,33 +180,97 @@ def metric_lines(letter):
     return [json.loads(line) for line in inside if '"_aws"' in line]
 
 
-def deploy(*parameters):
+# More than the writer reads at once, so that a publish is cut into parts, which it seals and sends to itself.
+FANS = 2_600
+
+
+def test_secrets_are_rotated_as_the_runbook_says(owner, stack):
+    """docs/OPERATIONS.md, "Rotating the cursor secret" and "Rotating the internal secret", step by step and both at
+    once: they share nothing but the deployments."""
+    bob, star = unique("viewer"), unique("star")
+    posts = [unique("post") for _ in range(3)]
+    stack.send(follow(bob, star), *(publish(star, name, instant(minutes=n - 9)) for n, name in enumerate(posts)))
+    fans = "".join(f"{unique('fan')},{star}\n" for _ in range(FANS))
+    owner.cli("follows", "import", "-", stdin="follower,followee\n" + fans, timeout=180)
+    owner.drain(180)
+
+    old, by_old = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
+
+    deploy(owner, "CursorSeal=second", "InternalSeal=second")
+    new, by_new = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
+    # In a canary a version of before and one of now answer side by side. The emulator keeps one, but what each of
+    # them was told shows that they open the same: what sealed, opens, and the other way round.
+    assert new == {function: pair[::-1] for function, pair in old.items()}
+    assert [stack.get(bob, {"cursor": one}).status for one in (by_old, by_new)] == [200, 200]
+    assert is_applied(owner, sealed(old["FanoutWriterName"][0], follow(unique("fan"), star)))
+    check_large_publish(owner, star)
+
+    deploy(owner, "CursorSeal=second", "FirstCursorSealGeneration=1", "InternalSeal=second", "FirstInternalSealGeneration=1")
+    last, by_last = secrets(owner), stack.page(bob, limit=1)["next_cursor"]
+    for function, (seals, opens) in last.items():
+        assert seals == new[function][0] and opens not in old[function]
+    assert [stack.get(bob, {"cursor": one}).status for one in (by_old, by_new, by_last)] == [400, 200, 200]
+    assert not is_applied(owner, sealed(old["FanoutWriterName"][0], follow(unique("fan"), star)))
+    assert is_applied(owner, sealed(new["FanoutWriterName"][0], follow(unique("fan"), star)))
+    check_large_publish(owner, star)
+
+
+def deploy(owner, *parameters):
     """Deploys with these parameters, besides those that samconfig.toml has for `dev`."""
     ours = ["Stage=dev", "Authorization=iam", "LogRetentionDays=7", "WriterMaximumConcurrency=2", *parameters]
     command = ["sam", "deploy", "--config-env", "dev", "--no-progressbar", "--parameter-overrides", *ours]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    poll(owner, concurrency=2)
 
 
-def latest_version(stack):
-    """The version that the reader's alias has come to."""
-    alias = boto3.client("lambda").get_alias(FunctionName=stack.outputs["TimelineReaderName"], Name="live")
-    return alias["FunctionVersion"]
+# The variables of a function that hold its secrets: the one that seals, and the other one that opens too.
+SECRETS = {
+    "TimelineReaderName": ("NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"),
+    "FanoutWriterName": ("NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"),
+}
 
 
-def status(stack, version, viewer, cursor):
-    """What one version of the reader answers to a cursor, asked as the API asks it."""
-    path = f"/v1/timelines/{viewer}"
-    event = {
-        "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": f"cursor={cursor}",
-        "headers": {}, "isBase64Encoded": False,
-        "requestContext": {
-            "stage": "$default", "requestId": unique("request"), "timeEpoch": 0,
-            "authorizer": {"iam": {"userArn": "arn:aws:iam::000000000000:user/backend"}},
-            "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"},
-        },
-    }
-    answer = boto3.client("lambda").invoke(
-        FunctionName=stack.outputs["TimelineReaderName"], Qualifier=version, Payload=json.dumps(event)
-    )
-    return json.loads(answer["Payload"].read())["statusCode"]
+def secrets(owner):
+    """What the functions were told: for each, the secret that seals and the other one."""
+    told = {}
+    for function, names in SECRETS.items():
+        configuration = boto3.client("lambda").get_function_configuration(
+            FunctionName=owner.outputs[function], Qualifier="live"
+        )
+        told[function] = [configuration["Environment"]["Variables"][name] for name in names]
+        assert len(set(told[function])) == 2 and all(len(secret) == 64 for secret in told[function])
+    return told
+
+
+def sealed(secret, command):
+    """A command that the writer hands on to itself, as it seals it with this secret (shared/src/command/internal.rs)."""
+    rest = json.dumps({"type": "command.continued", "origin": unique("message"), "command": command})
+    mac = hmac.digest(secret.encode(), b"nagare internal command\0" + rest.encode(), "sha256")[:16]
+    seal = base64.urlsafe_b64encode(mac).decode().rstrip("=")
+    return f'{{"type":"internal","seal":"{seal}","command":{rest}}}'
+
+
+def is_applied(owner, body):
+    """True if a sealed follow takes effect, and false if it is a dead letter, of a type that nobody knows."""
+    viewer = json.loads(body)["command"]["command"]["follower_id"]
+    [sent] = owner.send(body)
+    owner.drain()
+    applied = owner.timeline(viewer) != []
+    letters = owner.dead_letters()
+    assert [(one["id"], one["reason"]) for one in letters] == ([] if applied else [(sent, "unknown-type")])
+    for letter in letters:
+        owner.cli("dead-letters", "drop", letter["id"])
+    return applied
+
+
+def check_large_publish(owner, star):
+    """Publishes to all of an actor's followers, by way of parts: every one has to arrive."""
+    live = unique("large")
+    owner.send(publish(star, live, instant(seconds=-1)))
+    owner.drain(120)
+    viewers = {entry["viewer_id"] for entry in owner.entries() if entry["sort_key"].endswith(live)}
+    assert len(viewers) > FANS
+    # It was split indeed, and nothing gave up.
+    progress = json.loads(owner.cli("fanout", live, "--json").stdout.splitlines()[-1])
+    assert progress["parts"] > 1 and owner.dead_letters() == []

@@ -145,6 +145,23 @@ async fn dead_letters_arrive_after_any_number_of_failures_and_are_one() {
     }
 }
 
+/// As those to the tables are: see `metrics`.
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_made_again_are_counted() {
+    let script = Script::default();
+    let world = with_followers(script.world().0).await;
+    let retried = || world.metrics.lines().iter().filter_map(|l| l["CallsRetried"].as_u64()).sum();
+    for body in [publish("star", "live", NOW).to_string(), "not json".to_owned()] {
+        let before: u64 = retried();
+        script.fail(5, Fault::ServerError);
+        assert!(!comes_again(&world, &body, within(ENOUGH)).await);
+        assert_eq!(retried() - before, 5, "{body}");
+        script.fail(5, Fault::Denied);
+        assert!(comes_again(&world, "not json", within(ENOUGH)).await);
+        assert_eq!(retried() - before, 5, "what nothing helps against is not tried again");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_sent_in_time_comes_again() {
     let script = Script::default();

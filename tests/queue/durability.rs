@@ -80,5 +80,5 @@ fn a_file_is_open_only_once() {
     let clock = ManualClock::new();
     let _first = open(&path, &clock);
     let second = Queues::open(&path, configs(), clock.as_clock());
-    assert!(matches!(second, Err(QueueError::Storage(_))));
+    assert!(matches!(second, Err(QueueError::Storage { .. })));
 }

@@ -103,6 +103,14 @@ BREAKS = {
         drop_at(*properties("DeploymentRole", "AssumeRolePolicyDocument", "Statement", 0, "Condition")),
         check.test_services_act_for_this_account_only,
     ),
+    "a chat that acts for any account": (
+        drop_at(*properties("SlackRole", "AssumeRolePolicyDocument", "Statement", 0, "Condition")),
+        check.test_services_act_for_this_account_only,
+    ),
+    "alarms of any account": (
+        drop_at(*properties("AlarmTopicPolicy", "PolicyDocument", "Statement", 0, "Condition", "StringEquals")),
+        check.test_services_act_for_this_account_only,
+    ),
     "every action on a table": (
         set_at(*statement("TimelineReaderRole", 0, "Action", "dynamodb:*")),
         check.test_no_policy_has_a_wildcard,
@@ -219,6 +227,10 @@ BREAKS = {
         set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_INTERNAL_SECRET", {"Fn::Sub": "{{resolve:secretsmanager:${InternalSecret}}}"})),
         check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
     ),
+    "one cursor secret that seals for good": (
+        set_at("Conditions", "FirstSeals", {"Fn::Equals": [{"Ref": "InternalSeal"}, "first"]}),
+        check.test_two_secrets_are_valid_at_a_time,
+    ),
     "a new secret that reaches no version": (
         replace_at(*properties("TimelineReader", "VersionDescription", "Fn::Sub", "${SecondCursorSealGeneration}", "x")),
         check.test_a_change_of_parameters_publishes_a_version,
@@ -231,12 +243,20 @@ BREAKS = {
         set_at("Parameters", "ApiBurstLimit", "Default", 2000),
         check.test_one_caller_does_not_use_up_the_account,
     ),
+    "an API that never says 429": (
+        set_at(*properties("HttpApiStage", "DefaultRouteSettings", "ThrottlingRateLimit", 1_000_000)),
+        check.test_the_api_throttles_and_logs_ids_only,
+    ),
     "nobody notices that requests are refused": (
         drop_at("Resources", "Api4xxAlarm"),
         check.test_everything_that_can_go_wrong_has_an_alarm,
     ),
     "an issuer without TLS": (
         set_at("Parameters", "JwtIssuer", "AllowedPattern", "^(https?://.+)?$"),
+        check.test_parameters_are_checked_before_anything_is_deployed,
+    ),
+    "an issuer with a query": (
+        set_at("Parameters", "JwtIssuer", "AllowedPattern", "^(https://[^ ]+)?$"),
         check.test_parameters_are_checked_before_anything_is_deployed,
     ),
     "any log level": (
@@ -308,6 +328,14 @@ BREAKS = {
             *properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition"),
             {"ArnNotEquals": {"aws:PrincipalArn": {"Ref": "Producers"}}},
         ),
+        check.test_producers_can_be_named,
+    ),
+    "anybody can be named": (
+        set_at("Parameters", "Producers", "AllowedPattern", "^.*$"),
+        check.test_producers_can_be_named,
+    ),
+    "producers named, and refused when nobody is": (
+        set_at("Conditions", "NameProducers", {"Fn::Equals": ["", ""]}),
         check.test_producers_can_be_named,
     ),
     "everybody may send": (

@@ -24,6 +24,16 @@ impl CommandQueue {
         Self(None)
     }
 
+    /// The same queue for another piece of work, whose retries are counted by themselves.
+    pub(crate) fn metered(&self) -> Self {
+        Self(self.0.as_ref().map(|(sender, seal)| (sender.metered(), seal.clone())))
+    }
+
+    /// How many calls were made again since it was metered.
+    pub(crate) fn retries(&self) -> u64 {
+        self.0.as_ref().map_or(0, |(sender, _)| sender.retries())
+    }
+
     /// Reads a body that came from the queue.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::ended::{Ended, Ending, Processed};
 use crate::fan_out::FanOutEnd;
 use crate::line::About;
-use crate::{Delivery, Writer};
+use crate::{DeadLetterQueue, Delivery, Writer};
 
 const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
 
@@ -100,7 +100,12 @@ impl Writer {
     ) -> Processed {
         let begun = Instant::now();
         // What this message costs, and none of the others beside it.
-        let writer = Self { store: self.store.metered(), ..self.clone() };
+        let writer = Self {
+            store: self.store.metered(),
+            commands: self.commands.metered(),
+            dead_letters: DeadLetterQueue(self.dead_letters.0.metered()),
+            ..self.clone()
+        };
         let receives = receive_count(message);
         // One without a body is no command, and cannot be a dead letter either: the queue moves it.
         let body = message.body.as_deref().unwrap_or("");
@@ -114,9 +119,10 @@ impl Writer {
         };
         let ended = match outcome {
             Ok(outcome) => outcome.into(),
-            Err(failure) => self.give_up(id, message, receives, &failure, deadline).await,
+            Err(failure) => writer.give_up(id, message, receives, &failure, deadline).await,
         };
-        let cost = writer.store.tally();
+        let mut cost = writer.store.tally();
+        cost.retries += writer.commands.retries() + writer.dead_letters.0.retries();
         about.log(&ended, cost, begun.elapsed());
         Processed { command: about.command, ended, cost }
     }

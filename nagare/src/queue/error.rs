@@ -1,5 +1,7 @@
 //! What can go wrong, told apart by whose fault it is.
 
+use std::path::{Path, PathBuf};
+
 /// Why a queue refused or failed.
 ///
 /// Every variant but the last four is a caller's mistake: sending the same again fails again.
@@ -43,7 +45,12 @@ pub enum QueueError {
     Configuration(String),
     /// The storage failed; the call had no effect, and trying again may help.
     #[error("the queue's storage failed")]
-    Storage(#[from] rusqlite::Error),
+    Storage {
+        #[source]
+        cause: rusqlite::Error,
+        /// None, if it is in memory.
+        file: Option<PathBuf>,
+    },
     /// There is no room until messages are deleted; trying again later may help.
     #[error("the queues in memory are full")]
     Full,
@@ -69,22 +76,37 @@ impl QueueError {
             Self::ReceiptHandleIsInvalid => "ReceiptHandleIsInvalid",
             Self::MessageNotInflight => "MessageNotInflight",
             Self::UnsupportedOperation(_) => "UnsupportedOperation",
-            Self::Configuration(_) | Self::Storage(_) | Self::Full | Self::Corrupt(_) => {
+            Self::Configuration(_) | Self::Storage { .. } | Self::Full | Self::Corrupt(_) => {
                 "InternalFailure"
             }
         }
     }
 
-    /// With its cause, for those who run the queue.
+    /// With its cause, and where that is, for those who run the queue.
     pub fn in_full(&self) -> String {
+        let Self::Storage { cause, file } = self else { return self.to_string() };
+        let file = file.as_deref().map_or_else(String::new, |file| format!("{}: ", file.display()));
+        // SQLite's sentence alone does not tell a failed write from a failed sync.
+        let code = cause.sqlite_error().map(|error| format!(" (SQLite {})", error.extended_code));
+        format!("{self}: {file}{cause}{}", code.as_deref().unwrap_or(""))
+    }
+
+    /// With the file, if it is the storage that failed.
+    pub(super) fn in_file(self, path: Option<&Path>) -> Self {
         match self {
-            Self::Storage(cause) => format!("{self}: {cause}"),
-            _ => self.to_string(),
+            Self::Storage { cause, .. } => Self::Storage { cause, file: path.map(Path::to_owned) },
+            other => other,
         }
     }
 
     /// Whether the caller has to change something before trying again.
     pub fn is_callers_mistake(&self) -> bool {
         self.code() != "InternalFailure"
+    }
+}
+
+impl From<rusqlite::Error> for QueueError {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Storage { cause, file: None }
     }
 }

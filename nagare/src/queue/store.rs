@@ -1,6 +1,6 @@
 //! What a call does, as one transaction.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 use uuid::Uuid;
@@ -49,6 +49,8 @@ pub(super) struct Delivered {
 
 pub(super) struct Store {
     connection: Connection,
+    /// Where it is, unless in memory.
+    file: Option<PathBuf>,
     /// How many pages messages may fill; a file has no limit of its own.
     max_pages: Option<u64>,
 }
@@ -56,11 +58,12 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn in_memory() -> Result<Self, QueueError> {
         let max_pages = Some(schema::MEMORY_PAGES);
-        Ok(Self { connection: schema::open_in_memory()?, max_pages })
+        Ok(Self { connection: schema::open_in_memory()?, file: None, max_pages })
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
-        Ok(Self { connection: schema::open_file(path)?, max_pages: None })
+        let connection = schema::open_file(path).map_err(|error| error.in_file(Some(path)))?;
+        Ok(Self { connection, file: Some(path.to_owned()), max_pages: None })
     }
 
     pub(super) fn register(&self, name: &str, now: i64) -> Result<(QueueKey, i64), QueueError> {
@@ -153,11 +156,21 @@ impl Store {
     }
 
     pub(super) fn first_visible_at(&self, queue: QueueKey) -> Result<Option<i64>, QueueError> {
-        rows::first_visible_at(&self.connection, queue)
+        let first = rows::first_visible_at(&self.connection, queue);
+        first.map_err(|error| error.in_file(self.file.as_deref()))
     }
 
     /// Runs a call on what has not expired. If it fails, it has not happened.
     fn transact<T>(
+        &mut self,
+        scope: Scope,
+        call: impl FnOnce(&Connection) -> Result<T, QueueError>,
+    ) -> Result<T, QueueError> {
+        let outcome = self.transact_somewhere(scope, call);
+        outcome.map_err(|error| error.in_file(self.file.as_deref()))
+    }
+
+    fn transact_somewhere<T>(
         &mut self,
         scope: Scope,
         call: impl FnOnce(&Connection) -> Result<T, QueueError>,
@@ -228,4 +241,40 @@ fn gone(receipt: &ReceiptHandle) -> QueueError {
 
 fn length<T>(items: &[T]) -> i64 {
     i64::try_from(items.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(queue: QueueKey) -> Scope {
+        Scope { queue, now: 1, expired_until: -1 }
+    }
+
+    #[test]
+    fn a_transaction_that_was_left_open_has_not_happened() {
+        let mut store = Store::in_memory().unwrap();
+        let (queue, _) = store.register("work", 0).unwrap();
+        store.send(scope(queue), &[NewMessage::new("before").unwrap()]).unwrap();
+        // As after a commit and a rollback that both failed, on a full disk.
+        store.connection.execute_batch("BEGIN; DELETE FROM messages").unwrap();
+        store.send(scope(queue), &[NewMessage::new("after").unwrap()]).unwrap();
+        assert_eq!(store.counts(scope(queue)).unwrap().visible, 2);
+        assert!(rows::first_visible_at(&store.connection, queue).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_failure_names_the_file_and_the_cause() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("queues.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        let (queue, _) = store.register("work", 0).unwrap();
+        // What a full disk says, by a limit of SQLite's own.
+        store.connection.pragma_update(None, "max_page_count", 1).unwrap();
+        let messages = vec![NewMessage::new("x".repeat(100_000)).unwrap(); 10];
+        let failure = store.send(scope(queue), &messages).unwrap_err();
+        let said = format!("{}: database or disk is full (SQLite 13)", path.display());
+        assert_eq!(failure.in_full(), format!("the queue's storage failed: {said}"));
+        assert!(!failure.to_string().contains("queues.sqlite"), "that is not for clients");
+    }
 }

@@ -7,7 +7,7 @@
 pub(crate) mod edges;
 mod shorter;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dynoxide::actions::scan::ScanRequest;
@@ -40,13 +40,15 @@ pub struct Engine(Arc<Tables>);
 
 struct Tables {
     storage: Mutex<Storage>,
+    /// Where they are, unless in memory.
+    file: Option<PathBuf>,
     /// Held by the one that reads a large page.
     aside: Mutex<()>,
 }
 
-/// The engine could not be started.
+/// The engine could not be started, or swept.
 #[derive(Debug, thiserror::Error)]
-#[error("the embedded tables could not be opened: {0}")]
+#[error("the embedded tables failed: {0}")]
 pub struct EngineError(#[from] DynoxideError);
 
 impl Engine {
@@ -62,7 +64,7 @@ impl Engine {
         let storage = Storage::new("file:tables?vfs=memdb")?;
         let exclusive = storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE");
         exclusive.map_err(DynoxideError::from)?;
-        Self::start(storage)
+        Self::start(storage, None)
     }
 
     /// Tables in a file, as they were left.
@@ -75,12 +77,12 @@ impl Engine {
         // survives the death of the process, at several times the speed of the default.
         storage.enable_bulk_loading()?;
         storage.disable_bulk_loading()?;
-        Self::start(storage)
+        Self::start(storage, Some(file.to_owned()))
     }
 
-    fn start(storage: Storage) -> Result<Self, EngineError> {
+    fn start(storage: Storage, file: Option<PathBuf>) -> Result<Self, EngineError> {
         schema::create_missing(&storage)?;
-        Ok(Self(Arc::new(Tables { storage: Mutex::new(storage), aside: Mutex::new(()) })))
+        Ok(Self(Arc::new(Tables { storage: Mutex::new(storage), file, aside: Mutex::new(()) })))
     }
 
     /// Drops the items that their TTL has passed by, as DynamoDB does some time after. Returns how
@@ -142,7 +144,8 @@ impl Engine {
             Ok(answer) => (200, answer),
             Err(error) => {
                 if error.status_code() >= 500 {
-                    tracing::error!("a call of the tables failed: {operation}: {error}");
+                    let file = self.0.file.as_deref().unwrap_or(Path::new("in memory")).display();
+                    tracing::error!("a call of the tables failed: {operation}: {file}: {error}");
                 }
                 (error.status_code(), error.to_json())
             }

@@ -25,6 +25,8 @@ mod batches;
 mod error;
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
@@ -68,6 +70,7 @@ pub struct Message {
 pub struct Sender {
     client: Client,
     url: String,
+    retries: Arc<AtomicU64>,
 }
 
 impl Message {
@@ -113,7 +116,20 @@ impl Sender {
     /// A sender to the queue with this URL, over a client made from [`crate::store::sdk_config`] (or
     /// a test's).
     pub fn new(client: Client, url: impl Into<String>) -> Self {
-        Self { client, url: url.into() }
+        Self { client, url: url.into(), retries: Arc::default() }
+    }
+
+    /// The same sender for another piece of work, with a count of its own.
+    #[must_use]
+    pub fn metered(&self) -> Self {
+        Self { retries: Arc::default(), ..self.clone() }
+    }
+
+    /// How many calls of this sender, and of its clones, have failed in a way that another try may mend,
+    /// since it was [metered](Self::metered). They were tried again if there was time.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
     }
 
     /// The queue's URL.
@@ -138,7 +154,11 @@ impl Sender {
         let (mut left, mut backoff) = (batch.iter().collect(), Backoff::default());
         loop {
             let Err(error) = self.attempt(&mut left, deadline).await else { return Ok(()) };
-            if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+            if !error.is_retryable() {
+                return Err(error);
+            }
+            self.retries.fetch_add(1, Ordering::Relaxed);
+            if backoff.wait(deadline).await.is_err() {
                 return Err(error);
             }
         }

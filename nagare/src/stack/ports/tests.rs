@@ -59,9 +59,11 @@ async fn length(State(intake): State<Intake>, body: Body) -> Result<String, Refu
     Ok(intake.read(body).await?.bytes.len().to_string())
 }
 
+/// All that comes until the connection ends, which it has to do long before the bounds that the stack has.
 async fn to_the_end(mut connection: TcpStream) -> String {
     let mut answer = Vec::new();
-    let _reset = connection.read_to_end(&mut answer).await;
+    let read = connection.read_to_end(&mut answer);
+    let _reset = tokio::time::timeout(Duration::from_secs(8), read).await.expect("it ends");
     String::from_utf8(answer).unwrap()
 }
 
