@@ -27,6 +27,8 @@ use tokio::time::{Instant, timeout};
 const INVOCATION: Duration = Duration::from_secs(58);
 /// Invocations at once.
 const WRITERS: usize = 8;
+/// The most that `samconfig.toml` lets run.
+const MOST_WRITERS: usize = 20;
 /// Longer than anything here takes.
 const LONGEST: Duration = Duration::from_secs(4_000);
 /// Messages in a batch.
@@ -73,13 +75,17 @@ async fn entries(world: &World) -> u64 {
 
 /// Works everything off as Lambda does, eight batches at once. Returns how long it took, in seconds.
 async fn work_off(world: &World, first: Vec<SqsMessage>) -> f64 {
+    work_off_by(WRITERS, world, first).await
+}
+
+async fn work_off_by(writers: usize, world: &World, first: Vec<SqsMessage>) -> f64 {
     let begun = Instant::now();
     let mut waiting = VecDeque::from(first);
     let mut running: FuturesUnordered<LocalBoxFuture<'_, SqsBatchResponse>> =
         FuturesUnordered::new();
     loop {
         waiting.extend(world.take_commands().await);
-        while running.len() < WRITERS && !waiting.is_empty() {
+        while running.len() < writers && !waiting.is_empty() {
             let batch: Vec<_> = waiting.drain(..waiting.len().min(BATCH)).collect();
             let work =
                 async { world.writer.handle(event(batch), Deadline::after(INVOCATION)).await };
@@ -415,4 +421,20 @@ async fn one_hot_partition_is_not_a_slow_table() {
 #[ignore = "at full size: minutes"]
 async fn one_hot_partition_is_not_a_slow_table_at_full_size() {
     one_hot_partition(3_000, 1_000.0).await;
+}
+
+/// Many actors of a few followers at once: what each command states in the ledger is most of the work.
+#[tokio::test(start_paused = true)]
+async fn small_commands_get_through_a_slow_table() {
+    const COMMANDS: usize = 600;
+    fastrand::seed(7);
+    let (world, tables) = world();
+    for n in 0..COMMANDS {
+        followers(&world, &format!("s{n}"), 2);
+    }
+    tables.set_rates(rates(50.0));
+    let publishes = (0..COMMANDS).map(|n| publish(&format!("s{n}"), &format!("s{n}-live"), NOW));
+    let seconds = work_off_by(MOST_WRITERS, &world, first_receives(publishes)).await;
+    println!("{COMMANDS} publishes to two followers each, 50 writes a second: {seconds:.0} s");
+    assert_eq!(entries(&world).await, 2 * COMMANDS as u64);
 }
