@@ -14,7 +14,9 @@ async fn main() -> ExitCode {
     match Cli::parse().run().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("nagare: {failure}");
+            if !failure.is_closed_output() {
+                eprintln!("nagare: {failure}");
+            }
             ExitCode::from(failure.exit_code())
         }
     }

@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import subprocess
+import threading
 import urllib.parse
 from pathlib import Path
 
@@ -16,7 +17,9 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from conftest import DEADLINE, EXPORT, NAGARE, PROMISED, Stack, clean_environment, follow, publish, run, until
+from conftest import (
+    DEADLINE, EXPORT, NAGARE, PROMISED, Stack, body, clean_environment, follow, instant, publish, run, unique, until,
+)
 
 PORTS = ["NAGARE_API_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"]
 GIB = 1024**3
@@ -145,6 +148,63 @@ def test_a_panic_ends_one_invocation_and_nothing_else():
         assert stack.process.poll() is None
         assert "panics" in stack.log.read_text()
         assert set(answers) <= {200, 500}
+
+
+# Pipes ---------------------------------------------------------------------------------------------
+
+ESTIMATE = ["estimate", "--deliveries-per-day", "1000", "--reads-per-day", "1000"]
+
+
+def printing_to(output):
+    env = clean_environment("/nonexistent")
+    return subprocess.run([NAGARE, *ESTIMATE], env=env, stdout=output, stderr=subprocess.PIPE, text=True, timeout=30)
+
+
+def test_a_reader_who_has_seen_enough_is_no_failure():
+    """As in `nagare dead-letters list | head -2`."""
+    read, written = os.pipe()
+    os.close(read)
+    try:
+        done = printing_to(written)
+    finally:
+        os.close(written)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_is_told():
+    with open("/dev/full", "w") as full:
+        done = printing_to(full)
+    assert done.returncode == 1
+    assert done.stderr.startswith("nagare: standard output cannot be written: No space left on device")
+
+
+def test_what_can_be_read_only_once_is_sent(stack, tmp_path):
+    """Standard input, and a named pipe as in `--file <(…)`: nothing of it is lost, and a bad line is found
+    before anything is sent."""
+    viewer, actor = unique("viewer"), unique("actor")
+    stack.apply(follow(viewer, actor, instant(days=-1)))
+    lines = lambda ids: "".join(body(publish(actor, id)) + "\n" for id in ids)
+    done = stack.cli("publish", "--file", "-", stdin=lines([f"{actor}-1", f"{actor}-2"]))
+    assert done.stdout == "2 commands sent\n"
+    pipe = tmp_path / "pipe"
+    for ids, bad, code in [([f"{actor}-3"], "", 0), ([f"{actor}-4"], "not json\n", 2)]:
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=[lines(ids) + bad])
+        writer.start()
+        done = stack.cli("publish", "--file", pipe, code=code)
+        writer.join()
+        pipe.unlink()
+    assert f"{pipe}: line 2" in done.stderr and "nothing was sent" in done.stderr
+    stack.drain()
+    assert sorted(stack.timeline(viewer)) == [f"{actor}-{n}" for n in (1, 2, 3)]
+
+
+def test_rows_by_standard_input_are_replayed(stack):
+    viewer, actor = unique("viewer"), unique("actor")
+    stack.apply(follow(viewer, actor, instant(days=-1)))
+    rows = f"t,author,kind\n1000,{actor},live\n1060,{actor},live\n"
+    stack.cli("replay", "-", stdin=rows)
+    assert stack.timeline(viewer) == [f"{actor}-1060", f"{actor}-1000"]
 
 
 # Endless input -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ use serde::Serialize;
 use shared::store::{EntryRow, Store};
 use shared::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
-use super::print::print_json;
+use super::print::{print_json, say};
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -103,7 +103,7 @@ impl Audit {
         let Difference { viewer_id, difference, sort_key, actor_id } = difference;
         let kind = format!("{difference:?}").to_lowercase();
         let actor = actor_id.as_deref().unwrap_or("nobody");
-        println!("{kind:<8} {viewer_id}  {sort_key}  of {actor}");
+        say!("{kind:<8} {viewer_id}  {sort_key}  of {actor}")?;
         Ok(())
     }
 

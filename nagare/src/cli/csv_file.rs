@@ -1,80 +1,40 @@
 //! CSV files, gzipped or not, read row by row with errors that name the line.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::{self, Read};
+use std::path::Path;
 
 use csv::StringRecord;
-use tempfile::NamedTempFile;
 
 use super::Failure;
+use super::input::{Input, unreadable};
 use super::records::{RecordError, Records};
 
-/// Where rows come from. Everything can be read more than once: what comes by standard input is put
-/// into a temporary file first, so that it can be checked before anything is done with it.
+/// Where rows come from.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
-    /// What came by standard input.
-    StandardInput(Arc<NamedTempFile>),
-    /// A file.
-    File(PathBuf),
-}
+pub(crate) struct Source(Input);
 
 impl Source {
     /// The file of that name; `-` is standard input.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
-        if path.to_str() != Some("-") {
-            return Ok(Self::File(path.to_owned()));
-        }
-        let spool = Arc::new(NamedTempFile::new()?);
-        let source = Self::StandardInput(Arc::clone(&spool));
-        let input = Copied { from: io::stdin(), to: spool.reopen()? };
-        source.read_through(input)?;
-        Ok(source)
-    }
-
-    /// Reads an input to its end, and no further than to a record that has none.
-    fn read_through(&self, input: impl Read + Send + 'static) -> Result<(), Failure> {
-        let name = self.to_string();
-        let mut records = Records::of(input).map_err(|e| unreadable(&name, &e))?;
-        while let Some(record) = records.next() {
-            match record {
-                Ok(_) | Err(RecordError::NotText(_)) => {}
-                Err(error) => return Err(broken(&name, error)),
-            }
-        }
-        Ok(())
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::StandardInput(spool) => spool.path(),
-            Self::File(path) => path,
-        }
+        Input::of(path, read_through).map(Self)
     }
 }
 
-/// An input that is written down as it is read.
-struct Copied<R> {
-    from: R,
-    to: File,
-}
-
-impl<R: Read> Read for Copied<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(buffer)?;
-        self.to.write_all(&buffer[..read])?;
-        Ok(read)
+/// Reads an input to its end, and no further than to a record that has none.
+fn read_through(name: &str, input: Box<dyn Read + Send>) -> Result<(), Failure> {
+    let mut records = Records::of(input).map_err(|e| unreadable(name, &e))?;
+    while let Some(record) = records.next() {
+        match record {
+            Ok(_) | Err(RecordError::NotText(_)) => {}
+            Err(error) => return Err(broken(name, error)),
+        }
     }
+    Ok(())
 }
 
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::StandardInput(_) => f.write_str("standard input"),
-            Self::File(path) => write!(f, "{}", path.display()),
-        }
+        self.0.fmt(f)
     }
 }
 
@@ -113,9 +73,7 @@ impl From<RowError> for Failure {
 impl Source {
     /// Opens the source and checks its header.
     pub(crate) fn rows(&self, header: &[&str]) -> Result<Rows, Failure> {
-        let name = self.to_string();
-        let input = File::open(self.path()).map_err(|e| unreadable(&name, &e))?;
-        Rows::of(input, name, header)
+        Rows::of(self.0.open()?, self.to_string(), header)
     }
 }
 
@@ -145,10 +103,6 @@ impl Rows {
         }
         Ok(Self { name, columns: header.len(), records })
     }
-}
-
-fn unreadable(name: &str, error: &io::Error) -> Failure {
-    Failure::Usage(format!("{name} cannot be read: {error}"))
 }
 
 fn broken(name: &str, error: RecordError) -> Failure {

@@ -14,7 +14,7 @@ use shared::env;
 use shared::queue::Message;
 use shared::store::{DeadLetter, Store};
 
-use super::print::{print_json, print_pretty_json, printable};
+use super::print::{print_json, print_pretty_json, printable, say};
 use super::remote::{Remote, soon};
 use super::sender::Sender;
 use super::{Failure, progress};
@@ -85,7 +85,7 @@ impl DeadLetters {
                 if !store.drop_letter(&letter, soon()).await? {
                     return Err(Failure::No(format!("{id} has come back meanwhile, and stays")));
                 }
-                println!("dropped {id}");
+                say!("dropped {id}")?;
                 Ok(())
             }
         }
@@ -104,7 +104,7 @@ async fn list(store: &Store, json: bool) -> Result<(), Failure> {
         if json {
             print_json(&Printed::from(letter))?;
         } else {
-            println!("{}", printable(&line(letter)));
+            say!("{}", printable(&line(letter)))?;
         }
     }
     if letters.is_empty() && !json {
@@ -171,7 +171,7 @@ impl Which {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        println!("{} dead letters sent again", count.sent);
+        say!("{} dead letters sent again", count.sent)?;
         count.conclude()
     }
 }

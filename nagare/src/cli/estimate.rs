@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::csv_file::{RowError, Source};
-use super::print::print_json;
+use super::print::{print_json, say};
 use super::replay::Post;
 use super::{Failure, follows, progress, replay};
 use crate::cost::bill::{Bill, Line};
@@ -86,8 +86,7 @@ impl Estimate {
         if self.json {
             return print_json(&Printed::new(&month, &bill, &prices));
         }
-        self.print(&month, &bill);
-        Ok(())
+        self.print(&month, &bill)
     }
 
     fn month(&self) -> Result<Month, Failure> {
@@ -117,33 +116,35 @@ impl Estimate {
         Ok(rates.month(&assumed))
     }
 
-    fn print(&self, month: &Month, bill: &Bill) {
-        println!(
+    fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
+        say!(
             "A month: {} publishes, {} entries, {} new follows, {} pages read.",
             count(month.publishes),
             count(month.writing.entries),
             count(month.follows),
             count(month.pages),
-        );
-        println!(
+        )?;
+        say!(
             "Storage is that after {} months; retention is {} days.\n",
-            self.months, self.retention_days
-        );
-        println!("{:<16}{:<24}{:>22}{:>28}{:>11}", "service", "", "a month", "price", "dollars");
-        bill.lines.iter().for_each(print_line);
-        println!("{:<90}{:>11.2}", "total", bill.dollars);
+            self.months,
+            self.retention_days
+        )?;
+        say!("{:<16}{:<24}{:>22}{:>28}{:>11}", "service", "", "a month", "price", "dollars")?;
+        bill.lines.iter().try_for_each(print_line)?;
+        say!("{:<90}{:>11.2}", "total", bill.dollars)?;
         if bill.import_dollars > 0.0 {
-            println!("{:<90}{:>11.2}", "once, to import the follows", bill.import_dollars);
+            say!("{:<90}{:>11.2}", "once, to import the follows", bill.import_dollars)?;
         }
+        Ok(())
     }
 }
 
-fn print_line(line: &Line) {
+fn print_line(line: &Line) -> Result<(), Failure> {
     let Line { service, what, amount, unit, price, dollars } = line;
     let amount = format!("{amount:.3} {unit}");
     let amount = amount.replacen(".000 ", " ", 1);
     let price = if *price == 0.0 { "free".to_owned() } else { format!("${price} a {unit}") };
-    println!("{service:<16}{what:<24}{amount:>22}{price:>28}{dollars:>11.2}");
+    say!("{service:<16}{what:<24}{amount:>22}{price:>28}{dollars:>11.2}")
 }
 
 impl<'a> Printed<'a> {

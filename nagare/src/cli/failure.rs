@@ -15,14 +15,24 @@ pub enum Failure {
     /// The stack could not be reached.
     #[error("{0}")]
     Unreachable(String),
+    /// What was to be printed could not be.
+    #[error("standard output cannot be written: {0}")]
+    Output(std::io::Error),
 }
 
 impl Failure {
+    /// Whoever read the output has seen enough, as `head` does: nothing to complain about.
+    #[must_use]
+    pub fn is_closed_output(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
     /// The process's exit code.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::No(_) => 1,
+            _ if self.is_closed_output() => 0,
+            Self::No(_) | Self::Output(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) => 3,
         }

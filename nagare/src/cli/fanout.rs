@@ -11,7 +11,7 @@ use shared::store::{FanOut, Progress, Store, Work};
 use shared::{ActivityId, env};
 use tokio::time::Instant;
 
-use super::print::print_json;
+use super::print::{print_json, say};
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -58,10 +58,11 @@ impl Fanout {
         };
         match self.watch(&store, &key, work).await? {
             Some(report) => self.print(&report)?,
-            None => println!(
+            None => say!(
                 "{} of {} was not cut into parts: its followers are few enough to be dealt with at once",
-                key.activity_id, key.actor_id
-            ),
+                key.activity_id,
+                key.actor_id
+            )?,
         }
         Ok(())
     }
@@ -98,9 +99,9 @@ impl Fanout {
         }
         let Report { activity_id, delivered, total, parts, parts_left, per_second, .. } = report;
         let about = if *parts_left > 0 { "about " } else { "" };
-        println!(
+        say!(
             "{activity_id}: {delivered} of {about}{total} timelines, {parts_left} of {parts} parts left, {per_second} a second"
-        );
+        )?;
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use shared::follow::FollowState;
 use shared::{ActorId, Clock, Timestamp, ViewerId};
 
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
+use super::print::say;
 use super::remote::Remote;
 use super::sender::commands;
 use super::{Failure, progress};
@@ -42,8 +43,7 @@ impl Import {
         let bar = progress::bar(sent, "follows in effect");
         drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
         bar.finish_and_clear();
-        println!("{sent} follows imported");
-        Ok(())
+        say!("{sent} follows imported")
     }
 
     /// Reads the whole file without sending anything, and counts its edges.

@@ -13,6 +13,7 @@ mod failure;
 mod fanout;
 mod follows;
 mod forget;
+mod input;
 mod lines;
 mod log;
 mod print;

@@ -1,14 +1,32 @@
-//! What is printed: JSON, and texts of strangers, made fit for a terminal.
+//! What is printed: to standard output, which may be gone or full; JSON, and texts of strangers, made fit for
+//! a terminal.
 //!
 //! A dead letter may hold whatever somebody sent: sequences that move the cursor, change colours or the
 //! window's title, and marks that turn the direction of what follows. All such characters are printed
 //! as escapes, so that a line shows what is there and nothing hides or forges another.
 
-use std::fmt::Write;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 
 use super::Failure;
+
+/// Prints a line, as `println!` does, but fails where that panics: who reads it may have gone, the disk it
+/// goes to may be full.
+///
+/// # Errors
+/// [`Failure::Output`]
+macro_rules! say {
+    ($($text:tt)*) => { $crate::cli::print::line(format_args!($($text)*)) };
+}
+pub(super) use say;
+
+pub(super) fn line(text: fmt::Arguments<'_>) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    let printed = output.write_fmt(text).and_then(|()| output.write_all(b"\n"));
+    printed.and_then(|()| output.flush()).map_err(Failure::Output)
+}
 
 /// A text with every character escaped (`\u{1b}`) that is not printed as itself.
 pub(super) fn printable(text: &str) -> String {
@@ -26,7 +44,7 @@ pub(super) fn printable(text: &str) -> String {
 /// # Errors
 /// [`Failure::No`] if it cannot be written as JSON.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    println!("{}", printable_json(&serde_json::to_string(value)?));
+    say!("{}", printable_json(&serde_json::to_string(value)?))?;
     Ok(())
 }
 
@@ -35,7 +53,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure::No`] if it cannot be written as JSON.
 pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
-    println!("{}", printable_json(&serde_json::to_string_pretty(value)?));
+    say!("{}", printable_json(&serde_json::to_string_pretty(value)?))?;
     Ok(())
 }
 

@@ -1,13 +1,14 @@
 //! `nagare publish`: one activity, or a file of commands.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use shared::command::{self, Command};
 use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp};
 
+use super::input::Input;
+use super::print::say;
 use super::remote::Remote;
 use super::sender::commands;
 use super::{Failure, lines, progress};
@@ -29,7 +30,7 @@ pub(super) struct Publish {
     /// What readers are given: a JSON value of at most 4 KiB; `null`, if it is not given.
     #[arg(long)]
     payload: Option<Payload>,
-    /// Send a file of commands instead, one JSON object a line.
+    /// Send a file of commands instead, one JSON object a line; `-` is standard input.
     #[arg(long, conflicts_with_all = ["actor", "activity", "kind", "at", "payload"])]
     file: Option<PathBuf>,
 }
@@ -59,30 +60,32 @@ impl Publish {
 
 /// Reads the file through before anything is sent, so that a bad line is found in time.
 async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
+    let read_through =
+        |name: &str, input| commands_in(name, input, now).try_for_each(|line| line.map(drop));
+    let input = Input::of(path, read_through)?;
+    let name = input.to_string();
     let mut total = 0;
-    for line in commands_in(path, now)? {
+    for line in commands_in(&name, input.open()?, now) {
         line?;
         total += 1;
     }
     let sender = Remote::from_environment().await?.sender()?;
     let bar = progress::bar(total, "commands sent");
-    let sent =
-        sender.send_all(commands(commands_in(path, now)?), |accepted| bar.inc(accepted)).await?;
+    let sent = sender
+        .send_all(commands(commands_in(&name, input.open()?, now)), |accepted| bar.inc(accepted))
+        .await?;
     bar.finish_and_clear();
-    println!("{sent} commands sent");
-    Ok(())
+    say!("{sent} commands sent")
 }
 
 fn commands_in(
-    path: &Path,
+    name: &str,
+    input: impl Read,
     now: Timestamp,
-) -> Result<impl Iterator<Item = Result<Command, Failure>>, Failure> {
-    let name = path.display().to_string();
-    let file =
-        File::open(path).map_err(|e| Failure::Usage(format!("{name} cannot be read: {e}")))?;
-    let lines = lines::numbered(BufReader::new(file));
+) -> impl Iterator<Item = Result<Command, Failure>> {
+    let lines = lines::numbered(BufReader::new(input));
     let lines = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|text| text.trim().is_empty()));
-    Ok(lines.map(move |(number, line)| {
+    lines.map(move |(number, line)| {
         let command = match line {
             Ok(text) => Command::parse(&text, now).map_err(|e| e.in_full()),
             Err(unreadable) => Err(unreadable.to_string()),
@@ -90,5 +93,5 @@ fn commands_in(
         command.map_err(|problem| {
             Failure::Usage(format!("{name}: line {number}: {problem}; nothing was sent"))
         })
-    }))
+    })
 }

@@ -17,7 +17,7 @@ use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp, env};
 use tokio::time::Instant;
 
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
-use super::print::print_json;
+use super::print::{print_json, say};
 use super::remote::{Remote, soon};
 use super::{Failure, progress};
 
@@ -25,7 +25,7 @@ pub(super) const HEADER: [&str; 3] = ["t", "author", "kind"];
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds).
+    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds); `-` is standard input.
     file: PathBuf,
     /// Replay only so many rows.
     #[arg(long)]
@@ -65,7 +65,8 @@ impl Replay {
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
             return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
         }
-        let (total, shift) = self.survey()?;
+        let source = Source::of(&self.file)?;
+        let (total, shift) = self.survey(&source)?;
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
         let tables = [env::TIMELINES_TABLE, env::DEAD_LETTERS_TABLE];
@@ -73,7 +74,7 @@ impl Replay {
 
         let start = Instant::now();
         let bar = progress::bar(total, "activities sent");
-        let posts = stream::iter(self.posts()?).then(async |post| {
+        let posts = stream::iter(self.posts(&source)?).then(async |post| {
             let post = post?;
             self.wait_for(&post, shift, start).await;
             post.command(shift)
@@ -92,23 +93,26 @@ impl Replay {
     }
 
     /// Reads the file through: how many rows there are, and when the first and the last fall.
-    fn survey(&self) -> Result<(u64, Shift), Failure> {
+    fn survey(&self, source: &Source) -> Result<(u64, Shift), Failure> {
         let (mut total, mut first, mut last) = (0, None, None);
-        for post in self.posts()? {
+        for post in self.posts(source)? {
             let seconds = post?.seconds;
             first = first.or(Some(seconds));
             last = Some(seconds);
             total += 1;
         }
         let (Some(first), Some(last)) = (first, last) else {
-            return Err(Failure::Usage(format!("{}: there are no rows", self.file.display())));
+            return Err(Failure::Usage(format!("{source}: there are no rows")));
         };
         let offset = Clock::system().now().unix_millis() - last * 1000;
         Ok((total, Shift { offset, first }))
     }
 
-    fn posts(&self) -> Result<impl Iterator<Item = Result<Post, Failure>> + use<>, Failure> {
-        let source = Source::of(&self.file)?;
+    fn posts(
+        &self,
+        source: &Source,
+    ) -> Result<impl Iterator<Item = Result<Post, Failure>> + use<>, Failure> {
+        let source = source.clone();
         let rows = source.rows(&HEADER)?.take(self.limit.unwrap_or(usize::MAX));
         Ok(rows.map(move |row| match Post::read(row) {
             Ok(post) => Ok(post),
@@ -131,10 +135,10 @@ impl Replay {
         if self.json {
             return print_json(summary);
         }
-        println!(
+        say!(
             "{activities} activities published in {seconds:.1} s; the timelines hold {entries} entries; \
              {dead_letters} dead letters"
-        );
+        )?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use shared::{Clock, ViewerId, env};
 
 use super::Failure;
+use super::print::say;
 use crate::gateway::JwtAuthorizer;
 
 /// How long a token made for one reading is valid, in seconds.
@@ -108,13 +109,13 @@ impl Timeline {
 
     fn print(&self, activity: &RawValue) -> Result<(), Failure> {
         if self.json {
-            println!("{activity}");
+            say!("{activity}")?;
             return Ok(());
         }
         let unexpected = |e| Failure::Unreachable(format!("the API's answer is not a page: {e}"));
         let Activity { activity_id, actor_id, kind, published_at, payload } =
             serde_json::from_str(activity.get()).map_err(unexpected)?;
-        println!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}");
+        say!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}")?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use shared::{Clock, env};
 use super::Failure;
 use super::drain::Drain;
 use super::log;
+use super::print::say;
 use super::sample;
 use super::sender::Sender;
 use crate::stack::faults::Faults;
@@ -73,10 +74,10 @@ impl Up {
             load_sample(&stack).await?;
         }
         for (name, value) in stack.environment() {
-            println!("export {name}='{value}'");
+            say!("export {name}='{value}'")?;
         }
         if !self.print_env {
-            self.explain(&stack);
+            self.explain(&stack)?;
         }
         stopped().await?;
         if !self.print_env {
@@ -88,41 +89,41 @@ impl Up {
     }
 
     /// Prints what to try next, as comments, so that the whole output can be pasted into a shell.
-    fn explain(&self, stack: &Stack) {
+    fn explain(&self, stack: &Stack) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
-        println!("#");
-        println!("# The stack is ready. Paste the lines above into another shell, then try:");
+        say!("#")?;
+        say!("# The stack is ready. Paste the lines above into another shell, then try:")?;
         if self.auth {
-            println!("#   nagare timeline {}", sample::VIEWER);
-            println!(
+            say!("#   nagare timeline {}", sample::VIEWER)?;
+            say!(
                 "# Readers need a token: HS256 with NAGARE_JWT_KEY as its key, `sub` the viewer, `exp`."
-            );
-            println!(
+            )?;
+            say!(
                 "# That covers the API alone: tables and queue are open to everybody on this machine."
-            );
+            )?;
         } else {
-            println!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER);
-            println!(
+            say!("#   curl '{api}/v1/timelines/{}?limit=3'", sample::VIEWER)?;
+            say!(
                 "# The API is open: anybody on this machine reads any timeline (--auth demands tokens)."
-            );
+            )?;
         }
         if self.faults.is_some() {
-            println!(
+            say!(
                 "# Things go wrong on purpose (--faults): answers come late, twice or not at all."
-            );
+            )?;
         }
-        println!("#   nagare follow bob anna");
-        println!(
+        say!("#   nagare follow bob anna")?;
+        say!(
             "#   nagare publish --actor anna --activity live-1 --kind live --payload '{{\"title\":\"Hello\"}}'"
-        );
-        println!("#   nagare timeline bob");
-        println!(
+        )?;
+        say!("#   nagare timeline bob")?;
+        say!(
             "# Here `nagare` is target/release/nagare. Ctrl-C ends the stack{}.",
             match self.data_dir {
                 Some(_) => "; the data directory keeps its tables and queues",
                 None => " and everything in it",
             }
-        );
+        )
     }
 }
 

@@ -21,7 +21,7 @@ use shared::{ActivityId, ActorId, Clock, Timestamp, ViewerId, env};
 
 use super::Failure;
 use super::drain::Drain;
-use super::print::print_json;
+use super::print::{print_json, say};
 use super::remote::Remote;
 
 /// The longest that a command can be under way: four days on its queue, fourteen on that of dead letters.
@@ -93,11 +93,11 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
         return print_json(report);
     }
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
-    println!(
+    say!(
         "{person_id}: {activities} activities, {followers} followers, {followees} followees, {entries} other \
          entries, {dead_letters} dead letters; tombstones without content go by {}",
         report.tombstones_until
-    );
+    )?;
     if report.commands_waiting > 0 {
         let waiting = report.commands_waiting;
         eprintln!("{waiting} commands were still on their way; run this again once those are done");

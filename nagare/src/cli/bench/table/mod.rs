@@ -27,6 +27,7 @@ use axum::serve::ListenerExt;
 use clap::Args;
 use shared::{Clock, env};
 
+use super::super::print::say;
 use super::super::{Failure, up};
 use super::dataset::{Dataset, many_activities, many_follows};
 use super::report::Meter;
@@ -85,9 +86,9 @@ impl Table {
         }
         let listener = listen(self.port).await?;
         for (name, value) in environment(url(&listener)) {
-            println!("export {name}='{value}'");
+            say!("export {name}='{value}'")?;
         }
-        println!("{READY} Ctrl-C ends it and prints one JSON line.");
+        say!("{READY} Ctrl-C ends it and prints one JSON line.")?;
         let endpoint = Endpoint::new(
             engine,
             Followers::new(self.follows)?,

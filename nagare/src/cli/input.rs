@@ -1,0 +1,90 @@
+//! What a command reads: a file, or what can be read only once.
+//!
+//! Everything is read through before anything is done with it, so it is read twice. A pipe, `<(…)` and standard
+//! input give what they have once, and are put into a temporary file first.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+
+use super::Failure;
+
+/// Something that can be read from its beginning, again and again.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// A copy of what could be read only once, and its name.
+    Copy(String, Arc<NamedTempFile>),
+    /// A file.
+    File(PathBuf),
+}
+
+impl Input {
+    /// The file of that name; `-` is standard input. What can be read only once is given to
+    /// `read_through`, and as much of it as that reads is kept: it knows what has no end.
+    ///
+    /// # Errors
+    /// What `read_through` says, and [`Failure::Usage`] if it cannot be read or kept.
+    pub(crate) fn of(
+        path: &Path,
+        read_through: impl FnOnce(&str, Box<dyn Read + Send>) -> Result<(), Failure>,
+    ) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let (name, from): (_, Box<dyn Read + Send>) = if name == "-" {
+            ("standard input".to_owned(), Box::new(io::stdin()))
+        } else {
+            let file = File::open(path).map_err(|e| unreadable(&name, &e))?;
+            if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                return Ok(Self::File(path.to_owned()));
+            }
+            (name, Box::new(file))
+        };
+        let copy = NamedTempFile::new()?;
+        let to = copy.reopen()?;
+        read_through(&name, Box::new(Copied { from, to }))?;
+        Ok(Self::Copy(name, Arc::new(copy)))
+    }
+
+    /// Opens it at its beginning.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if it cannot be read.
+    pub(crate) fn open(&self) -> Result<File, Failure> {
+        let path = match self {
+            Self::Copy(_, copy) => copy.path(),
+            Self::File(path) => path,
+        };
+        File::open(path).map_err(|e| unreadable(&self.to_string(), &e))
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Copy(name, _) => f.write_str(name),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// What is told of an input that cannot be read.
+pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::Usage(format!("{name} cannot be read: {error}"))
+}
+
+/// An input that is written down as it is read.
+struct Copied<R> {
+    from: R,
+    to: File,
+}
+
+impl<R: Read> Read for Copied<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.to.write_all(&buffer[..read])?;
+        Ok(read)
+    }
+}
