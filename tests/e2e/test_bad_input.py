@@ -565,6 +565,16 @@ def test_skip_bad_reports_each_line_and_imports_the_others(stack, tmp_path):
     assert len(stack.timeline(viewer)) == 3
 
 
+def test_a_stray_quote_costs_its_own_line_and_no_other(stack, tmp_path):
+    actor, file = unique("actor"), tmp_path / "follows.csv"
+    rows = [f"v{n},{actor}" for n in range(1000)]
+    rows[10] = '"' + rows[10]
+    file.write_text("follower,followee\n" + "\n".join(rows) + "\n")
+    done = stack.cli("follows", "import", file, "--skip-bad")
+    assert "line 12" in done.stderr and "line 13" not in done.stderr
+    assert done.stdout == "999 follows imported\n"
+
+
 BAD_REPLAYS = {
     "wrong header": (b"time,author,kind\n1,a,post\n", 1),
     "two columns": (b"t,author,kind\n1,anna\n", 2),

@@ -1,5 +1,9 @@
-//! Records of CSV, gzipped or not, of which none can be too long to hold: a line may have no end, a
-//! quotation may have none, and three megabytes of gzip may be gigabytes of either.
+//! Records of CSV, gzipped or not, of which none can be too long to hold: a line may have no end, and three
+//! megabytes of gzip may be gigabytes of it.
+//!
+//! A record is a line. Nothing that stands in these files contains a comma or a line's end, so a quotation is a
+//! field in quotes and reaches no further: a quote that was never closed makes one bad line, and not one bad
+//! line of all that follow.
 
 use std::io::{self, BufReader, Read};
 
@@ -40,8 +44,9 @@ impl Records {
     /// The input failed.
     pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
         let input = Allowance { inside: unpacked(Box::new(input))?, left: LONGEST };
-        let builder = ReaderBuilder::new().flexible(true).has_headers(false).from_reader(input);
-        Ok(Self { reader: builder })
+        let mut builder = ReaderBuilder::new();
+        builder.flexible(true).has_headers(false).quoting(false);
+        Ok(Self { reader: builder.from_reader(input) })
     }
 
     /// The next record. Where it stands is its [`position`](StringRecord::position).
@@ -50,11 +55,23 @@ impl Records {
         let line = self.reader.position().line();
         let mut record = StringRecord::new();
         match self.reader.read_record(&mut record) {
-            Ok(true) => Some(Ok(record)),
+            Ok(true) => Some(Ok(without_quotes(record))),
             Ok(false) => None,
             Err(error) => Some(Err(RecordError::of(error, line))),
         }
     }
+}
+
+/// The record, with each field that is in quotes taken out of them.
+fn without_quotes(record: StringRecord) -> StringRecord {
+    if !record.as_slice().contains('"') {
+        return record;
+    }
+    let inside = |field| str::strip_suffix(str::strip_prefix(field, '"')?, '"');
+    let mut bare: StringRecord =
+        record.iter().map(|field| inside(field).unwrap_or(field)).collect();
+    bare.set_position(record.position().cloned());
+    bare
 }
 
 impl RecordError {
@@ -130,11 +147,20 @@ mod tests {
         let start = || io::Cursor::new("a,b\nc,d\n");
         assert_eq!(read(repeat(b'x')), (0, too_long(1)));
         assert_eq!(read(start().chain(repeat(b'x'))), (2, too_long(3)));
-        assert_eq!(
-            read(start().chain(io::Cursor::new("\"")).chain(repeat(b'\n'))),
-            (2, too_long(3))
-        );
+        assert_eq!(read(start().chain(repeat(b'\n'))), (2, too_long(3)));
         assert_eq!(read(start().chain(repeat(b','))), (2, too_long(3)));
+    }
+
+    #[test]
+    fn a_quotation_reaches_no_further_than_its_field() {
+        let text = "\"a\",b\n\"c,d\ne\",\"f\ng,\"\"\n";
+        let mut records = Records::of(io::Cursor::new(text)).unwrap();
+        let read: Vec<_> = std::iter::from_fn(|| records.next())
+            .map(|record| record.unwrap())
+            .map(|record| (record.position().unwrap().line(), Vec::from_iter(&record).join("|")))
+            .collect();
+        let expected = [(1, "a|b"), (2, "\"c|d"), (3, "e\"|\"f"), (4, "g|")];
+        assert_eq!(read, expected.map(|(line, fields)| (line, fields.to_owned())));
     }
 
     #[test]
