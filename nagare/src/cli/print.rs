@@ -42,7 +42,7 @@ pub(super) fn printable(text: &str) -> String {
 /// Prints a value as one line of JSON.
 ///
 /// # Errors
-/// [`Failure::No`] if it cannot be written as JSON.
+/// [`Failure::No`] if it cannot be written as JSON, [`Failure::Output`] if it cannot be printed.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     say!("{}", printable_json(&serde_json::to_string(value)?))?;
     Ok(())
@@ -51,7 +51,7 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Prints a value as JSON over several lines.
 ///
 /// # Errors
-/// [`Failure::No`] if it cannot be written as JSON.
+/// [`Failure::No`] if it cannot be written as JSON, [`Failure::Output`] if it cannot be printed.
 pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
     say!("{}", printable_json(&serde_json::to_string_pretty(value)?))?;
     Ok(())
