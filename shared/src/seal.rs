@@ -15,7 +15,7 @@ pub(crate) const SEAL_LENGTH: usize = 16;
 
 /// The secret is too short to seal with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a secret of at least 32 bytes")]
+#[error("expected a secret of at least {MIN_SECRET_LENGTH} bytes")]
 pub struct SecretError;
 
 /// Seals bytes for one purpose. Its seals mean nothing for another purpose, even with the same secret.

@@ -10,8 +10,8 @@
 //!
 //! While a purge of thousands of entries runs, a page passes many of them. The edge of an actor is asked
 //! for once a page; whoever is known not to be followed is passed over, at what reading the entry
-//! from the timeline costs (about a fortieth of a unit). What is wasted on entries whose edge is not
-//! known is bounded: records are asked for along with the edges only at the beginning and only for
+//! from the timeline costs (about a fortieth of a unit). Entries whose edge is not known yet may turn out
+//! hidden after their records were read for nothing. That is bounded: records are asked for along with the edges only at the beginning and only for
 //! [`AT_ONCE`] entries, and a full page looks at no more than [`BEYOND`] hidden ones for a next page.
 
 use shared::activity::Published;
@@ -22,15 +22,14 @@ use shared::{ActorId, Deadline, SortKey, Timestamp, ViewerId};
 use crate::Reader;
 use crate::request::Request;
 
-/// The most entries whose edges and records are asked for at once, which is one round trip less. A
-/// record is a read unit that an entry of somebody unfollowed is not worth. Beyond these the edges come
-/// first.
+/// The most entries whose edges and records are asked for at once, which saves a round trip. With more
+/// the edges are read first, so that no read unit is spent on the record of a hidden entry.
 const AT_ONCE: usize = 40;
 /// The fewest entries asked about at once later, so that a run of deleted activities does not take a
 /// round trip each; the most are [`CHUNK`].
 const FEWEST: usize = 10;
-/// Entries whose facts fit two BatchGetItem calls, even if every one is of another actor. Also the fewest
-/// entries that are read at once where the first read found too many hidden ones.
+/// Entries whose facts fit into two BatchGetItem calls, even if each is of another actor. If the first read
+/// found too many hidden entries, the next one reads at least this many.
 const CHUNK: usize = 100;
 /// The most entries that are read at once: 25 read units or so.
 const STRETCH: usize = 1_000;

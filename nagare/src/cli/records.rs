@@ -100,7 +100,7 @@ fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>>
     Ok(if gzipped { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
 }
 
-/// Lets so many bytes through, until it is given leave for more.
+/// A reader that fails after `left` bytes, unless `left` is raised in time.
 struct Allowance<R> {
     inside: R,
     left: usize,

@@ -4,8 +4,8 @@
 //! and whatever they were before. SQLite gives its journals the mode of their database. Files are opened
 //! without following links, so that nobody leads the stack to a file that is not its own.
 //!
-//! A damaged database is refused at start, and so are queues whose tables are gone: what is served from
-//! those is wrong without looking wrong.
+//! A damaged database is refused at start, and so are queues whose tables are gone: answers from either
+//! would be wrong and look right.
 
 mod health;
 

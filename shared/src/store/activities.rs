@@ -81,13 +81,8 @@ impl Store {
         activity: &ActivityId,
         deadline: Deadline,
     ) -> Result<Option<(ActorId, Timestamp)>, StoreError> {
-        let key = ledger_key(keys::claim(activity));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        let Some(item) = answer.await?.item else { return Ok(None) };
-        let row = Row { table: &self.tables.ledger, item };
+        let row = self.ledger_row(keys::claim(activity), deadline).await?;
+        let Some(row) = row else { return Ok(None) };
         Ok(Some((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?)))
     }
 
@@ -133,25 +128,14 @@ impl Store {
         key: &ActivityKey,
         deadline: Deadline,
     ) -> Result<ActivityRecord, StoreError> {
-        let stored = ledger_key(keys::activity(key));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(stored.clone())).consistent_read(true).send()
-        });
-        match answer.await?.item {
-            None => Ok(ActivityRecord::default()),
-            Some(item) => read_record(&Row { table: &self.tables.ledger, item }),
-        }
+        let row = self.ledger_row(keys::activity(key), deadline).await?;
+        row.as_ref().map_or(Ok(ActivityRecord::default()), read_record)
     }
 
     /// The record as it is now, and its revision.
     async fn revised(&self, key: &ActivityKey, deadline: Deadline) -> Result<Revised, StoreError> {
-        let stored = ledger_key(keys::activity(key));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(stored.clone())).consistent_read(true).send()
-        });
-        answer.await?.item.map_or(Ok(Revised::default()), |item| self.read_revised(item))
+        let row = self.ledger_row(keys::activity(key), deadline).await?;
+        row.as_ref().map_or(Ok(Revised::default()), read_revised)
     }
 
     /// Writes a record over the revision that is known. Returns what stands there instead, if that
@@ -186,15 +170,15 @@ impl Store {
                 }
             })
             .await?;
-        overtaken_by.map(|item| self.read_revised(item)).transpose()
+        let overtaken_by = overtaken_by.map(|item| Row { table: &self.tables.ledger, item });
+        overtaken_by.as_ref().map(read_revised).transpose()
     }
+}
 
-    fn read_revised(&self, item: Item) -> Result<Revised, StoreError> {
-        let row = Row { table: &self.tables.ledger, item };
-        // The revision is gone if somebody wrote the item by hand; starting from zero would then
-        // meet the same refusal for ever.
-        Ok(Revised { record: read_record(&row)?, revision: row.number("revision")? })
-    }
+fn read_revised(row: &Row<'_>) -> Result<Revised, StoreError> {
+    // The revision is gone if somebody wrote the item by hand; starting from zero would then
+    // meet the same refusal for ever.
+    Ok(Revised { record: read_record(row)?, revision: row.number("revision")? })
 }
 
 pub(super) fn is_condition_failure<R>(error: &SdkError<PutItemError, R>) -> bool {

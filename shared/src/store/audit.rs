@@ -4,7 +4,7 @@
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 
 use super::item::{Row, ledger_key, text, truth};
-use super::purge::{check_failed, unbuilt};
+use super::purge::check_failed;
 use super::reading::{entry_key, entry_row};
 use super::{BY_FOLLOWER, Deadline, EntryRow, Store, StoreError};
 use crate::activity::ActivityKey;
@@ -134,8 +134,7 @@ impl Store {
             .condition_expression("NOT attribute_type(actor_id, :string) OR actor_id = :seen")
             .expression_attribute_values(":string", text("S"))
             .expression_attribute_values(":seen", text(seen))
-            .build()
-            .map_err(unbuilt)?;
+            .build()?;
         let mut parts = vec![TransactWriteItem::builder().delete(delete).build()];
         if let Some((sort_key, actor)) = row.target() {
             parts.push(self.not_published(&sort_key, actor)?);
@@ -164,8 +163,7 @@ impl Store {
             )
             .expression_attribute_values(":there", text(sort_key.published_at.to_string()))
             .expression_attribute_values(":yes", truth(true))
-            .build()
-            .map_err(unbuilt)?;
+            .build()?;
         Ok(TransactWriteItem::builder().condition_check(check).build())
     }
 }

@@ -47,10 +47,7 @@ impl Store {
         let (mut found, mut backoff) = (Vec::with_capacity(left.len()), Backoff::default());
         while !left.is_empty() {
             let request = KeysAndAttributes::builder().set_keys(Some(left)).consistent_read(true);
-            let request = request.build().map_err(|e| StoreError::Rejected {
-                code: "request not built".to_owned(),
-                message: e.to_string(),
-            })?;
+            let request = request.build()?;
             let answer = self
                 .attempt(deadline, || {
                     self.client.batch_get_item().request_items(table, request.clone()).send()

@@ -8,7 +8,9 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 
+use super::item::{Row, ledger_key};
 use super::{Deadline, Store, StoreError};
+use crate::keys::LedgerKey;
 use crate::retry::{self, Backoff, LONGEST_ATTEMPT};
 
 /// A connection that takes longer is not coming.
@@ -74,5 +76,19 @@ impl Store {
                 return Err(error);
             }
         }
+    }
+
+    /// What stands at a key of the ledger now, if anything does.
+    pub(super) async fn ledger_row(
+        &self,
+        key: LedgerKey,
+        deadline: Deadline,
+    ) -> Result<Option<Row<'_>>, StoreError> {
+        let key = ledger_key(key);
+        let answer = self.attempt(deadline, || {
+            let get = self.client.get_item().table_name(&self.tables.ledger);
+            get.set_key(Some(key.clone())).consistent_read(true).send()
+        });
+        Ok(answer.await?.item.map(|item| Row { table: &self.tables.ledger, item }))
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::iter;
 
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use crate::deadline::DeadlineExceeded;
@@ -113,6 +113,11 @@ impl StoreError {
         }
     }
 
+    /// The request cannot even be made.
+    pub(super) fn not_built(why: &str) -> Self {
+        Self::Rejected { code: "request not built".to_owned(), message: why.to_owned() }
+    }
+
     /// The error that a cancelled transaction stands for, judged by the reasons of its parts; a
     /// failed condition is not an error and has to be looked for before.
     pub(super) fn of_cancellation<'a>(codes: impl Iterator<Item = &'a str>) -> Self {
@@ -125,6 +130,12 @@ impl StoreError {
     }
 }
 
+impl From<BuildError> for StoreError {
+    fn from(error: BuildError) -> Self {
+        Self::not_built(&error.to_string())
+    }
+}
+
 impl<E> From<SdkError<E, HttpResponse>> for StoreError
 where
     E: ProvideErrorMetadata,
@@ -134,10 +145,9 @@ where
             SdkError::ServiceError(service) => {
                 Self::answered(service.err(), service.raw().status().as_u16())
             }
-            SdkError::ConstructionFailure(_) => Self::Rejected {
-                code: "request not built".to_owned(),
-                message: "a parameter is missing or invalid".to_owned(),
-            },
+            SdkError::ConstructionFailure(_) => {
+                Self::not_built("a parameter is missing or invalid")
+            }
             SdkError::TimeoutError(_) => Self::Unavailable("timed out".to_owned()),
             SdkError::DispatchFailure(failure) => {
                 let error = failure.as_connector_error();

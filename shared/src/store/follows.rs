@@ -69,13 +69,8 @@ impl Store {
         followee: &ActorId,
         deadline: Deadline,
     ) -> Result<Option<FollowState>, StoreError> {
-        let key = ledger_key(keys::edge(follower, followee));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        let item = answer.await?.item;
-        item.map(|item| read_state(&Row { table: &self.tables.ledger, item })).transpose()
+        let row = self.ledger_row(keys::edge(follower, followee), deadline).await?;
+        row.as_ref().map(read_state).transpose()
     }
 }
 

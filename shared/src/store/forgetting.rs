@@ -167,13 +167,8 @@ impl Store {
         followee: &ActorId,
         deadline: Deadline,
     ) -> Result<Option<FollowState>, StoreError> {
-        let key = ledger_key(keys::edge(follower, followee));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        let item = answer.await?.item.filter(|item| !item.contains_key(FORGET_AT));
-        item.map(|item| read_state(&Row { table: &self.tables.ledger, item })).transpose()
+        let row = self.ledger_row(keys::edge(follower, followee), deadline).await?;
+        row.filter(|row| !row.item.contains_key(FORGET_AT)).as_ref().map(read_state).transpose()
     }
 
     /// Removes what says how far the fan-outs of an activity have come. A part that is still on its way

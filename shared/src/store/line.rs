@@ -88,9 +88,9 @@ impl Line {
         let call = client.batch_write_item().set_request_items(Some(nothing));
         let outcome = call.customize().interceptor(listener.clone()).send().await;
         match (listener.heard(), outcome) {
-            (Some(line), _) => line.map_err(|problem| unusable(&problem)),
+            (Some(line), _) => line.map_err(|problem| StoreError::not_built(&problem)),
             (None, Err(error)) => Err(error.into()),
-            (None, Ok(_)) => Err(unusable("the SDK has made no request")),
+            (None, Ok(_)) => Err(StoreError::not_built("the SDK has made no request")),
         }
     }
 
@@ -99,7 +99,8 @@ impl Line {
     /// # Errors
     /// [`StoreError`], the same as if the SDK had called.
     pub(super) async fn call(&self, operation: &str, body: String) -> Result<Bytes, StoreError> {
-        let mut request = self.common.try_clone().ok_or_else(|| unusable("it has a body"))?;
+        let mut request =
+            self.common.try_clone().ok_or_else(|| StoreError::not_built("it has a body"))?;
         request.headers_mut().insert("x-amz-target", format!("{API}.{operation}"));
         request.headers_mut().insert("content-length", body.len().to_string());
         if let Some(signing) = &self.signing {
@@ -174,10 +175,6 @@ fn not_reached(error: ConnectorError) -> StoreError {
 
 fn unreadable() -> StoreError {
     StoreError::Unavailable("the answer could not be read".to_owned())
-}
-
-fn unusable(problem: &str) -> StoreError {
-    StoreError::Rejected { code: "request not built".to_owned(), message: problem.to_owned() }
 }
 
 /// What was heard: a line, or why there is none.

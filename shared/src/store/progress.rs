@@ -208,12 +208,8 @@ impl Store {
         pass: Pass<'_>,
         deadline: Deadline,
     ) -> Result<Progress, StoreError> {
-        let key = ledger_key(part_key(key, work, range, pass));
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        answer.await?.item.map_or(Ok(Progress::default()), |item| self.read_progress(item))
+        let row = self.ledger_row(part_key(key, work, range, pass), deadline).await?;
+        row.as_ref().map_or(Ok(Progress::default()), read_progress)
     }
 
     /// Notes how far a part has come, unless it is done already.
@@ -302,14 +298,13 @@ impl Store {
         let row = Row { table: &self.tables.ledger, item };
         let range = row.text("sk")?.rsplit_once('#').and_then(|(_, range)| range.parse().ok());
         let range = range.ok_or_else(|| row.corrupt("sk", "a part of a fan-out"))?;
-        Ok((range, self.read_progress(row.item)?))
+        Ok((range, read_progress(&row)?))
     }
+}
 
-    fn read_progress(&self, item: Item) -> Result<Progress, StoreError> {
-        let row = Row { table: &self.tables.ledger, item };
-        let written = u64::try_from(row.number("written")?)
-            .map_err(|_| row.corrupt("written", "a number of entries"))?;
-        let place = row.optional_text("place")?.map(ToOwned::to_owned);
-        Ok(Progress { place, written, done: row.flag("done")? })
-    }
+fn read_progress(row: &Row<'_>) -> Result<Progress, StoreError> {
+    let written = u64::try_from(row.number("written")?)
+        .map_err(|_| row.corrupt("written", "a number of entries"))?;
+    let place = row.optional_text("place")?.map(ToOwned::to_owned);
+    Ok(Progress { place, written, done: row.flag("done")? })
 }

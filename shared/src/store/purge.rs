@@ -67,7 +67,7 @@ impl Store {
             .condition_expression("following = :no AND changed_at = :at")
             .expression_attribute_values(":no", truth(false))
             .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
-        let check = check.build().map_err(unbuilt)?;
+        let check = check.build()?;
         self.purge_while(check, viewer, sort_keys, enough, deadline).await
     }
 
@@ -83,7 +83,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Purge, StoreError> {
         let check = self.edge_check(viewer, actor).condition_expression("attribute_not_exists(pk)");
-        let check = check.build().map_err(unbuilt)?;
+        let check = check.build()?;
         self.purge_while(check, viewer, sort_keys, deadline, deadline).await
     }
 
@@ -161,8 +161,7 @@ impl Store {
             .table_name(&self.tables.timelines)
             .key("viewer_id", text(viewer.as_str()))
             .key("sort_key", text(key.to_string()))
-            .build()
-            .map_err(unbuilt)?;
+            .build()?;
         Ok(TransactWriteItem::builder().delete(delete).build())
     }
 }
@@ -182,8 +181,4 @@ where
         return Ok(());
     }
     Err(StoreError::of_cancellation(codes()))
-}
-
-pub(super) fn unbuilt(error: aws_sdk_dynamodb::error::BuildError) -> StoreError {
-    StoreError::Rejected { code: "request not built".to_owned(), message: error.to_string() }
 }

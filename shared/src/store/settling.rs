@@ -10,7 +10,7 @@
 //! what they may have left behind the position is redone with it. A command that finds another state
 //! begins at the newest activity.
 
-use super::item::{Row, ledger_key, text, truth};
+use super::item::{ledger_key, text, truth};
 use super::{Deadline, Store, StoreError};
 use crate::command::Origin;
 use crate::follow::FollowState;
@@ -41,13 +41,8 @@ impl Store {
         state: FollowState,
         deadline: Deadline,
     ) -> Result<Option<SortKey>, StoreError> {
-        let key = ledger_key(settling.key());
-        let answer = self.attempt(deadline, || {
-            let get = self.client.get_item().table_name(&self.tables.ledger);
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        let Some(item) = answer.await?.item else { return Ok(None) };
-        let row = Row { table: &self.tables.ledger, item };
+        let row = self.ledger_row(settling.key(), deadline).await?;
+        let Some(row) = row else { return Ok(None) };
         let changed_at = row.parsed("changed_at", "an instant")?;
         if (FollowState { following: row.flag("following")?, changed_at }) != state {
             return Ok(None);

@@ -16,8 +16,8 @@ use crate::stack::connector::not_in_memory;
 pub enum Fault {
     /// Refused for want of capacity; nothing was done.
     Throttled,
-    /// Of a batch only the first so many are done, and the others are given back: as unprocessed by
-    /// the tables, as failed by the queues. A call that is no batch is refused, and so is a batch of which nothing would be done.
+    /// The first items of a batch, as many as the number says, are done. The others are given back: as
+    /// unprocessed by the tables, as failed by the queues. A call that is no batch is refused, and so is a batch of which nothing would be done.
     Leftovers(usize),
     /// Status 500, and nothing was done.
     ServerError,

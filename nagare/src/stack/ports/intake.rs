@@ -45,7 +45,7 @@ pub(crate) enum Refused {
 }
 
 impl Intake {
-    /// Takes bodies of up to so many bytes.
+    /// Takes bodies of at most `largest` bytes.
     pub(crate) fn of(largest: usize) -> Self {
         Self::bounded(largest, ROOM, PATIENCE)
     }

@@ -78,8 +78,8 @@ pub(super) fn keys<'a>(body: &'a [u8], table: &str) -> Option<Vec<Key<'a>>> {
     taken.then_some(keys)
 }
 
-/// The answer to a call of which only the first so many writes were done. None if it is no call of so
-/// many writes to this table.
+/// The answer to a call if only its first `done` writes were done. None if it does not write to this table,
+/// or has fewer writes.
 pub(super) fn answer(body: &[u8], table: &str, done: usize) -> Option<String> {
     let mut call: Call<'_, &RawValue> = serde_json::from_slice(body).ok()?;
     let writes = call.tables.remove(table)?;
