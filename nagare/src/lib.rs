@@ -1,11 +1,15 @@
-//! The local stack and the command line of Nagare.
+//! The local stack, the operators' tools and the command line of Nagare.
 //!
 //! ```text
-//! cli       the commands; each talks to a stack over the network, as on AWS
-//! cost      what the service costs on AWS
-//! stack     tables, queues, the three functions and the HTTP API in one process
-//!   queue   SQS, as far as anybody can tell
-//!   gateway API Gateway, as far as the reader can tell
+//! cli         the commands; each talks to a stack over the network, as on AWS
+//! operator    what operators do to a stack: audit timelines, erase a person
+//! cost        what the service costs on AWS
+//! local       tables, queues, the three functions and the HTTP API in one process
+//!   sqs       SQS, as far as anybody can tell
+//!   gateway   API Gateway, as far as the reader can tell
+//!   faults    what goes wrong on purpose
+//! tables      the tables, for whoever needs all of them
+//! progress    progress bars
 //! ```
 //!
 //! The functions know nothing of this crate: it calls their handlers with the events that AWS would
@@ -13,6 +17,7 @@
 
 pub mod cli;
 pub mod cost;
-pub mod gateway;
-pub mod queue;
-pub mod stack;
+pub mod local;
+pub mod operator;
+mod progress;
+pub mod tables;

@@ -1,55 +1,41 @@
-//! What the functions of Nagare have in common: the words of the domain, the keys they are stored
-//! under, and the store itself.
+//! What the functions of Nagare have in common.
 //!
 //! ```text
-//! id, timestamp, payload     values that cannot be invalid
-//! command                    what producers send, parsed at the edge
-//! activity, follow           pure rules: how changes that arrive in any order merge
-//! sort_key, keys             the one key codec
-//! retention, clock           what is still shown, and what time it is
-//! seal                       by which the holder of a secret knows its own words
-//! cursor                     a sealed place in a timeline
-//! dead_letter                what travels with a command that gave up
-//! store                      the tables, over aws-sdk-dynamodb
-//! queue                      sending to a queue, over aws-sdk-sqs
-//! retry, deadline            the one retry policy
-//! pace                       how fast to write
-//! panics                     what a panic ends
-//! env, telemetry, metrics    the one reader of the environment, the one way to log, to count
+//! values         what cannot be invalid: ids, instants, payloads, sort keys, retention
+//! runtime        clock, deadline, retries, environment, logs, metrics
+//! crypto         seals and digests
+//! dynamo         how DynamoDB is called, and how fast: it knows no domain
+//! queue          sending to a queue, and answering for a batch of messages
+//! message        how the body of a command is read and written
+//! ledger         the table of what must not be lost, and its keys
+//!
+//! activities     what actors publish                   each with its commands, its rules, its keys and
+//! follows        who follows whom                      its part of the ledger
+//! timelines      entries, written and read
+//! fanout         why every race ends right; how far long work has come
+//! dead_letters   commands that gave up
+//!
+//! command        the commands there are                the lists of what the features declare
+//! ledger_item    the items there are in the ledger
 //! ```
+//!
+//! A feature sees what is above it. Only `timelines` and `fanout` see other features, and no two see each
+//! other in a circle.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
 //! Lambda runtime: those belong to the functions, which never import each other.
 
-pub mod activity;
-pub mod clock;
+pub mod activities;
 pub mod command;
-pub mod cursor;
-pub mod dead_letter;
-pub mod deadline;
-pub mod env;
-pub mod follow;
-mod hash;
-pub mod id;
-pub mod keys;
-pub mod metrics;
-pub mod pace;
-pub mod panics;
-pub mod payload;
+pub mod crypto;
+pub mod dead_letters;
+pub mod dynamo;
+pub mod fanout;
+pub mod follows;
+pub mod ledger;
+pub mod ledger_item;
+pub mod message;
 pub mod queue;
-pub mod retention;
-pub mod retry;
-pub mod seal;
-pub mod sort_key;
-pub mod store;
-pub mod telemetry;
-pub mod timestamp;
-
-pub use clock::Clock;
-pub use deadline::Deadline;
-pub use id::{ActivityId, ActorId, ViewerId};
-pub use metrics::Metrics;
-pub use payload::{Kind, Payload};
-pub use retention::Retention;
-pub use sort_key::SortKey;
-pub use timestamp::Timestamp;
+pub mod runtime;
+pub mod timelines;
+pub mod values;

@@ -5,8 +5,8 @@
 use dynoxide::Database;
 use dynoxide::actions::create_table::CreateTableRequest;
 use fastrand::Rng;
-use nagare::stack::engine::Engine;
-use nagare::stack::schema;
+use nagare::local::engine::Engine;
+use nagare::local::schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn shorter_ways_answer_as_the_long_ones_do() {
 fn followers_are_read_as_the_engine_reads_them() {
     const EDGES: usize = 1_000;
     let (engine, reference) = (Engine::in_memory().unwrap(), reference());
-    let ledger = schema::tables().ledger;
+    let ledger = schema::names().ledger;
     let mut random = Rng::with_seed(1);
     for n in 0..EDGES {
         let mut edge = json!({"pk": {"S": "followers#a"}, "sk": {"S": format!("{n:04}#é\"x")}});
@@ -98,7 +98,7 @@ fn followers(random: &mut Rng, ledger: &str, edges: usize) -> Value {
 /// The engine as its library has it, with the same tables.
 fn reference() -> Database {
     let (made, database) = (Engine::in_memory().unwrap(), Database::memory().unwrap());
-    let tables = schema::tables();
+    let tables = schema::names();
     for name in [&tables.timelines, &tables.ledger] {
         let (_, described) = made.call("DescribeTable", &body(&json!({"TableName": name})));
         let described: Value = serde_json::from_str(&described).unwrap();
@@ -156,7 +156,7 @@ fn body(request: &Value) -> Vec<u8> {
 
 /// A call on few keys, so that calls meet.
 fn call(random: &mut Rng) -> (&'static str, Value) {
-    let tables = schema::tables();
+    let tables = schema::names();
     let ledger = tables.ledger;
     match random.u8(0..100) {
         0..40 => ("PutItem", put(random, &ledger)),

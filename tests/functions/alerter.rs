@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use fanout_writer::Failure;
-use nagare::stack::schema;
+use nagare::local::schema;
+use nagare::tables::TableNames;
 use serde_json::json;
-use shared::command::CommandError;
-use shared::dead_letter::{REASONS, RECEIVES_EXHAUSTED, known_reason};
-use shared::deadline::DeadlineExceeded;
+use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, known_reason};
+use shared::dynamo::DynamoError;
+use shared::message::CommandError;
 use shared::queue::SendError;
-use shared::store::{StoreError, Tables};
+use shared::runtime::deadline::DeadlineExceeded;
 
 use tests::{World, event, message, publish, soon, unfinished};
 
@@ -26,10 +27,10 @@ async fn a_letter_is_kept_in_full_and_counted_by_reason() {
         let response = world.alerter.handle(batch.clone(), soon()).await.unwrap();
         assert_eq!(unfinished(&response), [0_usize; 0]);
     }
-    let letter = world.writer.store.letter("0", soon()).await.unwrap().unwrap();
+    let letter = world.tables.dead_letters.get("0", soon()).await.unwrap().unwrap();
     assert_eq!(letter.body, long);
     assert_eq!(letter.reason, "not-json");
-    let letter = world.writer.store.letter("1", soon()).await.unwrap().unwrap();
+    let letter = world.tables.dead_letters.get("1", soon()).await.unwrap().unwrap();
     assert_eq!((letter.reason.as_str(), letter.receive_count), ("receives-exhausted", 5));
 
     let lines = world.metrics.lines();
@@ -47,13 +48,13 @@ async fn a_letter_that_was_dropped_takes_its_parts_along() {
     let world = World::new();
     let long = "x".repeat(700_000);
     world.alerter.handle(event([message("0", &long, 1)]), soon()).await.unwrap();
-    let store = &world.writer.store;
-    let letter = store.letter("0", soon()).await.unwrap().unwrap();
-    store.drop_letter(&letter, soon()).await.unwrap();
-    store.drop_letter(&letter, soon()).await.unwrap();
-    assert!(store.letter("0", soon()).await.unwrap().is_none());
-    let table = &store.tables().dead_letters;
-    let left = store.client().scan().table_name(table).send().await.unwrap();
+    let letters = &world.tables.dead_letters;
+    let letter = letters.get("0", soon()).await.unwrap().unwrap();
+    letters.remove(&letter, soon()).await.unwrap();
+    letters.remove(&letter, soon()).await.unwrap();
+    assert!(letters.get("0", soon()).await.unwrap().is_none());
+    let table = &schema::names().dead_letters;
+    let left = world.tables.ledger.table().client().scan().table_name(table).send().await.unwrap();
     assert_eq!(left.count, 0);
 }
 
@@ -66,7 +67,7 @@ async fn a_forged_origin_overwrites_nothing() {
     forged.message_attributes = serde_json::from_value(origin).unwrap();
     world.alerter.handle(event([forged]), soon()).await.unwrap();
     for (id, body) in [("0", "mine"), ("1", "theirs")] {
-        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!(letter.body, body);
     }
 }
@@ -80,10 +81,10 @@ async fn a_forged_origin_takes_nobodys_place() {
     for letter in [&forged, &message("0", "mine", 1), &forged, &message("0", "mine", 1)] {
         world.alerter.handle(event([letter.clone()]), soon()).await.unwrap();
     }
-    let kept = world.writer.store.letters(None, soon()).await.unwrap().letters;
+    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
     assert_eq!(kept.len(), 2);
     for (id, body) in [("0", "theirs"), ("0-1", "mine")] {
-        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!(letter.body, body);
     }
 }
@@ -100,8 +101,8 @@ async fn a_forged_reason_is_no_metric() {
 
 #[tokio::test]
 async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
-    let tables = Tables { dead_letters: "nowhere".to_owned(), ..schema::tables() };
-    let world = World::with_tables(tables);
+    let tables = TableNames { dead_letters: "nowhere".to_owned(), ..schema::names() };
+    let world = World::with_tables(&tables);
     let batch = event([message("0", "mine", 1), message("1", "theirs", 1)]);
     let response = world.alerter.handle(batch, soon()).await.unwrap();
     assert_eq!(unfinished(&response), [0, 1]);
@@ -113,17 +114,17 @@ fn every_reason_is_known_and_in_the_runbook() {
     let text = String::new;
     let failures = [
         CommandError::NotAnObject(text()).into(),
-        CommandError::UnknownType(text()).into(),
+        CommandError::unknown_type("x", text()).into(),
         CommandError::Missing("type").into(),
         Failure::Conflict("live-1".parse().unwrap()),
-        StoreError::Throttled.into(),
-        StoreError::Contended.into(),
-        StoreError::Unavailable(text()).into(),
-        StoreError::TableMissing(text()).into(),
-        StoreError::Denied(text()).into(),
-        StoreError::Rejected { code: text(), message: text() }.into(),
-        StoreError::Corrupt { place: text(), expected: "" }.into(),
-        StoreError::from(DeadlineExceeded).into(),
+        DynamoError::Throttled.into(),
+        DynamoError::Contended.into(),
+        DynamoError::Unavailable(text()).into(),
+        DynamoError::TableMissing(text()).into(),
+        DynamoError::Denied(text()).into(),
+        DynamoError::Rejected { code: text(), message: text() }.into(),
+        DynamoError::Corrupt { place: text(), expected: "" }.into(),
+        DynamoError::from(DeadlineExceeded).into(),
         Failure::Queue(DeadlineExceeded.into()),
         Failure::Queue(SendError::Throttled),
         Failure::Queue(SendError::Missing),
@@ -163,7 +164,7 @@ async fn what_a_stranger_says_of_a_letter_is_cut_and_marked() {
         let batch = event([claiming(id, body, &claims)]);
         let response = world.alerter.handle(batch, soon()).await.unwrap();
         assert_eq!(unfinished(&response), [0_usize; 0]);
-        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!(
             (letter.reason.as_str(), &letter.body, letter.verified),
             ("conflict", body, false)
@@ -187,7 +188,7 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
     ] {
         let batch = event([claiming(id, body, &claims(reason))]);
         world.alerter.handle(batch, soon()).await.unwrap();
-        let letter = world.writer.store.letter(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!((letter.reason.as_str(), letter.verified), expected, "{body} {reason}");
         assert_eq!(letter.detail == "their words", !letter.verified, "{body} {reason}");
     }
@@ -196,7 +197,7 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
                          "UpdateExpression": "REMOVE verified"});
     let (status, answer) = world.engine.call("UpdateItem", request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
-    let kept = world.writer.store.letters(None, soon()).await.unwrap().letters;
+    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
     let verified: BTreeSet<_> = kept.iter().filter(|l| l.verified).map(|l| l.id.as_str()).collect();
     assert_eq!(verified, BTreeSet::from(["2", "4", "5"]));
 }
@@ -205,22 +206,22 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
 #[tokio::test]
 async fn parts_that_no_letter_needs_are_found() {
     let world = World::new();
-    let store = &world.writer.store;
+    let letters = &world.tables.dead_letters;
     let long = "x".repeat(700_000);
     let keep = async |id: &str, body: &str, attributes: &[(&str, &str)]| {
         let batch = event([claiming(id, body, attributes)]);
         world.alerter.handle(batch, soon()).await.unwrap();
     };
-    let spare = async || store.spare_parts(soon).await.unwrap();
+    let spare = async || letters.spare_parts(soon).await.unwrap();
     keep("0", &long, &[]).await;
     assert_eq!(spare().await.len(), 0, "its letter needs them");
     // Refused: the id is taken by another body. It is kept under its own.
     keep("1", &"y".repeat(700_000), &[("nagare.origin", "0")]).await;
     assert_eq!(spare().await.len(), 3);
     // Overtaken: the same letter comes in another message. Who saw the former one cannot drop it.
-    let seen = store.letter("0", soon()).await.unwrap().unwrap();
+    let seen = letters.get("0", soon()).await.unwrap().unwrap();
     keep("2", &long, &[("nagare.origin", "0")]).await;
-    assert!(!store.drop_letter(&seen, soon()).await.unwrap());
+    assert!(!letters.remove(&seen, soon()).await.unwrap());
     assert_eq!(spare().await.len(), 6);
     // Interrupted: the letter is gone, and its parts are not.
     let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "1"}, "part": {"S": "letter"}}});
@@ -233,10 +234,10 @@ async fn parts_that_no_letter_needs_are_found() {
     keep("1", &"y".repeat(700_000), &[]).await;
     let mut dropped = 0;
     for part in &spare_parts {
-        dropped += usize::from(store.drop_spare_part(part, soon()).await.unwrap());
+        dropped += usize::from(letters.remove_spare_part(part, soon()).await.unwrap());
     }
     assert_eq!((dropped, spare().await.len()), (6, 0));
     for (id, body) in [("0", long), ("1", "y".repeat(700_000))] {
-        assert_eq!(store.letter(id, soon()).await.unwrap().unwrap().body, body);
+        assert_eq!(letters.get(id, soon()).await.unwrap().unwrap().body, body);
     }
 }

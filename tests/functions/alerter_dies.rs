@@ -13,8 +13,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::stack::faults::{Fault, inject};
-use shared::Deadline;
+use nagare::local::faults::{Fault, inject};
+use shared::runtime::deadline::Deadline;
 use tests::{World, event, message, publish, soon, unfinished_ids};
 use tokio::sync::Notify;
 
@@ -144,7 +144,7 @@ async fn trial(blow: Option<(usize, Blow)>, then_down: bool) -> Count {
         check_kept(&world, &waiting).await;
     }
     assert_eq!(ids(&waiting), [""; 0]);
-    let kept = world.alerter.store.letters(None, soon()).await.unwrap().letters;
+    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
     assert_eq!(kept.len(), 3, "each once");
     let counted = world.metrics.lines().len();
     assert!((3..=3 * DELIVERIES).contains(&counted), "{counted} counted");
@@ -161,7 +161,7 @@ async fn check_kept(world: &World, waiting: &[SqsMessage]) {
         if ids(waiting).contains(letter.message_id.as_ref().unwrap()) {
             continue;
         }
-        let kept = world.alerter.store.letter(id, soon()).await.unwrap();
+        let kept = world.tables.dead_letters.get(id, soon()).await.unwrap();
         assert_eq!(kept.map(|kept| kept.body), letter.body, "{id}");
     }
 }

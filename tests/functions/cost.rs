@@ -1,5 +1,6 @@
 //! What a page costs does not depend on how many the viewer follows.
 
+use shared::follows::Follows;
 use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::{
@@ -7,9 +8,8 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::{StreamExt, stream};
-use shared::command::FollowChange;
-use shared::follow::FollowState;
-use shared::{ActorId, ViewerId};
+use shared::follows::{FollowChange, FollowState};
+use shared::values::{ActorId, ViewerId};
 use tests::{NOW, World, publish, soon};
 
 /// Notes the operation of each call.
@@ -36,7 +36,7 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
         state: FollowState { following: true, changed_at },
     });
     let recorded = stream::iter(follows).map(|follow| async move {
-        world.writer.store.record_follow(&follow, soon()).await.unwrap();
+        Follows::new(&world.tables.ledger).record(&follow, soon()).await.unwrap();
     });
     recorded.buffer_unordered(64).collect::<()>().await;
 }

@@ -1,10 +1,11 @@
 //! Tombstones: they stay for as long as commands may be under way, and then they go.
 
+use nagare::operator::erasure::marks::{Marks, Tombstone};
 use serde_json::{Value, json};
-use shared::activity::ActivityKey;
-use shared::keys::FollowerRange;
-use shared::store::{Pass, Progress, Tombstone, Work};
-use shared::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
+use shared::activities::ActivityKey;
+use shared::fanout::{FanOutKind, FanOuts, Pass, Progress};
+use shared::follows::FollowerRange;
+use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 use tests::{NOW, World, delete, follow, publish, soon, unfollow};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
@@ -24,7 +25,7 @@ fn edge() -> Tombstone {
 
 async fn bury(world: &World, tombstone: &Tombstone) -> bool {
     let until = until().unix_millis() / 1000;
-    world.writer.store.bury(tombstone, until, soon()).await.unwrap()
+    Marks(world.tables.ledger.clone()).mark_expired(tombstone, until, soon()).await.unwrap()
 }
 
 async fn bury_activity(world: &World) -> [bool; 3] {
@@ -91,7 +92,7 @@ async fn a_mark_stays_as_it_was_first_set() {
     bury(&world, &edge()).await;
     let before = ledger(&world);
     let later = until().unix_millis() / 1000 + 1_000_000;
-    assert!(world.writer.store.bury(&edge(), later, soon()).await.unwrap());
+    assert!(Marks(world.tables.ledger.clone()).mark_expired(&edge(), later, soon()).await.unwrap());
     assert_eq!(ledger(&world), before);
 }
 
@@ -127,14 +128,16 @@ async fn a_deleted_activity_says_nothing_any_more() {
 async fn what_is_done_names_no_follower() {
     let world = World::new();
     let key = ActivityKey { activity_id: ActivityId::new("live").unwrap(), actor_id: anna() };
-    let (store, range) = (&world.writer.store, FollowerRange::ALL);
+    let (fan_outs, range) = (FanOuts::new(&world.tables.ledger), FollowerRange::ALL);
     for done in [false, true] {
-        let progress = Progress { place: Some("2612#bob".to_owned()), written: 1, done };
-        store
-            .note_progress(&key, Work::Spread, range, Pass::Main, &progress, soon())
+        let progress = Progress { position: Some("2612#bob".to_owned()), written: 1, done };
+        fan_outs
+            .note_progress(&key, FanOutKind::Insert, range, Pass::Main, &progress, soon())
             .await
             .unwrap();
         assert_eq!(ledger(&world)[0].to_string().contains("bob"), !done);
     }
-    assert!(store.progress(&key, Work::Spread, range, Pass::Main, soon()).await.unwrap().done);
+    assert!(
+        fan_outs.progress(&key, FanOutKind::Insert, range, Pass::Main, soon()).await.unwrap().done
+    );
 }

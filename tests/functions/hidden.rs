@@ -1,10 +1,9 @@
 //! What a page costs while the entries of somebody unfollowed are still in the timeline: thousands of
 //! them, which the purge has yet to take out.
 
-use shared::command::FollowChange;
-use shared::follow::FollowState;
-use shared::store::EntryWrite;
-use shared::{ActorId, Timestamp, ViewerId};
+use shared::follows::{FollowChange, FollowState, Follows};
+use shared::timelines::EntryWrite;
+use shared::values::{ActorId, Timestamp, ViewerId};
 use tests::{NOW, World, follow, publish, soon};
 
 use super::units::Meter;
@@ -57,10 +56,11 @@ async fn leave_behind(meter: &Meter, actor: &str, places: impl Iterator<Item = u
     let unfollow = FollowChange { follower_id: bob.clone(), followee_id: actor.clone(), state };
     meter
         .uncounted(async |world| {
-            let store = &world.writer.store;
-            store.record_follow(&unfollow, soon()).await.unwrap();
+            let (follows, timelines) =
+                (Follows::new(&world.tables.ledger), &world.tables.timelines);
+            follows.record(&unfollow, soon()).await.unwrap();
             assert_eq!(
-                store.write_entries(entries, soon(), soon()).await.unwrap().tally.entries,
+                timelines.write(entries, soon(), soon()).await.unwrap().usage.written,
                 keys.len() as u64
             );
         })
@@ -93,7 +93,7 @@ async fn a_page_costs_little_more_while_a_purge_of_30_000_entries_runs() {
     let meter = with_activities(SHOWN, |n| 16 * n + 15).await;
     let usual = costs(&meter).await;
     leave_behind(&meter, "xaver", (0..16 * SHOWN).filter(|n| n % 16 != 15)).await;
-    let count = async |world: &World| world.writer.store.entry_count(soon()).await.unwrap();
+    let count = async |world: &World| world.entry_count(soon()).await;
     assert_eq!(meter.uncounted(count).await, (HIDDEN + SHOWN) as u64);
     for more in compare("interleaved", &usual, &costs(&meter).await) {
         assert!(more <= MORE, "{more} read units more than usual");

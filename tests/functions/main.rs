@@ -4,7 +4,6 @@
 
 mod alerter;
 mod alerter_dies;
-mod canaries;
 mod cost;
 mod event_source;
 mod forgetting;
@@ -14,6 +13,7 @@ mod patience;
 mod payloads;
 mod queue_calls;
 mod reader;
+mod redaction;
 mod redrive;
 mod split;
 mod units;

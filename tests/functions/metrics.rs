@@ -1,10 +1,13 @@
 //! What is counted, and what it says.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::stack::faults::Faulty;
+use nagare::local::faults::Faulty;
+use nagare::tables::TableNames;
 use serde_json::{Value, json};
-use shared::store::{EntryWrite, Tables, Tally};
-use shared::{ActorId, ViewerId};
+use shared::activities::Activities;
+use shared::dynamo::Usage;
+use shared::timelines::EntryWrite;
+use shared::values::{ActorId, ViewerId};
 use tests::{NOW, World, delete, event, follow, publish, soon};
 
 use crate::split::{FOLLOWERS, with_followers};
@@ -33,9 +36,10 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
             actor: &actor,
             expires_at: 1_797_000_000,
         });
-        let store = world.writer.store.metered();
-        store.write_entries(puts, soon(), soon()).await.unwrap().whole().unwrap();
-        let Tally { entries, sends, unprocessed: back, retries } = store.tally();
+        let dynamo = world.tables.dynamo.metered();
+        let timelines = world.tables.timelines.over(&dynamo);
+        timelines.write(puts, soon(), soon()).await.unwrap().whole().unwrap();
+        let Usage { written: entries, sends, unprocessed: back, retries } = dynamo.usage();
         assert_eq!(entries, 1_000, "{settings}");
         assert_eq!((back > 0, retries > 0), (unprocessed, failed), "{settings}");
         if unprocessed {
@@ -43,7 +47,7 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
         } else {
             assert_eq!(sends, entries + 25 * retries, "whole batches failed: {settings}");
         }
-        assert_eq!(world.writer.store.tally(), Tally::default(), "a meter of its own");
+        assert_eq!(world.tables.dynamo.usage(), Usage::default(), "a meter of its own");
     }
 }
 
@@ -151,7 +155,7 @@ async fn parts_that_erase_without_a_plan_end_nothing() {
     let command = shared::command::Command::parse(&body, world.clock.now()).unwrap();
     let shared::command::Command::Delete(delete) = command else { unreachable!() };
     let (key, change) = delete.into();
-    world.writer.store.merge(&key, change, soon()).await.unwrap();
+    Activities::new(&world.tables.ledger).merge(&key, change, soon()).await.unwrap();
     let answer = world.writer.handle(event(parts), soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 0);
     assert_eq!(all(&world, "FanOutSize"), []);
@@ -173,8 +177,8 @@ async fn a_publish_that_a_delete_overtook_is_counted_once() {
 
 #[tokio::test]
 async fn failures_are_counted_as_they_are_meant_to_end() {
-    let nowhere = Tables { ledger: "nowhere".to_owned(), ..nagare::stack::schema::tables() };
-    let world = World::with_tables(nowhere);
+    let nowhere = TableNames { ledger: "nowhere".to_owned(), ..nagare::local::schema::names() };
+    let world = World::with_tables(&nowhere);
     let body = publish("anna", "live-1", AT).to_string();
     assert_eq!(world.write(&[&body], 1).await, [0]);
     assert_eq!(one(&world, "CommandsFailed"), 1);

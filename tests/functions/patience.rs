@@ -2,8 +2,8 @@
 //! that a call that hangs costs nothing, and the seed decides which ones do.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::stack::faults::Faulty;
-use shared::Deadline;
+use nagare::local::faults::Faulty;
+use shared::runtime::deadline::Deadline;
 use tests::{World, follow, publish};
 use timeline_reader::PATIENCE;
 use tokio::time::Instant;

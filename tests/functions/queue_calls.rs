@@ -9,10 +9,10 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::stack::connector;
-use nagare::stack::faults::{Fault, inject};
-use shared::Deadline;
+use nagare::local::connector;
+use nagare::local::faults::{Fault, inject};
 use shared::queue::{BATCH, MAX_BYTES, Message, Sender};
+use shared::runtime::deadline::Deadline;
 use tests::{NOW, World, event, message, publish, unfinished};
 
 use super::split::{FOLLOWERS, with_followers};
@@ -98,7 +98,7 @@ async fn entries_after_all_parts(world: &World) -> u64 {
     loop {
         let parts = world.take_commands().await;
         if parts.is_empty() {
-            return world.writer.store.entry_count(within(ENOUGH)).await.unwrap();
+            return world.entry_count(within(ENOUGH)).await;
         }
         let answer = world.writer.handle(event(parts), within(ENOUGH)).await.unwrap();
         assert_eq!(unfinished(&answer), [0_usize; 0]);
@@ -140,7 +140,7 @@ async fn dead_letters_arrive_after_any_number_of_failures_and_are_one() {
         assert_eq!(letters.len(), if done { 6 } else { 1 }, "{fault:?}");
         let answer = world.alerter.handle(event(letters), within(ENOUGH)).await.unwrap();
         assert_eq!(answer.batch_item_failures.len(), 0);
-        let kept = world.alerter.store.letters(None, within(ENOUGH)).await.unwrap().letters;
+        let kept = world.tables.dead_letters.page(None, within(ENOUGH)).await.unwrap().letters;
         assert_eq!(kept.len(), 1, "{fault:?}: all of them are the same letter");
     }
 }

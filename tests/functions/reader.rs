@@ -1,7 +1,7 @@
 //! The timeline reader: pages, cursors, and every problem of the contract.
 
+use nagare::tables::TableNames;
 use serde_json::{Value, json};
-use shared::store::Tables;
 use timeline_reader::Authorization;
 
 use tests::{World, api_event, follow, publish, soon};
@@ -220,8 +220,9 @@ fn the_mode_is_one_of_three_words() {
 
 #[tokio::test]
 async fn tells_nothing_of_what_is_broken() {
-    let tables = Tables { timelines: "secret-name".to_owned(), ..nagare::stack::schema::tables() };
-    let world = World::with_tables(tables);
+    let tables =
+        TableNames { timelines: "secret-name".to_owned(), ..nagare::local::schema::names() };
+    let world = World::with_tables(&tables);
     let (status, headers, problem) = world.get("/v1/timelines/bob", "").await;
     assert_eq!(status, 503);
     assert!(headers.iter().any(|(name, _)| name == "retry-after"));

@@ -4,11 +4,11 @@ use tests::{World, event, follow, message, publish, soon, unfinished};
 
 /// Every one that is kept is sent again; returns how many that were.
 async fn redrive_all(world: &World) -> usize {
-    let store = &world.alerter.store;
-    let listed = store.letters(None, soon()).await.unwrap().letters;
+    let letters = &world.tables.dead_letters;
+    let listed = letters.page(None, soon()).await.unwrap().letters;
     for letter in &listed {
-        let letter = store.letter(&letter.id, soon()).await.unwrap().unwrap();
-        nagare::cli::redrive(store, &world.sender, &letter).await.unwrap();
+        let letter = letters.get(&letter.id, soon()).await.unwrap().unwrap();
+        nagare::cli::redrive(letters, &world.sender, &letter).await.unwrap();
     }
     listed.len()
 }
@@ -34,9 +34,9 @@ async fn what_is_older_than_retention_by_then_is_acknowledged_and_reaches_nobody
     let answer = world.writer.handle(event(sent), soon()).await.unwrap();
     assert!(answer.batch_item_failures.is_empty(), "acknowledged");
     assert_eq!(world.ids("bob", "").await, ["new"]);
-    assert_eq!(world.writer.store.entry_count(soon()).await.unwrap(), 1);
+    assert_eq!(world.entry_count(soon()).await, 1);
     assert!(world.take_dead_letters().await.is_empty());
-    assert!(world.alerter.store.letters(None, soon()).await.unwrap().letters.is_empty());
+    assert!(world.tables.dead_letters.page(None, soon()).await.unwrap().letters.is_empty());
 
     let counted: i64 =
         world.metrics.lines().iter().filter_map(|line| line["CommandsExpired"].as_i64()).sum();

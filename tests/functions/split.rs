@@ -1,20 +1,24 @@
 //! Actors with many followers: their fan-outs are cut into parts.
 
+use shared::fanout::FanOuts;
+use shared::follows::Follows;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tests::secrets;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use futures::{StreamExt, stream};
-use nagare::stack::faults::Faulty;
+use nagare::local::faults::Faulty;
 use serde_json::{Value, json};
-use shared::activity::ActivityKey;
-use shared::command::{Command, FollowChange, InternalSeal};
-use shared::dead_letter::{REASON, RECEIVES_EXHAUSTED};
-use shared::follow::FollowState;
-use shared::store::Work;
-use shared::{ActivityId, ActorId, Deadline, ViewerId};
+use shared::activities::ActivityKey;
+use shared::command::{Command, InternalSeal};
+use shared::dead_letters::{REASON, RECEIVES_EXHAUSTED};
+use shared::fanout::FanOutKind;
+use shared::follows::{FollowChange, FollowState};
+use shared::runtime::deadline::Deadline;
+use shared::values::{ActivityId, ActorId, ViewerId};
 use tests::{NOW, World, delete, event, publish, said, soon, unfinished, unfollow};
 
 pub(crate) const FOLLOWERS: usize = 1_200;
@@ -25,16 +29,16 @@ async fn world() -> World {
 
 /// An actor has so many followers that a fan-out is cut.
 pub(crate) async fn with_followers(mut world: World) -> World {
-    world.writer.sizes = Sizes { page: 50, part: 200, parts: 6 };
-    let follows = (0..FOLLOWERS).map(|n| {
+    world.writer.sizes = Sizes { page: 50, segment: 200, segments: 6 };
+    let changes = (0..FOLLOWERS).map(|n| {
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
         let follower_id = ViewerId::new(format!("v{n}")).unwrap();
         FollowChange { follower_id, followee_id: ActorId::new("star").unwrap(), state }
     });
-    let store = &world.writer.store;
-    stream::iter(follows)
-        .for_each_concurrent(16, async |follow| {
-            store.record_follow(&follow, soon()).await.unwrap();
+    let follows = Follows::new(&world.tables.ledger);
+    stream::iter(changes)
+        .for_each_concurrent(16, async |change| {
+            follows.record(&change, soon()).await.unwrap();
         })
         .await;
     world
@@ -58,18 +62,19 @@ async fn apply(world: &World, messages: Vec<SqsMessage>) -> Vec<usize> {
 }
 
 async fn entries(world: &World) -> u64 {
-    world.writer.store.entry_count(soon()).await.unwrap()
+    world.entry_count(soon()).await
 }
 
-async fn ranges_done(world: &World, work: Work) -> (usize, usize, u64) {
+async fn ranges_done(world: &World, kind: FanOutKind) -> (usize, usize, u64) {
     let key = ActivityKey {
         activity_id: ActivityId::new("live").unwrap(),
         actor_id: ActorId::new("star").unwrap(),
     };
-    let fan_out = world.writer.store.fan_out(&key, work, soon()).await.unwrap().unwrap();
+    let fan_out =
+        FanOuts::new(&world.tables.ledger).fan_out(&key, kind, soon()).await.unwrap().unwrap();
     let done: BTreeSet<_> = fan_out.begun.iter().filter(|(_, p)| p.done).map(|(r, _)| *r).collect();
     let written = fan_out.begun.iter().map(|(_, progress)| progress.written).sum();
-    (fan_out.parts, done.len(), written)
+    (fan_out.segments, done.len(), written)
 }
 
 #[tokio::test]
@@ -80,12 +85,12 @@ async fn every_follower_gets_the_entry_once_and_loses_it_with_the_delete() {
     let parts = work_off(&world).await;
     assert_eq!(entries(&world).await, FOLLOWERS as u64);
     assert!((4..=9).contains(&parts), "{parts} parts");
-    assert_eq!(ranges_done(&world, Work::Spread).await, (parts, parts, FOLLOWERS as u64));
+    assert_eq!(ranges_done(&world, FanOutKind::Insert).await, (parts, parts, FOLLOWERS as u64));
 
     world.done(&[delete("star", "live")]).await;
     work_off(&world).await;
     assert_eq!(entries(&world).await, 0);
-    let (planned, done, _) = ranges_done(&world, Work::Erase).await;
+    let (planned, done, _) = ranges_done(&world, FanOutKind::Remove).await;
     assert_eq!(planned, done);
 }
 
@@ -102,7 +107,7 @@ async fn what_is_done_is_not_done_again() {
     world.done(&[publish("star", "live", NOW)]).await;
     work_off(&world).await;
     assert_eq!(entries(&world).await, FOLLOWERS as u64 - 1);
-    let (_, _, written) = ranges_done(&world, Work::Spread).await;
+    let (_, _, written) = ranges_done(&world, FanOutKind::Insert).await;
     assert_eq!(written, FOLLOWERS as u64);
 }
 
@@ -127,7 +132,7 @@ async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
             invocations += 1;
         }
     }
-    let (parts, done, written) = ranges_done(&world, Work::Spread).await;
+    let (parts, done, written) = ranges_done(&world, FanOutKind::Insert).await;
     assert_eq!((done, written, entries(&world).await), (parts, 1_200, 1_200));
     assert!(invocations > parts, "{invocations} invocations for {parts} parts");
 }
@@ -143,7 +148,7 @@ async fn parts_that_the_writer_did_not_seal_change_nothing() {
     let bare = said(bodies[0]);
     assert_eq!(bare["type"], "fanout.part");
     let rest = json!({"type": "command.continued", "origin": "0", "command": bare});
-    let foreign = InternalSeal::new(&[9; 32]).unwrap();
+    let foreign = InternalSeal::new(&secrets(9));
     let part = Command::parse_unverified(bodies[0], world.clock.now()).unwrap();
     let mut swapped: Value = serde_json::from_str(bodies[0]).unwrap();
     swapped["command"] = said(bodies[1]);
@@ -166,7 +171,8 @@ async fn parts_that_the_writer_did_not_seal_change_nothing() {
     assert!(letters.iter().all(|letter| reason(letter).as_deref() == Some("unknown-type")));
     // The true ones go on, with the secret of yesterday too, and as letters that are sent again.
     let mut world = world;
-    world.sealing_with(foreign.also_opening(&[8; 32]).unwrap());
+    let both = secrets(9).also_opening(&[8; 32]).unwrap();
+    world.sealing_with(InternalSeal::new(&both));
     assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
     assert_eq!(entries(&world).await, FOLLOWERS as u64);
     assert!(world.take_dead_letters().await.is_empty());
@@ -182,7 +188,7 @@ async fn a_part_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
     let mut kept = Vec::new();
     for part in &parts {
         let id = part.message_id.as_deref().unwrap();
-        let letter = world.alerter.store.letter(id, soon()).await.unwrap().unwrap();
+        let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!((letter.reason.as_str(), letter.verified), (RECEIVES_EXHAUSTED, true));
         assert_eq!(Some(&letter.body), part.body.as_ref());
         kept.push(letter.body);

@@ -160,7 +160,7 @@ async fn of_a_publish() {
 #[tokio::test]
 async fn of_a_publish_that_is_cut_into_parts() {
     let mut meter = Meter::new();
-    let sizes = Sizes { page: 50, part: 1_000, ..Sizes::default() };
+    let sizes = Sizes { page: 50, segment: 1_000, ..Sizes::default() };
     meter.world.writer.sizes = sizes;
     for followers in [49, 50, 650] {
         let actor = format!("actor-{followers}");
@@ -247,13 +247,13 @@ async fn of_a_graph_and_its_posts() {
     expect(graph.imported(), meter.take(), "the import");
     for n in 0..120 {
         let (author, second) = ((n * 5 % 31).to_string(), 1_795_000_000 + n * 60);
-        let at = shared::Timestamp::from_unix_millis(second * 1_000).to_string();
+        let at = shared::values::Timestamp::from_unix_millis(second * 1_000).to_string();
         let mut command = publish(&author, &format!("{author}-{second}"), &at);
         command["payload"] = Value::Null;
         graph.publish(&author, second, activity(&command));
         meter.apply(&[command]).await;
     }
     expect(graph.published(), meter.take(), "the posts");
-    let entries = meter.world.writer.store.entry_count(soon()).await.unwrap();
+    let entries = meter.world.entry_count(soon()).await;
     assert_eq!(graph.published().entries, entries as f64);
 }

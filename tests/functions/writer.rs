@@ -1,11 +1,11 @@
 //! The fan-out writer: what becomes of each message of a batch.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use fanout_writer::{BatchError, DeadLetterQueue};
-use nagare::stack::{connector, schema};
+use fanout_writer::DeadLetterQueue;
+use nagare::local::{connector, schema};
+use nagare::tables::TableNames;
 use serde_json::json;
-use shared::queue::Sender;
-use shared::store::Tables;
+use shared::queue::{BatchError, Sender};
 
 use tests::{World, delete, event, follow, message, publish, soon, unfollow};
 
@@ -41,8 +41,8 @@ async fn a_record_without_an_id_fails_the_invocation() {
 
 #[tokio::test]
 async fn what_the_store_refuses_is_kept_until_it_is_received_too_often() {
-    let tables = Tables { ledger: "nowhere".to_owned(), ..schema::tables() };
-    let world = World::with_tables(tables);
+    let tables = TableNames { ledger: "nowhere".to_owned(), ..schema::names() };
+    let world = World::with_tables(&tables);
     let body = publish("anna", "live-1", AT).to_string();
     for receives in 1..5 {
         assert_eq!(world.write(&[&body], receives).await, [0], "receive {receives}");

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::cursor::Order;
-use shared::store::{DeadLetter, Span};
-use shared::{Timestamp, ViewerId};
+use shared::dead_letters::DeadLetter;
+use shared::timelines::{Order, Span};
+use shared::values::{Timestamp, ViewerId};
 use tests::{World, soon};
 
 use crate::history::{DAY, MINUTE, RETENTION, START, Sent, What, instant, viewers};
@@ -310,7 +310,7 @@ async fn nothing_left_behind(
     let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
     let (mut place, mut kept) = (None::<String>, Vec::new());
     loop {
-        let entries = world.writer.store.entries(&owner, span, place.as_deref(), 100, soon());
+        let entries = world.tables.timelines.entries(&owner, span, place.as_deref(), 100, soon());
         let (rows, next) = entries.await.unwrap();
         kept.extend(rows.iter().map(|row| (row.target().unwrap(), row.expires_at.unwrap())));
         match next {

@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use fastrand::Rng;
 use nagare::cli::redrive;
-use shared::store::DeadLetter;
+use shared::dead_letters::DeadLetter;
 use tests::{World, event, soon, unfinished_ids};
 
 /// Messages that a handler is given at once.
@@ -13,12 +13,12 @@ const ROUNDS: usize = 5;
 
 /// Sends some letter again, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
-    let store = &world.writer.store;
-    let Ok(mut page) = store.letters(None, soon()).await else { return };
+    let letters = &world.tables.dead_letters;
+    let Ok(mut page) = letters.page(None, soon()).await else { return };
     page.letters.sort_by(|a, b| a.id.cmp(&b.id));
     let Some(listed) = random.choice(page.letters) else { return };
-    if let Ok(Some(letter)) = store.letter(&listed.id, soon()).await {
-        let _ = redrive(store, &world.sender, &letter).await;
+    if let Ok(Some(letter)) = letters.get(&listed.id, soon()).await {
+        let _ = redrive(letters, &world.sender, &letter).await;
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn until_only_refused_are_left(
             return Ok(refused);
         }
         for letter in others {
-            redrive(&world.writer.store, &world.sender, &letter).await.unwrap();
+            redrive(&world.tables.dead_letters, &world.sender, &letter).await.unwrap();
         }
     }
     Err("dead letters come back for ever".to_owned())
@@ -66,9 +66,9 @@ async fn work_off_commands(world: &World) -> Result<(), String> {
 async fn kept(world: &World) -> Vec<DeadLetter> {
     let (mut letters, mut after) = (Vec::new(), None);
     loop {
-        let page = world.writer.store.letters(after, soon()).await.unwrap();
+        let page = world.tables.dead_letters.page(after, soon()).await.unwrap();
         for listed in page.letters {
-            letters.extend(world.writer.store.letter(&listed.id, soon()).await.unwrap());
+            letters.extend(world.tables.dead_letters.get(&listed.id, soon()).await.unwrap());
         }
         match page.next {
             None => return letters,

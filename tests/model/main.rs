@@ -1,14 +1,14 @@
-//! Whatever happens, in whatever order: when it is quiet again, every timeline is what the query of the
-//! contract answers, and until then no reader was shown what he must not see.
+//! Whatever happens, in whatever order: when it is quiet again, every timeline is what the query of
+//! docs/openapi.yaml answers, and until then no reader was shown what he must not see.
 //!
 //! ```text
 //! history    commands, chosen by a seed
 //! reference  what they mean: maps and sets, and no code of the project
-//! gate       the edge below the SDK: each call of a handler waits there for its turn
-//! weather    what goes wrong with calls
+//! scheduler  the edge below the SDK: each call of a handler waits there for its turn
+//! fault_plan what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! letters    commands that give up: kept, and sent again
-//! tally      how often what was done to the handlers; `--show-output` prints it
+//! usage      how often what was done to the handlers; `--show-output` prints it
 //! check      what a reader may be shown at any moment, and must be shown in the end
 //! ```
 //!
@@ -29,13 +29,13 @@
 )]
 
 mod check;
-mod gate;
+mod fault_plan;
 mod history;
 mod letters;
 mod reference;
 mod run;
-mod tally;
-mod weather;
+mod scheduler;
+mod usage;
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -73,7 +73,7 @@ fn timelines_equal_the_query_whatever_happens() {
     };
     let threads = available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    println!("{} histories of {COMMANDS} commands\n{}", seeds.end - seeds.start, tally::table());
+    println!("{} histories of {COMMANDS} commands\n{}", seeds.end - seeds.start, usage::table());
     if let Some((seed, history, problem)) = failure.into_inner().unwrap() {
         eprintln!("seed {seed}: {problem}; leaving out commands as long as it fails");
         let (least, problem) = shrink(seed, history, problem);

@@ -11,18 +11,18 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage, SqsMessageAttr
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
-use nagare::stack::faults::{Faults, Faulty};
+use nagare::local::faults::{Faults, Faulty};
 use serde_json::Value;
-use shared::Timestamp;
-use shared::dead_letter::{MAX_RECEIVES, ORIGIN};
+use shared::dead_letters::{MAX_RECEIVES, ORIGIN};
+use shared::values::Timestamp;
 use tests::{World, event, message, said, soon, unfinished_ids};
 
 use crate::check::{self, Observed};
-use crate::gate::{Gate, Task, Waiting};
+use crate::fault_plan::FaultPlan;
 use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
-use crate::tally::{count, count_fault};
-use crate::weather::Weather;
+use crate::scheduler::{Scheduler, Task, Waiting};
+use crate::usage::{count, count_fault};
 
 /// Handlers at work at once, and readers, alerters and operators.
 const HANDLERS: usize = 4;
@@ -40,23 +40,23 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let waiting = Waiting::default();
     let mut random = Rng::with_seed(seed ^ 0x5EED);
-    let weather = Weather::any(&mut random);
+    let fault_plan = FaultPlan::any(&mut random);
     let mut world = runtime.block_on(async {
         World::behind(|inside| {
             let tables = Faulty::new(Faults::default(), inside);
-            tables.set_rates(weather.rates());
+            tables.set_rates(fault_plan.rates());
             let (inside, waiting) = (SharedHttpConnector::new(tables), waiting.clone());
-            SharedHttpConnector::new(Gate { inside, waiting })
+            SharedHttpConnector::new(Scheduler { inside, waiting })
         })
     });
     world.clock.set(Timestamp::from_unix_millis(START));
-    if weather.small_parts {
-        world.writer.sizes = Sizes { page: 2, part: 1, parts: 64 };
+    if fault_plan.small_segments {
+        world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64 };
     }
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
-        let mut run = Run::new(&world, history, &observed, &waiting, weather, random);
+        let mut run = Run::new(&world, history, &observed, &waiting, fault_plan, random);
         run.until_quiet().await?;
         waiting.open();
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
@@ -117,7 +117,7 @@ struct Run<'a> {
     history: &'a [Sent],
     observed: &'a RefCell<Observed>,
     waiting: &'a Waiting,
-    weather: Weather,
+    fault_plan: FaultPlan,
     random: Rng,
     arriving: Vec<Delivery>,
     /// How many were taken from the queue of commands.
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         history: &'a [Sent],
         observed: &'a RefCell<Observed>,
         waiting: &'a Waiting,
-        weather: Weather,
+        fault_plan: FaultPlan,
         random: Rng,
     ) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
             history,
             observed,
             waiting,
-            weather,
+            fault_plan,
             random,
             arriving: arrivals(history),
             taken: 0,
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
     fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
         for delivery in batch {
             if unfinished.contains(&delivery.id) {
-                if self.weather.slow.is_some() {
+                if self.fault_plan.slow.is_some() {
                     return Err(format!("slowness used up a receive of {}", delivery.body));
                 }
                 self.redeliver(delivery);
@@ -353,10 +353,10 @@ impl<'a> Run<'a> {
     }
 
     fn release(&mut self) {
-        let fault = self.weather.fault(&mut self.random);
+        let fault = self.fault_plan.fault(&mut self.random);
         count("calls in all");
         fault.into_iter().for_each(count_fault);
-        let latest = self.random.u8(0..100) < self.weather.haste;
+        let latest = self.random.u8(0..100) < self.fault_plan.haste;
         let n = if latest { usize::MAX } else { self.random.usize(..) };
         self.waiting.release(n, fault);
     }

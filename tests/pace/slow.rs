@@ -13,13 +13,13 @@ use fastrand::Rng;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use nagare::stack::faults::{Faulty, Rates};
-use nagare::stack::schema;
+use nagare::local::faults::{Faulty, Rates};
+use nagare::local::schema;
 use serde_json::{Value, json};
-use shared::cursor::Order;
-use shared::keys;
-use shared::store::Span;
-use shared::{ActorId, Deadline, SortKey, Timestamp, ViewerId};
+use shared::follows::keys;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{Order, Span};
+use shared::values::{ActorId, SortKey, Timestamp, ViewerId};
 use tests::{NOW, World, delete, event, follow, message, publish, unfinished_ids, unfollow};
 use tokio::time::{Instant, timeout};
 
@@ -66,11 +66,11 @@ fn edge(viewer: &str, actor: &str, following: bool) -> Value {
 
 fn followers(world: &World, actor: &str, count: usize) {
     let edges = (0..count).map(|n| edge(&format!("{actor}-v{n}"), actor, true)).collect();
-    world.engine.import(&schema::tables().ledger, edges).unwrap();
+    world.engine.import(&schema::names().ledger, edges).unwrap();
 }
 
 async fn entries(world: &World) -> u64 {
-    world.writer.store.entry_count(Deadline::after(INVOCATION)).await.unwrap()
+    world.entry_count(Deadline::after(INVOCATION)).await
 }
 
 /// Works everything off as Lambda does, eight batches at once. Returns how long it took, in seconds.
@@ -135,7 +135,7 @@ async fn at_the_pace_of_the_table(rate: f64, actors: usize, audience: usize, siz
 
 #[tokio::test(start_paused = true)]
 async fn large_fan_outs_arrive_at_the_pace_of_the_table() {
-    let sizes = Sizes { page: 1_000, part: 900, parts: 4 };
+    let sizes = Sizes { page: 1_000, segment: 900, segments: 4 };
     at_the_pace_of_the_table(400.0, 12, 3_600, sizes).await;
     at_the_pace_of_the_table(50.0, 12, 3_600, sizes).await;
 }
@@ -155,11 +155,11 @@ async fn small_fan_outs_of_one_batch_arrive_at_the_pace_of_the_table() {
 
 async fn entries_of(world: &World, viewer: &str) -> usize {
     let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
-    let (store, viewer) = (&world.writer.store, ViewerId::new(viewer).unwrap());
+    let (timelines, viewer) = (&world.tables.timelines, ViewerId::new(viewer).unwrap());
     let (mut count, mut place) = (0, None);
     loop {
         let soon = Deadline::after(INVOCATION);
-        let page = store.entries(&viewer, span, place.as_deref(), 10_000, soon).await.unwrap();
+        let page = timelines.entries(&viewer, span, place.as_deref(), 10_000, soon).await.unwrap();
         count += page.0.len();
         place = page.1;
         if place.is_none() {
@@ -176,11 +176,11 @@ fn outbox(world: &World, actor: &str, activities: usize) {
         let activity_id = format!("{actor}-{n}").parse().unwrap();
         let sort_key = SortKey { published_at: at, activity_id };
         json!({
-            "pk": {"S": keys::outbox(&ActorId::new(actor).unwrap())}, "sk": {"S": sort_key.to_string()},
+            "pk": {"S": shared::activities::keys::outbox(&ActorId::new(actor).unwrap())}, "sk": {"S": sort_key.to_string()},
             "activity_id": {"S": sort_key.activity_id.as_str()},
         })
     });
-    world.engine.import(&schema::tables().ledger, rows.collect()).unwrap();
+    world.engine.import(&schema::names().ledger, rows.collect()).unwrap();
 }
 
 /// Many activities go into one timeline, which is one partition, and out again.
@@ -238,7 +238,7 @@ async fn an_unfollow_ends_when_it_is_overtaken() {
 
 fn nothing_noted(world: &World) {
     let request = json!({
-        "TableName": schema::tables().ledger, "Select": "COUNT",
+        "TableName": schema::names().ledger, "Select": "COUNT",
         "FilterExpression": "begins_with(pk, :settle)",
         "ExpressionAttributeValues": {":settle": {"S": "settle#"}},
     });
@@ -281,7 +281,7 @@ async fn redelivered(edges: usize, rate: f64, sizes: Sizes, longest_life: Durati
     // They leave, and their own purges are over; the entries are there again.
     let former: Vec<_> = (0..edges).step_by(10).map(|n| format!("star-v{n}")).collect();
     let left = former.iter().map(|viewer| edge(viewer, "star", false)).collect();
-    world.engine.import(&schema::tables().ledger, left).unwrap();
+    world.engine.import(&schema::names().ledger, left).unwrap();
     tables.set_rates(Rates { partition_writes: Some(rate), ..rates(rate) });
     let again = message("again", &publish("star", "live", NOW).to_string(), 2);
     let (mut random, begun) = (Rng::with_seed(7), Instant::now());
@@ -299,7 +299,7 @@ async fn redelivered(edges: usize, rate: f64, sizes: Sizes, longest_life: Durati
 
 #[tokio::test(start_paused = true)]
 async fn a_redelivery_that_dies_again_and_again_comes_to_an_end() {
-    let sizes = Sizes { page: 500, part: 4_000, parts: 2 };
+    let sizes = Sizes { page: 500, segment: 4_000, segments: 2 };
     redelivered(8_000, 100.0, sizes, Duration::from_secs(12)).await;
 }
 
@@ -315,7 +315,7 @@ async fn a_redelivery_that_dies_again_and_again_comes_to_an_end_at_full_size() {
 async fn a_fan_out_that_dies_again_and_again_comes_to_an_end() {
     const FOLLOWERS: usize = 4_000;
     const RATE: f64 = 50.0;
-    for sizes in [Sizes { page: 500, part: 1_500, parts: 2 }, Sizes::default()] {
+    for sizes in [Sizes { page: 500, segment: 1_500, segments: 2 }, Sizes::default()] {
         fastrand::seed(7);
         let (mut world, tables) = world();
         world.writer.sizes = sizes;
@@ -345,9 +345,9 @@ async fn a_redelivery_spreads_before_it_takes_out() {
     world.done(&[publish("star", "live", NOW)]).await;
     work_off(&world, Vec::new()).await;
     let former = (0..FOLLOWERS).map(|n| edge(&format!("star-v{n}"), "star", false)).collect();
-    world.engine.import(&schema::tables().ledger, former).unwrap();
+    world.engine.import(&schema::names().ledger, former).unwrap();
     let new = (0..FOLLOWERS).map(|n| edge(&format!("new-v{n}"), "star", true)).collect();
-    world.engine.import(&schema::tables().ledger, new).unwrap();
+    world.engine.import(&schema::names().ledger, new).unwrap();
     tables.set_rates(rates(RATE));
     let again = message("again", &publish("star", "live", NOW).to_string(), 2);
     // Taking out alone needs as long: two units each.

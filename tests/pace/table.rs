@@ -13,12 +13,15 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use futures::FutureExt;
 use futures::future::join_all;
-use nagare::stack::connector;
-use nagare::stack::faults::{Faulty, Rates};
-use nagare::stack::schema;
+use nagare::local::connector;
+use nagare::local::faults::{Faulty, Rates};
+use nagare::local::schema;
+use nagare::tables::Tables;
 use serde_json::{Value, json};
-use shared::store::{EntryWrite, Store, Tally};
-use shared::{ActorId, Deadline, ViewerId};
+use shared::dynamo::Usage;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryWrite, Timelines};
+use shared::values::{ActorId, ViewerId};
 use tokio::spawn;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -58,21 +61,24 @@ fn rates(writes: f64) -> Rates {
 }
 
 /// What one process writes with.
-fn process(table: &Faulty) -> Store {
-    let client = connector::dynamodb(SharedHttpConnector::new(table.clone()));
-    Store::new(client, schema::tables())
+fn process(table: &Faulty) -> Timelines {
+    timelines_over(SharedHttpConnector::new(table.clone()))
 }
 
-/// Writes so many entries.
-async fn write(store: Store, name: impl Display, entries: usize) -> (Tally, f64) {
+fn timelines_over(connector: SharedHttpConnector) -> Timelines {
+    Tables::new(connector::dynamodb(connector), &schema::names()).timelines
+}
+
+/// Writes N entries.
+async fn write(timelines: Timelines, name: impl Display, entries: usize) -> (Usage, f64) {
     let (begun, actor) = (Instant::now(), ActorId::new("star").unwrap());
     let viewers = (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap());
     let viewers: Vec<_> = viewers.collect();
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
     let deadline = Deadline::after(LONG);
-    let tally = store.write_entries(puts, deadline, deadline).await.unwrap().whole().unwrap();
-    assert_eq!(tally.entries, entries as u64);
-    (tally, begun.elapsed().as_secs_f64())
+    let usage = timelines.write(puts, deadline, deadline).await.unwrap().whole().unwrap();
+    assert_eq!(usage.written, entries as u64);
+    (usage, begun.elapsed().as_secs_f64())
 }
 
 fn put<'a>(viewer: &'a ViewerId, actor: &'a ActorId) -> EntryWrite<'a> {
@@ -80,18 +86,18 @@ fn put<'a>(viewer: &'a ViewerId, actor: &'a ActorId) -> EntryWrite<'a> {
     EntryWrite::Put { viewer, sort_key, actor, expires_at: 1 }
 }
 
-fn sends_per_entry(tally: Tally) -> f64 {
-    tally.sends as f64 / tally.entries as f64
+fn sends_per_entry(usage: Usage) -> f64 {
+    usage.sends as f64 / usage.written as f64
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_is_the_pace_of_the_table() {
     for cap in [40_000_u32, 4_000] {
         fastrand::seed(7);
-        let (tally, seconds) =
+        let (usage, seconds) =
             write(process(&capped(cap.into(), LATENCY)).in_bulk(), "one", 220_000).await;
         let ideal = (220_000.0 - f64::from(cap)) / f64::from(cap);
-        let (time, sends) = (seconds / ideal, sends_per_entry(tally));
+        let (time, sends) = (seconds / ideal, sends_per_entry(usage));
         println!("{cap} a second: {time:.4} of the ideal time, {sends:.4} sends an entry");
         assert!(time < 1.02, "{cap} a second: {seconds} s");
         assert!(sends < 1.02, "{cap} a second: {sends} sends an entry");
@@ -108,12 +114,12 @@ async fn it_follows_a_table_that_changes() {
         sleep(Duration::from_secs(4)).await;
         table.set_rates(rates(20_000.0));
     };
-    let ((tally, seconds), ()) =
+    let ((usage, seconds), ()) =
         futures::join!(write(process(&table).in_bulk(), "one", 110_000), changes);
     // 20,000 at once, 40,000 in two seconds, 8,000 in four, and the other 42,000 in 2.1.
-    println!("{seconds:.3} s where 8.1 would do, {:.4} sends an entry", sends_per_entry(tally));
+    println!("{seconds:.3} s where 8.1 would do, {:.4} sends an entry", sends_per_entry(usage));
     assert!(seconds < 8.1 * 1.15, "{seconds} s");
-    assert!(sends_per_entry(tally) < 1.05, "{} sends an entry", sends_per_entry(tally));
+    assert!(sends_per_entry(usage) < 1.05, "{} sends an entry", sends_per_entry(usage));
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,19 +129,19 @@ async fn several_writers_share_it() {
     let names = ["one", "two", "three", "four"];
     let writers = join_all(names.map(|name| write(process(&table).in_bulk(), name, 60_000))).await;
     let ideal = (240_000.0 - 20_000.0) / 20_000.0;
-    for (name, (tally, seconds)) in names.iter().zip(&writers) {
+    for (name, (usage, seconds)) in names.iter().zip(&writers) {
         println!(
             "{name}: {:.3} of the time, {:.4} sends",
             seconds / ideal,
-            sends_per_entry(*tally)
+            sends_per_entry(*usage)
         );
     }
     // All begin together with as much to do; who is through in a third of the time had three times
     // their share of it.
-    for (tally, seconds) in writers {
+    for (usage, seconds) in writers {
         assert!(seconds > ideal / 3.0, "others were left little: through after {seconds} s");
         assert!(seconds < ideal * 1.1, "came too late: {seconds} s");
-        assert!(sends_per_entry(tally) < 1.05, "{} sends an entry", sends_per_entry(tally));
+        assert!(sends_per_entry(usage) < 1.05, "{} sends an entry", sends_per_entry(usage));
     }
 }
 
@@ -146,7 +152,7 @@ enum Writers {
     One,
     /// So many pieces of work in one process, each of which asks for five seconds' worth again and again.
     InOneProcess(usize),
-    /// So many processes, which know nothing of each other.
+    /// N processes, which know nothing of each other.
     Processes(usize),
 }
 
@@ -154,20 +160,20 @@ enum Writers {
 async fn check(rate: u32, writers: Writers, entries: usize, most_sends: f64) {
     fastrand::seed(7);
     let (table, begun) = (capped(rate.into(), LATENCY), Instant::now());
-    let stores: Vec<_> = match writers {
+    let timelines: Vec<_> = match writers {
         Writers::One => vec![process(&table).in_bulk()],
         Writers::InOneProcess(n) => {
-            let store = process(&table).in_bulk();
-            (0..n).map(|_| store.metered()).collect()
+            let timelines = process(&table).in_bulk();
+            (0..n).map(|_| timelines.over(&timelines.table().dynamo().metered())).collect()
         }
         Writers::Processes(n) => (0..n).map(|_| process(&table).in_bulk()).collect(),
     };
-    let each = entries / stores.len();
-    let written = stores.iter().enumerate().map(|(n, store)| bit_by_bit(store, n, each));
+    let each = entries / timelines.len();
+    let written = timelines.iter().enumerate().map(|(n, timelines)| bit_by_bit(timelines, n, each));
     let written = join_all(written).await;
     let (seconds, ideal) = (begun.elapsed().as_secs_f64(), entries as f64 / f64::from(rate));
-    let sends = written.iter().map(|(tally, _)| tally.sends).sum::<u64>() as f64;
-    let sends = sends / (each * stores.len()) as f64;
+    let sends = written.iter().map(|(usage, _)| usage.sends).sum::<u64>() as f64;
+    let sends = sends / (each * timelines.len()) as f64;
     let longest = written.iter().map(|(_, longest)| *longest).max().unwrap();
     println!(
         "{rate} a second, {writers:?}: {seconds:.1} s where {ideal:.1} would do, {sends:.4} sends an \
@@ -180,20 +186,20 @@ async fn check(rate: u32, writers: Writers, entries: usize, most_sends: f64) {
     assert!(!steady || longest < Duration::from_secs(60), "{rate}, {writers:?}: {longest:?}");
 }
 
-/// Writes so many entries, going on after five seconds where the last five ended. Returns the longest
+/// Writes N entries, going on after five seconds where the last five ended. Returns the longest
 /// time without an entry as well.
-async fn bit_by_bit(store: &Store, name: usize, entries: usize) -> (Tally, Duration) {
+async fn bit_by_bit(timelines: &Timelines, name: usize, entries: usize) -> (Usage, Duration) {
     let actor = ActorId::new("star").unwrap();
     let viewers: Vec<_> =
         (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap()).collect();
-    let (mut done, mut sum, mut longest) = (0, Tally::default(), Duration::ZERO);
+    let (mut done, mut sum, mut longest) = (0, Usage::default(), Duration::ZERO);
     let mut last = Instant::now();
     while done < entries {
         let puts = viewers[done..].iter().take(2_500).map(|viewer| put(viewer, &actor));
         let (enough, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
         let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-        let written = store.write_entries(puts, enough, deadline).await.unwrap();
-        sum += written.tally;
+        let written = timelines.write(puts, enough, deadline).await.unwrap();
+        sum += written.usage;
         done += written.leading;
         if written.leading > 0 {
             longest = longest.max(last.elapsed());
@@ -263,15 +269,15 @@ impl HttpConnector for BusyPartition {
 async fn a_busy_partition_does_not_pass_for_a_slow_table() {
     fastrand::seed(7);
     let table = SharedHttpConnector::new(capped(400.0, LATENCY));
-    let client = connector::dynamodb(SharedHttpConnector::new(BusyPartition(table)));
-    let store = Store::new(client, schema::tables()).in_bulk();
+    let timelines = timelines_over(SharedHttpConnector::new(BusyPartition(table))).in_bulk();
     let end = Instant::now() + Duration::from_secs(120);
     let fan_outs = (0..16).map(async |name| {
-        let store = store.metered();
+        let dynamo = timelines.table().dynamo().metered();
+        let timelines = timelines.over(&dynamo);
         while Instant::now() < end {
-            fan_out_to_busy(&store, name).await;
+            fan_out_to_busy(&timelines, name).await;
         }
-        store.tally().entries
+        dynamo.usage().written
     });
     let entries = join_all(fan_outs).await.into_iter().sum::<u64>() as f64;
     let seconds = (end.elapsed() + Duration::from_secs(120)).as_secs_f64();
@@ -279,7 +285,7 @@ async fn a_busy_partition_does_not_pass_for_a_slow_table() {
     assert!(entries > 0.9 * 400.0 * seconds, "{entries} in {seconds} s");
 }
 
-async fn fan_out_to_busy(store: &Store, name: usize) {
+async fn fan_out_to_busy(timelines: &Timelines, name: usize) {
     let actor = ActorId::new("star").unwrap();
     let mut viewers: Vec<_> =
         (0..399).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap()).collect();
@@ -287,15 +293,15 @@ async fn fan_out_to_busy(store: &Store, name: usize) {
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
     let (enough, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
     let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-    let written = store.write_entries(puts, enough, deadline).await.unwrap();
+    let written = timelines.write(puts, enough, deadline).await.unwrap();
     assert!(!written.complete, "the busy one was served");
 }
 
 /// Small deliveries, ten a second, while a task goes on: how long they took, in seconds, the longest last.
-async fn small_ones(store: &Store, task: JoinHandle<()>) -> Vec<f64> {
+async fn small_ones(timelines: &Timelines, task: JoinHandle<()>) -> Vec<f64> {
     let mut took = Vec::new();
     for n in 0.. {
-        let (_, seconds) = write(store.clone(), format!("small-{n}"), 100).await;
+        let (_, seconds) = write(timelines.clone(), format!("small-{n}"), 100).await;
         took.push(seconds);
         sleep(Duration::from_secs_f64(0.1 - seconds.min(0.1))).await;
         if task.is_finished() {
@@ -321,7 +327,8 @@ async fn small_deliveries_hardly_wait_for_large_ones() {
         };
         let each = 220_000 / large.len();
         let large = large.into_iter().enumerate();
-        let large = large.map(move |(n, store)| write(store.in_bulk(), format!("large-{n}"), each));
+        let large =
+            large.map(move |(n, timelines)| write(timelines.in_bulk(), format!("large-{n}"), each));
         let busy = small_ones(&small, spawn(join_all(large).map(|_| ()))).await;
         let [p50, p99] = [0.5, 0.99].map(|part| [quantile(&idle, part), quantile(&busy, part)]);
         println!(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nagare::queue::{Queue, Queues};
+use nagare::local::sqs::{Queue, Queues};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::queue::{Wire, WireResponse};
+use nagare::local::sqs::{Wire, WireResponse};
 use serde_json::{Value, json};
 
 use crate::support::*;

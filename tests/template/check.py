@@ -7,6 +7,7 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pytest
 from expand import ROOT, expand, source
@@ -17,32 +18,38 @@ SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWrit
 QUEUES = {"QUEUE_URL": "CommandQueue.Arn", "DEAD_LETTER_QUEUE_URL": "DeadLetterQueue.Arn"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
-# Whoever makes a function call something else has to say so here.
-PERMISSIONS = {
-    "FanoutWriterRole": {
-        "CommandQueue.Arn": RECEIVE | {"sqs:SendMessage"},
-        "DeadLetterQueue.Arn": {"sqs:SendMessage"},
-        "TimelinesTable.Arn": {"dynamodb:BatchWriteItem", "dynamodb:BatchGetItem", "dynamodb:DeleteItem"},
-        "LedgerTable.Arn": {
-            "dynamodb:GetItem",
-            "dynamodb:PutItem",
-            "dynamodb:DeleteItem",
-            "dynamodb:Query",
-            "dynamodb:ConditionCheckItem",
-        },
-        "FanoutWriterLogs.Arn": LOG,
-    },
-    "TimelineReaderRole": {
-        "TimelinesTable.Arn": {"dynamodb:Query"},
-        "LedgerTable.Arn": {"dynamodb:BatchGetItem"},
-        "TimelineReaderLogs.Arn": LOG,
-    },
-    "DlqAlerterRole": {
-        "DeadLetterQueue.Arn": RECEIVE,
-        "DeadLettersTable.Arn": {"dynamodb:PutItem"},
-        "DlqAlerterLogs.Arn": LOG,
-    },
+# Where the tests of the functions write down what each of them calls, and on what (tests/world/observed.rs).
+OBSERVED = ROOT / "target" / "observed"
+OBSERVERS = ("functions", "model")
+RESOURCES = {
+    "timelines": "TimelinesTable.Arn",
+    "ledger": "LedgerTable.Arn",
+    "dead_letters": "DeadLettersTable.Arn",
+    "commands": "CommandQueue.Arn",
+    "dead": "DeadLetterQueue.Arn",
 }
+
+
+@lru_cache
+def permissions():
+    """{role: {resource: actions}} that the functions need: what they were seen to call, what the service takes
+    from their queue for them, and their logs."""
+    needed = {}
+    for name, queue in FUNCTIONS.items():
+        role = needed.setdefault(f"{name}Role", {f"{name}Logs.Arn": set(LOG)})
+        if queue:
+            role[f"{queue}.Arn"] = set(RECEIVE)
+    for test in OBSERVERS:
+        path = OBSERVED / f"{test}.txt"
+        assert path.exists(), f"{path} is not there: cargo test --locked -p tests --test {test}"
+        for line in path.read_text(encoding="utf-8").splitlines():
+            function, action, resource = line.split()
+            role = needed["".join(word.title() for word in function.split("-")) + "Role"]
+            role.setdefault(RESOURCES[resource], set()).add(action)
+    return needed
+
+
+ENV = "shared/src/runtime/env.rs"
 
 
 # --- The template ---------------------------------------------------------------------------------
@@ -163,66 +170,15 @@ def seconds(constant, path):
 
 def variables():
     """The names of environment variables, by the name of their constant."""
-    found = dict(re.findall(r'pub const (\w+): &str = "(NAGARE_\w+)";', read("shared/src/env.rs")))
-    assert found, "shared/src/env.rs names no variables"
+    found = dict(re.findall(r'pub const (\w+): &str = "(NAGARE_\w+)";', read(ENV)))
+    assert found, f"{ENV} names no variables"
     return found
 
 
-# How a call to DynamoDB begins in the code, and what it takes to be allowed to make it.
-CALLS = {
-    ".put_item()": "dynamodb:PutItem",
-    ".get_item()": "dynamodb:GetItem",
-    ".update_item()": "dynamodb:UpdateItem",
-    ".delete_item()": "dynamodb:DeleteItem",
-    ".query()": "dynamodb:Query",
-    ".scan()": "dynamodb:Scan",
-    # The one that is told its table.
-    " self.batch_get(": "dynamodb:BatchGetItem",
-    # The two that are written by hand.
-    " batch::write(self.line()": "dynamodb:BatchWriteItem",
-    "self.line().await?.call(\"Query\"": "dynamodb:Query",
-    # A transaction is authorized by its parts.
-    " ConditionCheck::builder()": "dynamodb:ConditionCheckItem",
-    " Delete::builder()": "dynamodb:DeleteItem",
-    " Put::builder()": "dynamodb:PutItem",
-    " Update::builder()": "dynamodb:UpdateItem",
-}
-
-
-def methods_of_the_store():
-    """The body of each of the store's methods."""
-    found = {}
-    for path in (ROOT / "shared/src/store").glob("*.rs"):
-        code = path.read_text(encoding="utf-8")
-        method = r"^    (?:pub(?:\(\w+\))? )?(?:async )?fn (\w+)\b(.*?)^    \}$"
-        for name, body in re.findall(method, code, re.MULTILINE | re.DOTALL):
-            if "self" in body:
-                found[name] = found.get(name, "") + " " + re.sub(r"\s+", " ", body).replace(" .", ".")
-    return found
-
-
-def calls_to_dynamodb(binary):
-    """{table: actions} of what a function calls, by way of the store's methods. Reading the code like
-    this is coarse, but it fails on the safe side: a call that it misses is one that is missing in the
-    role's permissions, and one that it imagines is one too many."""
-    methods = methods_of_the_store()
-    assert [m for m, body in methods.items() if ".batch_get_item()" in body] == ["batch_get"]
-    code = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "functions" / binary / "src").rglob("*.rs"))
-    reached, ahead = set(), {m for m in methods if re.search(rf"\.\s*{m}\(", code)}
-    while ahead:
-        reached |= ahead
-        text = " ".join(methods[m] for m in ahead)
-        ahead = {m for m in methods if re.search(rf"\bself\.{m}\(", text)} - reached
-    found = {}
-    for method in reached:
-        body = methods[method]
-        for call, action in CALLS.items():
-            for place in re.finditer(re.escape(call), " " + body):
-                after = re.search(r"tables\.(\w+)", body[place.end() - 1 :])
-                before = re.findall(r"tables\.(\w+)", body[: place.start()])
-                table = before[-1] if "let table = &self.tables" in body else after[1]
-                found.setdefault(f"{TABLES[table]}.Arn", set()).add(action)
-    return found
+def secret_variables():
+    """The names of the two variables of a secret, by the name of their constant."""
+    pairs = re.findall(r'pub const (\w+): \[&str; 2\] = \[\s*"(NAGARE_\w+)",\s*"(NAGARE_\w+)",?\s*\];', read(ENV))
+    return {constant: {name, other} for constant, name, other in pairs}
 
 
 # --- Who may do what ------------------------------------------------------------------------------
@@ -231,7 +187,8 @@ def calls_to_dynamodb(binary):
 def test_every_route_has_an_authorizer(stack):
     routes = stack.of_type("AWS::ApiGatewayV2::Route")
     keys = {r["Properties"]["RouteKey"] for r in routes.values()}
-    assert keys == {"GET /v1/timelines/{viewer_id}", "$default"}
+    paths = re.findall(r'^    "(/v1/[^"]+)" => \w+,$', read("functions/timeline-reader/src/router.rs"), re.MULTILINE)
+    assert keys == {f"GET {path}" for path in paths} | {"$default"} and paths
     for name, route in routes.items():
         properties = route["Properties"]
         kind = properties.get("AuthorizationType", "NONE")
@@ -262,7 +219,7 @@ def test_the_reader_is_never_open(stack):
     """Each mode of the API has one of the reader, that demands what this one's authorizer finds out."""
     environment = stack.properties("TimelineReader")["Environment"]["Variables"]
     assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}
-    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/identity.rs")))
+    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/http/auth.rs")))
     assert accepted == {"jwt", "iam", "open"}
     assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
     assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]
@@ -328,47 +285,21 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
                 assert statement["Effect"] == "Allow"
                 for resource in listed(statement["Resource"]):
                     granted.setdefault(named(resource), set()).update(listed(statement["Action"]))
-        assert granted == PERMISSIONS[role], role
+        assert granted == permissions()[role], role
     # Nor does anything else make a role.
     others = {"DeploymentRole", "SlackRole"}
-    assert set(stack.of_type("AWS::IAM::Role")) == set(PERMISSIONS) | others
+    assert set(stack.of_type("AWS::IAM::Role")) == set(permissions()) | others
     assert not stack.of_type("AWS::IAM::Policy")
-
-
-def test_roles_allow_the_calls_that_the_code_makes(stack):
-    for function in FUNCTIONS:
-        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
-        granted = {}
-        for name, statement in statements(stack):
-            if name == f"{function}Role":
-                for action in listed(statement["Action"]):
-                    if action.startswith("dynamodb:"):
-                        granted.setdefault(named(statement["Resource"]), set()).add(action)
-        assert calls_to_dynamodb(binary) == granted, binary
-
-
-def test_roles_allow_sending_to_the_queues_that_the_code_sends_to(stack):
-    # There is one sender, and what it calls is authorized as SendMessage, batches included.
-    sources = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
-    calls = {call for p in sources for call in re.findall(r"\.(send_message\w*)\(\)", p.read_text(encoding="utf-8"))}
-    assert calls == {"send_message_batch"}
-    for function in FUNCTIONS:
-        binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
-        sender = r"Sender::new\(\s*[\w.()]+,\s*env::required\(env::(\w+)\)"
-        sends_to = {QUEUES[name] for name in re.findall(sender, read(f"functions/{binary}/src/main.rs"))}
-        of_role = [statement for name, statement in statements(stack) if name == f"{function}Role"]
-        sending = [s for s in of_role if "sqs:SendMessage" in listed(s["Action"])]
-        assert sends_to == {named(statement["Resource"]) for statement in sending}, binary
 
 
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
     for function in FUNCTIONS:
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
-        allowed = {name.split(".")[0] for name in PERMISSIONS[f"{function}Role"]}
+        allowed = {name.split(".")[0] for name in permissions()[f"{function}Role"]}
         stores = {name for name in allowed if name.endswith(("Table", "Queue"))}
         # A queue that a function only takes from comes to it.
-        permissions = PERMISSIONS[f"{function}Role"].items()
-        only_taken = {name.split(".")[0] for name, actions in permissions if actions == RECEIVE}
+        needed = permissions()[f"{function}Role"].items()
+        only_taken = {name.split(".")[0] for name, actions in needed if actions == RECEIVE}
         secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
         assert told - secrets == stores - only_taken, function
         assert told & secrets == SECRETS.get(function, set()), function
@@ -406,7 +337,7 @@ def test_binaries_are_the_crates_of_the_functions(stack):
 
 
 def test_variables_are_those_that_the_code_reads(stack):
-    known = set(variables().values())
+    known = set(variables().values()).union(*secret_variables().values())
     for function in FUNCTIONS:
         given = set(stack.properties(function)["Environment"]["Variables"])
         assert given <= known, f"{function}: nobody reads {given - known}"
@@ -414,12 +345,8 @@ def test_variables_are_those_that_the_code_reads(stack):
         main = read(f"functions/{binary}/src/main.rs")
         wanted = {variables()[c] for c in re.findall(r"env::required\(env::(\w+)\)", main)}
         wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
-        if "env::cursor_seal()" in main:
-            wanted |= {variables()["CURSOR_SECRET"], variables()["OTHER_CURSOR_SECRET"]}
-        if "env::internal_seal()" in main:
-            wanted |= {variables()["INTERNAL_SECRET"], variables()["OTHER_INTERNAL_SECRET"]}
-        (tables,) = re.findall(r"env::tables\(&\[(.*?)\]\)", main)
-        wanted |= {variables()[c] for c in re.findall(r"env::(\w+)", tables)}
+        for constant in re.findall(r"env::secrets\(env::(\w+)\)", main):
+            wanted |= secret_variables()[constant]
         if "env::retention()" in main:
             wanted.add(variables()["RETENTION_DAYS"])
         if "env::stage()" in main:
@@ -428,15 +355,15 @@ def test_variables_are_those_that_the_code_reads(stack):
 
 
 def test_retention_is_the_code_s(stack):
-    days = number(r"pub const DEFAULT_RETENTION_DAYS: u32 = ([\d_]+);", "shared/src/retention.rs")
+    days = number(r"pub const DEFAULT_RETENTION_DAYS: u32 = ([\d_]+);", "shared/src/values/retention.rs")
     assert stack.default("RetentionDays") == days
-    low, high = re.findall(r"days @ ([\d_]+)\.\.=([\d_]+) =>", read("shared/src/env.rs"))[0]
+    low, high = re.findall(r"days @ ([\d_]+)\.\.=([\d_]+) =>", read(ENV))[0]
     parameter = stack.expanded["Parameters"]["RetentionDays"]
     assert (parameter["MinValue"], parameter["MaxValue"]) == (int(low), int(high))
 
 
 def test_timeouts_are_the_code_s(stack):
-    limit = seconds("FUNCTION_TIMEOUT", "nagare/src/stack/mod.rs")
+    limit = seconds("FUNCTION_TIMEOUT", "nagare/src/local/wiring.rs")
     for function, queue in FUNCTIONS.items():
         timeout = stack.properties(function)["Timeout"]
         if queue:
@@ -449,7 +376,7 @@ def test_timeouts_are_the_code_s(stack):
 
 
 def test_secrets_are_generated_and_long_enough(stack):
-    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/seal.rs")
+    least = number(r"pub const MIN_SECRET_LENGTH: usize = ([\d_]+);", "shared/src/crypto/seal.rs")
     assert set(stack.of_type("AWS::SecretsManager::Secret")) == set().union(*SECRETS.values())
     for name in stack.of_type("AWS::SecretsManager::Secret"):
         generated = stack.properties(name)["GenerateSecretString"]
@@ -468,8 +395,8 @@ def check_two_secrets(stack, function, kind, names, condition, again):
     first = {"Fn::Sub": f"{{{{resolve:secretsmanager:${{{kind}Secret}}}}}}"}
     second = {"Fn::Sub": f"{{{{resolve:secretsmanager:${{Second{kind}Secret}}}}}}"}
     environment = stack.properties(function)["Environment"]["Variables"]
-    assert environment[variables()[f"{kind.upper()}_SECRET"]] == {"Fn::If": [condition, first, second]}
-    assert environment[variables()[f"OTHER_{kind.upper()}_SECRET"]] == {"Fn::If": [condition, second, first]}
+    assert environment[f"NAGARE_{kind.upper()}_SECRET"] == {"Fn::If": [condition, first, second]}
+    assert environment[f"NAGARE_OTHER_{kind.upper()}_SECRET"] == {"Fn::If": [condition, second, first]}
     conditions = stack.expanded["Conditions"]
     assert conditions[condition] == {"Fn::Equals": [{"Ref": f"{kind}Seal"}, "first"]}
     assert stack.default(f"{kind}Seal") == "first"
@@ -541,7 +468,7 @@ def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
 
 
 def test_event_sources_report_single_messages(stack):
-    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/stack/event_source.rs")
+    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/event_source.rs")
     for function, queue in FUNCTIONS.items():
         if not queue:
             continue
@@ -564,11 +491,11 @@ def test_visibility_is_six_times_the_timeout(stack):
             visibility = stack.properties(queue)["VisibilityTimeout"]
             assert visibility == 6 * stack.properties(function)["Timeout"], queue
             # What `nagare up --template-visibility` keeps to.
-            assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/stack/mod.rs"), queue
+            assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/local/stack.rs"), queue
 
 
 def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
-    receives = number(r"pub const MAX_RECEIVES: u32 = ([\d_]+);", "shared/src/dead_letter.rs")
+    receives = number(r"pub const MAX_RECEIVES: u32 = ([\d_]+);", "shared/src/dead_letters/attributes.rs")
     redrive = stack.properties("CommandQueue")["RedrivePolicy"]
     assert redrive["maxReceiveCount"] == receives
     assert named(redrive["deadLetterTargetArn"]) == "DeadLetterQueue.Arn"
@@ -582,7 +509,7 @@ def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
 
 
 def test_dead_letters_are_kept_longest(stack):
-    days = seconds("DEAD_LETTER_RETENTION", "nagare/src/stack/mod.rs")
+    days = seconds("DEAD_LETTER_RETENTION", "nagare/src/local/stack.rs")
     commands = stack.properties("CommandQueue")["MessageRetentionPeriod"]
     letters = stack.properties("DeadLetterQueue")["MessageRetentionPeriod"]
     assert commands == 4 * 86_400
@@ -640,7 +567,7 @@ def test_producers_can_be_named(stack):
 
 
 def test_tables_have_the_keys_that_the_code_uses(stack):
-    schema = "nagare/src/stack/schema.rs"
+    schema = "nagare/src/local/schema.rs"
     assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
     for field, name in TABLES.items():
         keys = list(one(rf'&tables\.{field},\s*\["(\w+)", "(\w+)"\]', schema))
@@ -649,7 +576,7 @@ def test_tables_have_the_keys_that_the_code_uses(stack):
         assert [k["KeyType"] for k in properties["KeySchema"]] == ["HASH", "RANGE"], name
         assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}, name
     (index,) = stack.properties("LedgerTable")["GlobalSecondaryIndexes"]
-    assert index["IndexName"] == one(r'pub const BY_FOLLOWER: &str = "(\w+)";', "shared/src/store/mod.rs")
+    assert index["IndexName"] == one(r'pub const BY_FOLLOWER: &str = "(\w+)";', "shared/src/ledger.rs")
     keys = list(one(r'"KeySchema": keys\("(\w+)", "(\w+)"\)', schema))
     assert [k["AttributeName"] for k in index["KeySchema"]] == keys
     projection = one(r'"ProjectionType": "(\w+)"', schema)
@@ -673,11 +600,12 @@ def test_tables_survive(stack):
 
     # What must not be lost never expires by itself, but for what is marked as over.
     assert "TimeToLiveSpecification" not in stack.properties("DeadLettersTable")
-    marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/store/forgetting.rs")
+    marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/ledger.rs")
     ttl = stack.properties("LedgerTable")["TimeToLiveSpecification"]
     assert ttl == {"AttributeName": marked, "Enabled": True}
-    stores = [path for path in (ROOT / "shared/src/store").glob("*.rs") if "FORGET_AT" in path.read_text(encoding="utf-8")]
-    assert {path.name for path in stores} == {"forgetting.rs", "mod.rs"}, "only forgetting marks, and looks for marks"
+    functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
+    named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
+    assert named_in == {"ledger.rs"}, "only operators mark, and look for marks"
 
 
 def test_tables_can_be_warm(stack):
@@ -812,8 +740,8 @@ def emitted():
     """(metric, names of its dimensions) of all that the functions count: a record's fields in PascalCase, by
     the stage, and also by the field that the record names."""
     found = set()
-    stage = one(r'pub const STAGE: &str = "(\w+)";', "shared/src/metrics.rs")
-    assert one(r"Emf::builder\(NAMESPACE.to_owned\(\), (.+)\)\.build", "shared/src/metrics.rs") == (
+    stage = one(r'pub const STAGE: &str = "(\w+)";', "shared/src/runtime/metrics.rs")
+    assert one(r"Emf::builder\(NAMESPACE.to_owned\(\), (.+)\)\.build", "shared/src/runtime/metrics.rs") == (
         "vec![vec![STAGE.to_owned()]]"
     )
     for path in ROOT.glob("functions/*/src/**/*.rs"):
@@ -852,7 +780,7 @@ def on_the_dashboard(stack):
 
 
 def test_metrics_of_ours_are_those_that_the_code_emits(stack):
-    namespace = one(r'pub const NAMESPACE: &str = "(\w+)";', "shared/src/metrics.rs")
+    namespace = one(r'pub const NAMESPACE: &str = "(\w+)";', "shared/src/runtime/metrics.rs")
     metrics = emitted()
     assert len(metrics) > 30
     watched = set()
@@ -915,7 +843,7 @@ def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     for path in (ROOT / "nagare/src/cli").rglob("*.rs"):
         read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
     # The caller's own, and the local stack's.
-    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "CURSOR_SECRET", "INTERNAL_SECRET", "AUTHORIZATION"}
+    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "AUTHORIZATION"}
     wanted = {variables()[constant] for constant in read_by_it}
     assert len(wanted) >= 5
     lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))

@@ -1,12 +1,12 @@
 //! From a message on the dead-letter queue to the letter that is kept.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::Timestamp;
 use shared::command::Command;
-use shared::dead_letter::{
-    DETAIL, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, cut, is_id, is_reason,
+use shared::dead_letters::{
+    DETAIL, DeadLetter, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, cut,
+    is_reason,
 };
-use shared::store::DeadLetter;
+use shared::values::{Timestamp, is_message_id};
 
 /// Reads a letter out of the message with this id. Nothing can be wrong enough with a message for it
 /// not to be kept.
@@ -17,7 +17,7 @@ pub(crate) fn read(message_id: &str, message: &SqsMessage, now: Timestamp) -> De
     let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
     let system = |name: &str| message.attributes.get(name).map(String::as_str);
     DeadLetter {
-        id: sent(message, ORIGIN).filter(|id| is_id(id)).unwrap_or(message_id).to_owned(),
+        id: sent(message, ORIGIN).filter(|id| is_message_id(id)).unwrap_or(message_id).to_owned(),
         receive_count: number(sent(message, RECEIVES)).unwrap_or(i64::from(MAX_RECEIVES)),
         sent_at: number(sent(message, SENT))
             .or(number(system("SentTimestamp")))
@@ -54,7 +54,7 @@ fn cause(message: &SqsMessage, body: &str, now: Timestamp) -> Cause {
 /// comes with the writer's own word for that.
 fn judged(body: &str, now: Timestamp) -> Cause {
     let (reason, detail) = match Command::parse_unverified(body, now) {
-        Err(error) => (error.reason(), error.in_full()),
+        Err(error) => (error.reason(), error.unredacted()),
         Ok(_) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
     };
     Cause { reason: reason.to_owned(), detail: cut(detail), verified: true }

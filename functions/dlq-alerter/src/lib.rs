@@ -6,8 +6,8 @@
 //!   metrics     one record a letter, by reason; the alarm counts those
 //! ```
 //!
-//! A Lambda on a queue that returns success deletes what it was given. So each letter is stored in
-//! full first; then it is logged as one JSON line and counted; only then is it acknowledged. If this
+//! A Lambda on a queue that returns success deletes what it was given. So each letter is stored
+//! first; then it is logged as one JSON line and counted; only then is it acknowledged. If this
 //! function dies in between, the message comes again and is stored again under the same key, and at
 //! worst counted twice: an alarm too many, never a letter too few.
 
@@ -18,28 +18,24 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use futures::future::join_all;
 use metrics::Arrivals;
 use shared::command::Command;
-use shared::dead_letter::known_reason;
-use shared::store::{DeadLetter, Store, StoreError};
-use shared::{Clock, Deadline, Metrics};
+use shared::dead_letters::{DeadLetter, DeadLetters, known_reason};
+use shared::dynamo::DynamoError;
+use shared::log_subject;
+use shared::queue::{BatchError, message_ids};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
 use tracing::error;
 
 /// What the alerter works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Alerter {
-    /// The tables.
-    pub store: Store,
+    /// Where letters are kept.
+    pub letters: DeadLetters,
     /// Where letters are counted.
     pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
-}
-
-/// The event cannot be answered message by message, so the whole batch has to come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BatchError {
-    /// Without its id a message could not be reported, and not reporting it would lose it.
-    #[error("record {0} of the batch has no messageId")]
-    MessageWithoutId(usize),
 }
 
 impl Alerter {
@@ -52,7 +48,7 @@ impl Alerter {
         event: SqsEvent,
         deadline: Deadline,
     ) -> Result<SqsBatchResponse, BatchError> {
-        let ids = message_ids(&event.records)?;
+        let ids = message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
         let messages = ids.iter().zip(&event.records);
         let kept = join_all(messages.map(|(id, m)| self.keep(id, m, deadline))).await;
         let mut response = SqsBatchResponse::default();
@@ -67,37 +63,35 @@ impl Alerter {
         Ok(response)
     }
 
-    /// Stores one letter, then tells of it.
+    /// Stores one letter, then logs and counts it.
     async fn keep(
         &self,
         id: &str,
         message: &SqsMessage,
         deadline: Deadline,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), DynamoError> {
         let mut letter = letter::read(id, message, self.clock.now());
         let mut tries = 0_u32;
-        while !self.store.put_letter(&letter, deadline).await? {
+        while !self.letters.put(&letter, deadline).await? {
             letter.id = other_id(id, tries);
             tries += 1;
         }
-        self.tell(&letter);
+        self.report(&letter);
         Ok(())
     }
 
     /// Logs and counts a letter that is kept. Why it gave up is told in one of our own words: the
     /// sentence may quote what was sent, and is kept with the letter.
-    fn tell(&self, letter: &DeadLetter) {
+    fn report(&self, letter: &DeadLetter) {
         let (now, reason) = (self.clock.now(), known_reason(&letter.reason));
         let command = Command::parse_unverified(&letter.body, now).ok();
         let subject = command.as_ref().map(Command::subject).unwrap_or_default();
-        error!(
+        log_subject!(
+            error,
+            subject,
             dead_letter = letter.id,
             message_id = letter.message_id,
             command = command.as_ref().map(Command::type_name),
-            activity_id = subject.activity_id,
-            actor_id = subject.actor_id,
-            follower_id = subject.follower_id,
-            followee_id = subject.followee_id,
             reason,
             receives = letter.receive_count,
             sent_at = %letter.sent_at,
@@ -105,14 +99,6 @@ impl Alerter {
         );
         self.metrics.record(&Arrivals { reason, dead_letters: 1.into() }, now);
     }
-}
-
-fn message_ids(messages: &[SqsMessage]) -> Result<Vec<String>, BatchError> {
-    let ids = messages.iter().enumerate().map(|(index, message)| {
-        let id = message.message_id.clone().filter(|id| !id.is_empty());
-        id.ok_or(BatchError::MessageWithoutId(index))
-    });
-    ids.collect()
 }
 
 /// Under what a letter is kept if somebody has sent another body under its id: the message's own id, and

@@ -3,17 +3,21 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use dlq_alerter::Alerter;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env, panics, telemetry};
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::{Dynamo, sdk_config};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
-    let tables = env::tables(&[env::DEAD_LETTERS_TABLE])?;
     let config = sdk_config().await;
+    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let alerter = Alerter {
-        store: Store::new(aws_sdk_dynamodb::Client::new(&config), tables),
+        letters: DeadLetters::new(dynamo.table(&env::required(env::DEAD_LETTERS_TABLE)?)),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
     };

@@ -2,7 +2,7 @@
 //! which this function keeps at zero.
 
 use metrique::writer::Entry;
-use shared::metrics::{Count, Record};
+use shared::runtime::metrics::{Count, Record};
 
 /// Dead letters that were kept.
 #[derive(Entry)]

@@ -1,10 +1,12 @@
 //! The queue that commands come from, which the rest of what is long goes back to.
 
-use shared::command::{Command, CommandError, InternalSeal};
+use shared::command::{Command, InternalSeal};
+use shared::message::CommandError;
 use shared::queue::{Message, SendError, Sender};
-use shared::{Deadline, Timestamp};
+use shared::runtime::deadline::Deadline;
+use shared::values::Timestamp;
 
-/// The queue that commands come from: parts of large fan-outs, and the rest of what takes longer than
+/// The queue that commands come from: segments of large fan-outs, and the rest of what takes longer than
 /// one invocation, go back to it. So whoever waits for it to drain waits for them too. They are sealed:
 /// nobody else can send such commands.
 #[derive(Debug, Clone)]

@@ -2,9 +2,10 @@
 //! wait for their five receives, and take their reason along.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::Deadline;
-use shared::dead_letter::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, cut, fits, is_id};
+use shared::dead_letters::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
 use shared::queue::{Message, SendError, Sender};
+use shared::runtime::deadline::Deadline;
+use shared::values::is_message_id;
 
 use crate::Failure;
 
@@ -40,11 +41,11 @@ fn letter(
     let former = message.message_attributes.get(ORIGIN);
     let former = former.and_then(|value| value.string_value.as_deref());
     // Whoever sends commands can send that attribute too.
-    let origin = former.filter(|former| is_id(former)).unwrap_or(id);
+    let origin = former.filter(|former| is_message_id(former)).unwrap_or(id);
     let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
     let mut attributes = vec![
         (REASON, failure.reason().to_owned()),
-        (DETAIL, cut(failure.in_full())),
+        (DETAIL, cut(failure.unredacted())),
         (ORIGIN, origin.to_owned()),
         (RECEIVES, receives.to_string()),
         (SENT, attribute("SentTimestamp").to_owned()),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::Deadline;
-use shared::command::{Command, Continued, Origin};
-use shared::dead_letter::ORIGIN;
+use shared::command::{Command, Continued};
+use shared::dead_letters::ORIGIN;
+use shared::runtime::deadline::Deadline;
+use shared::values::Origin;
 
-/// How long work goes on before it notes how far it has come: a delivery that dies loses at most so
+/// How long work goes on before it notes how far it has come: a delivery that dies loses at most this
 /// much.
 pub(crate) const SLICE: Duration = Duration::from_secs(5);
 /// What is kept back for handing on what did not come to its end, or giving it up.
@@ -42,14 +43,14 @@ impl Delivery {
         Self { deadline, end, enough, origin, redelivered: false, continued: false }
     }
 
-    /// The delivery of a message that was received so often.
+    /// The delivery of a message that was received this often.
     pub(crate) fn of(message: &SqsMessage, receives: u32, end: Deadline) -> Self {
         // One that was redriven begins to count again, but it has been delivered before.
         let redriven = message.message_attributes.get(ORIGIN);
         let redelivered = receives > 1 || redriven.is_some();
         let first = redriven.and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
-        let origin = Origin::new(origin.to_owned()).unwrap_or_else(Origin::unknown);
+        let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
         Self { origin, redelivered, ..Self::only(end) }
     }
 

@@ -4,16 +4,18 @@
 //! handle            a batch of messages in, the ids of the unfinished ones out
 //!   message         one message: parse, apply, and decide between acknowledged, retry, dead letter
 //!     delivery      how long there is for it, and what may have happened before
-//!     activity      publish, update, delete
-//!       split       every follower: few on the spot, many in parts that many invocations work on
+//!     context       what a command is applied with
+//!     apply/        one file for each feature, and what dispatches to them
+//!     fanout/
+//!       start       every follower: few at once, many in segments that many invocations work on
 //!       segment     a range of followers, page after page, handed on when time is up
-//!       fan_out     some followers' timelines: spread an entry, or erase it, and look again
+//!       page        some followers' timelines: insert an entry or remove it, and check again
 //!       recheck     what deliveries that died may have left in a range
-//!     follow        follow, unfollow: one actor's outbox in one timeline
+//!     reconcile     one actor's outbox in one timeline
 //!     command_queue the rest of what is long goes back to the queue that commands come from
 //!     dead_letters  what cannot be applied goes to the dead-letter queue with its reason
-//!     ended         how it ended
-//!     line          what is logged of that
+//!     disposition   what became of it
+//!     log           what is logged of that
 //!   metrics         what is counted of a batch
 //! ```
 //!
@@ -23,45 +25,52 @@
 //!
 //! Each command first states its fact in the ledger and then makes the timelines agree with what the
 //! ledger says by then. Why that ends right whatever happens at the same time is argued in
-//! [`shared::store`].
+//! [`shared::fanout`].
 
-mod activity;
+mod apply;
 mod command_queue;
+mod context;
 mod dead_letters;
 mod delivery;
-mod ended;
-mod fan_out;
-mod follow;
-mod line;
+mod disposition;
+mod failure;
+mod fanout;
+mod log;
 mod message;
 mod metrics;
-mod recheck;
-mod segment;
-mod split;
+mod reconcile;
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::future::join_all;
-use shared::store::Store;
-use shared::{Clock, Deadline, Metrics, Retention};
+use shared::ledger::Ledger;
+use shared::queue::{BatchError, message_ids};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::timelines::Timelines;
+use shared::values::Retention;
 
 pub use command_queue::CommandQueue;
+pub(crate) use context::Context;
 pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
-use ended::{Ending, Processed};
-pub use fan_out::FanOutEnd;
-pub use message::{Failure, Outcome};
-pub use split::Sizes;
+pub use disposition::{Disposition, FanOutEnd};
+pub use failure::Failure;
+pub use fanout::Sizes;
+pub use reconcile::Reconciler;
 
 /// What the writer works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Writer {
-    /// The tables.
-    pub store: Store,
-    /// Where parts of large fan-outs go.
+    /// What must not be lost.
+    pub ledger: Ledger,
+    /// The timelines.
+    pub timelines: Timelines,
+    /// Where segments of large fan-outs go.
     pub commands: CommandQueue,
     /// Where commands go that cannot be applied.
     pub dead_letters: DeadLetterQueue,
-    /// When a fan-out is cut into parts, and into how large ones.
+    /// When a fan-out is cut into segments, and into how large ones.
     pub sizes: Sizes,
     /// How long activities are shown.
     pub retention: Retention,
@@ -69,14 +78,6 @@ pub struct Writer {
     pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
-}
-
-/// The event cannot be answered message by message, so the whole batch has to come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BatchError {
-    /// Without its id a message could not be reported, and not reporting it would lose it.
-    #[error("record {0} of the batch has no messageId")]
-    MessageWithoutId(usize),
 }
 
 impl Writer {
@@ -90,25 +91,16 @@ impl Writer {
         event: SqsEvent,
         deadline: Deadline,
     ) -> Result<SqsBatchResponse, BatchError> {
-        let ids = message_ids(&event.records)?;
+        let ids = message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
         let messages = ids.iter().zip(&event.records);
-        let processed = join_all(messages.map(|(id, m)| self.process(id, m, deadline))).await;
-        metrics::count(&self.metrics, &processed, self.clock.now());
+        let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
+        metrics::count(&self.metrics, &handled, self.clock.now());
         let mut response = SqsBatchResponse::default();
-        let failed = |processed: &Processed| processed.ended.ending == Ending::Failed;
-        for (id, _) in ids.iter().zip(&processed).filter(|(_, processed)| failed(processed)) {
+        for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {
             let mut failure = BatchItemFailure::default();
-            failure.item_identifier.clone_from(id);
+            failure.item_identifier = id;
             response.batch_item_failures.push(failure);
         }
         Ok(response)
     }
-}
-
-fn message_ids(messages: &[SqsMessage]) -> Result<Vec<String>, BatchError> {
-    let ids = messages.iter().enumerate().map(|(index, message)| {
-        let id = message.message_id.clone().filter(|id| !id.is_empty());
-        id.ok_or(BatchError::MessageWithoutId(index))
-    });
-    ids.collect()
 }

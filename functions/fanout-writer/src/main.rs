@@ -3,9 +3,15 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::command::InternalSeal;
+use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::ledger::Ledger;
 use shared::queue::Sender;
-use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env, panics, telemetry};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::{env, panics, telemetry};
+use shared::timelines::Timelines;
 
 /// A fan-out allocates in every step of every call; this allocator is the cheaper one at that
 /// (docs/PERFORMANCE.md).
@@ -16,14 +22,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
-    let tables = env::tables(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?;
     let config = sdk_config().await;
+    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+    let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
+    let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let writer = Writer {
-        store: Store::new(aws_sdk_dynamodb::Client::new(&config), tables),
+        timelines: Timelines::new(timelines, &ledger),
+        ledger,
         commands: CommandQueue::new(
             Sender::new(sqs.clone(), env::required(env::QUEUE_URL)?),
-            env::internal_seal()?,
+            InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),
         ),
         dead_letters: DeadLetterQueue(Sender::new(sqs, env::required(env::DEAD_LETTER_QUEUE_URL)?)),
         sizes: Sizes::default(),

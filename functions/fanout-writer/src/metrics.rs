@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use metrique::writer::Entry;
 use metrique::writer::value::VecDistribution;
-use shared::metrics::{Count, Record};
-use shared::{Metrics, Timestamp};
+use shared::runtime::metrics::{Count, Metrics, Record};
+use shared::values::Timestamp;
 
-use crate::ended::{Ending, Processed};
+use crate::Disposition;
+use crate::message::Handled;
 
 /// What the commands of one type came to.
 #[derive(Entry, Default)]
@@ -22,9 +23,9 @@ struct Commands {
     commands_expired: Count,
     /// Publishes that a delete had overtaken.
     commands_suppressed: Count,
-    /// On record, and handed out in parts.
+    /// On record, and handed out in segments.
     commands_split: Count,
-    /// Parts that sent their rest on.
+    /// Handed on before their end.
     commands_continued: Count,
     /// Dead letters that no delivery can help.
     commands_refused: Count,
@@ -53,24 +54,24 @@ impl Record for Commands {
 }
 
 /// Counts what a batch came to.
-pub(crate) fn count(metrics: &Metrics, batch: &[Processed], now: Timestamp) {
+pub(crate) fn count(metrics: &Metrics, batch: &[Handled], now: Timestamp) {
     let mut by_type: BTreeMap<&'static str, Commands> = BTreeMap::new();
-    for processed in batch {
-        let command = processed.command;
+    for handled in batch {
+        let command = handled.command;
         let new = || Commands { command, ..Commands::default() };
-        by_type.entry(command).or_insert_with(new).add(processed);
+        by_type.entry(command).or_insert_with(new).add(handled);
     }
     by_type.values().for_each(|commands| metrics.record(commands, now));
 }
 
 impl Commands {
-    fn add(&mut self, processed: &Processed) {
-        *self.that(processed.ended.ending) += 1;
-        self.entries_written += processed.cost.entries;
-        self.entries_sent += processed.cost.sends;
-        self.items_unprocessed += processed.cost.unprocessed;
-        self.calls_retried += processed.cost.retries;
-        if let Some(end) = processed.ended.fan_out {
+    fn add(&mut self, handled: &Handled) {
+        *self.of(&handled.disposition) += 1;
+        self.entries_written += handled.usage.written;
+        self.entries_sent += handled.usage.sends;
+        self.items_unprocessed += handled.usage.unprocessed;
+        self.calls_retried += handled.usage.retries;
+        if let Some(end) = handled.disposition.fan_out() {
             self.fan_out_size.add(end.entries);
             if let Some(took) = end.took {
                 self.fan_out_duration.add(took);
@@ -81,16 +82,16 @@ impl Commands {
         }
     }
 
-    fn that(&mut self, ending: Ending) -> &mut Count {
-        match ending {
-            Ending::Applied => &mut self.commands_applied,
-            Ending::Expired => &mut self.commands_expired,
-            Ending::Suppressed => &mut self.commands_suppressed,
-            Ending::Split => &mut self.commands_split,
-            Ending::Continued => &mut self.commands_continued,
-            Ending::Refused => &mut self.commands_refused,
-            Ending::Failed => &mut self.commands_failed,
-            Ending::GivenUp => &mut self.commands_given_up,
+    fn of(&mut self, disposition: &Disposition) -> &mut Count {
+        match disposition {
+            Disposition::Applied(_) => &mut self.commands_applied,
+            Disposition::Expired => &mut self.commands_expired,
+            Disposition::Suppressed => &mut self.commands_suppressed,
+            Disposition::Split(_) => &mut self.commands_split,
+            Disposition::Continued => &mut self.commands_continued,
+            Disposition::Refused(_) => &mut self.commands_refused,
+            Disposition::Retry(..) => &mut self.commands_failed,
+            Disposition::GivenUp(_) => &mut self.commands_given_up,
         }
     }
 }

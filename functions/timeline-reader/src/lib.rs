@@ -1,38 +1,48 @@
-//! The timeline reader: one page of one viewer's timeline (docs/openapi.yaml).
+//! The timeline reader: what callers of the HTTP API read (docs/openapi.yaml).
 //!
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
-//!   request     which viewer, and which page of the timeline: everything is parsed here
-//!   identity    whether the caller may read it
-//!   page        skeleton -> facts -> rules, until the page is full
-//!   answer      a page as JSON, with its cursors
-//!   problem     what is answered instead
-//!   outcome     what is logged and counted of a request
+//!   router      which path is read, by which feature
+//!   http/       what all features have in common
+//!     auth      who the caller is, and what they may read
+//!     path      paths with parameters in them
+//!     query     query parameters
+//!     response  answers in JSON
+//!     problem   what is answered instead
+//!   timeline/   a page of one viewer's timeline
+//!     request   which page: everything is parsed here
+//!     page      skeleton -> hydration -> rules, until the page is full
+//!     answer    a page as JSON, with its cursors
+//!   log         what is logged and counted of a request
 //! ```
 //!
-//! Its cost does not grow with the number of follows: an ordinary page is one Query for the entries
-//! and at most two BatchGetItem for the edges and activities that they name.
+//! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the
+//! entries and at most two BatchGetItem for the edges and activities that they name.
 
-mod answer;
-mod identity;
-mod outcome;
-mod page;
-mod problem;
-mod request;
+mod http;
+mod log;
+mod router;
+mod timeline;
 
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use shared::cursor::CursorSeal;
-use shared::store::Store;
-use shared::{Clock, Deadline, Metrics, Retention};
+use shared::dynamo::Dynamo;
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::timelines::{CursorSeal, Timelines};
+use shared::values::{Retention, Timestamp};
 use tokio::time::Instant;
 
-pub use identity::{Authorization, AuthorizationError};
-use outcome::Outcome;
-use page::Page;
-use problem::Problem;
-use request::Request;
+use http::auth::Caller;
+pub use http::auth::{Authorization, AuthorizationError};
+use http::path::{Path, Route};
+use http::problem::Problem;
+use http::response::Answer;
+use log::Outcome;
+pub use router::ROUTES;
 
 /// How long a caller is kept waiting. A page takes milliseconds; whoever has waited this long is
 /// better told to come back.
@@ -41,8 +51,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// What the reader works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// The tables.
-    pub store: Store,
+    /// What must not be lost.
+    pub ledger: Ledger,
+    /// The timelines.
+    pub timelines: Timelines,
     /// Seals cursors and opens them.
     pub seal: CursorSeal,
     /// Who may read what.
@@ -55,6 +67,19 @@ pub struct Reader {
     pub clock: Clock,
 }
 
+/// One request to a path that there is, and all that it may be answered with. What its calls cost is
+/// counted by itself.
+pub(crate) struct Context<'a> {
+    pub(crate) event: &'a ApiGatewayV2httpRequest,
+    pub(crate) path: &'a Path<'a>,
+    pub(crate) caller: Caller<'a>,
+    pub(crate) reader: &'a Reader,
+    /// What calls of the tables are made with.
+    pub(crate) dynamo: &'a Dynamo,
+    pub(crate) now: Timestamp,
+    pub(crate) deadline: Deadline,
+}
+
 impl Reader {
     /// Answers one request. Whatever goes wrong is an answer too.
     pub async fn handle(
@@ -62,33 +87,42 @@ impl Reader {
         event: &ApiGatewayV2httpRequest,
         deadline: Deadline,
     ) -> ApiGatewayV2httpResponse {
-        let (begun, store) = (Instant::now(), self.store.metered());
-        let result = self.read(&store, event, deadline).await;
-        let items = result.as_ref().map(|(page, _)| page.activities.len());
-        let outcome = Outcome { items, cost: store.tally(), took: begun.elapsed() };
-        outcome.log(event);
+        let (begun, dynamo) = (Instant::now(), self.ledger.table().dynamo().metered());
+        let matched = router::matched(event);
+        let result = match &matched {
+            Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
+            None => Err(Problem::NotFound(ROUTES)),
+        };
+        let items = result.as_ref().map(|answer| answer.items);
+        let outcome = Outcome { items, usage: dynamo.usage(), took: begun.elapsed() };
+        outcome.log(event, matched.as_ref().map(|(_, path)| path));
         outcome.count(&self.metrics, self.clock.now());
         match result {
-            Ok((_, response)) => response,
+            Ok(answer) => answer.into_response(),
             Err(problem) => problem.into_response(),
         }
     }
 
     async fn read(
         &self,
-        store: &Store,
+        route: Route,
+        path: &Path<'_>,
         event: &ApiGatewayV2httpRequest,
+        dynamo: &Dynamo,
         deadline: Deadline,
-    ) -> Result<(Page, ApiGatewayV2httpResponse), Problem> {
-        let segment = request::route(event)?;
-        let caller = self.authorization.caller(event)?;
-        let viewer = request::viewer(event, segment)?;
-        caller.may_read(&viewer)?;
-        let request = Request::parse(event, &viewer, &self.seal)?;
-        let now = self.clock.now();
-        let page = self.page(store, &viewer, &request, now, deadline).await?;
-        let retained_from = self.retention.start(now);
-        let response = answer::response(&self.seal, &viewer, &request, &page, retained_from)?;
-        Ok((page, response))
+    ) -> Result<Answer, Problem> {
+        if event.request_context.http.method != "GET" {
+            return Err(Problem::MethodNotAllowed);
+        }
+        let cx = Context {
+            event,
+            path,
+            caller: self.authorization.caller(event)?,
+            reader: self,
+            dynamo,
+            now: self.clock.now(),
+            deadline,
+        };
+        router::answer(route, &cx).await
     }
 }

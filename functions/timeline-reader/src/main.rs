@@ -2,8 +2,13 @@
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env, panics, telemetry};
+use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::{env, panics, telemetry};
+use shared::timelines::{CursorSeal, Timelines};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
@@ -14,11 +19,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
-    let tables = env::tables(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?;
     let config = sdk_config().await;
+    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+    let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
+    let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let reader = Reader {
-        store: Store::new(aws_sdk_dynamodb::Client::new(&config), tables),
-        seal: env::cursor_seal()?,
+        timelines: Timelines::new(timelines, &ledger),
+        ledger,
+        seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),

@@ -8,16 +8,15 @@
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use shared::Timestamp;
-use shared::dead_letter::{ORIGIN, fits, is_id};
-use shared::env;
+use shared::dead_letters::{DeadLetter, DeadLetters as Letters, ORIGIN, fits};
 use shared::queue::Message;
-use shared::store::{DeadLetter, Store};
+use shared::values::{Timestamp, is_message_id};
 
+use super::Failure;
 use super::print::{print_json, print_pretty_json, printable, say};
 use super::remote::{Remote, soon};
 use super::sender::Sender;
-use super::{Failure, progress};
+use crate::progress;
 
 /// A stack that does not answer for so many letters in a row is not there.
 const GIVE_UP_AFTER: u64 = 3;
@@ -72,17 +71,17 @@ struct Printed<'a> {
 impl DeadLetters {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
-        let store = remote.store(&[env::DEAD_LETTERS_TABLE])?;
+        let letters = remote.dead_letters()?;
         match self {
-            Self::List { json } => list(&store, json).await,
+            Self::List { json } => list(&letters, json).await,
             Self::Show { id } => {
-                let letter = find(&store, &id).await?;
+                let letter = find(&letters, &id).await?;
                 print_pretty_json(&Printed { body: Some(&letter.body), ..Printed::from(&letter) })
             }
-            Self::Redrive(which) => which.redrive(&store, &remote.sender()?).await,
+            Self::Redrive(which) => which.redrive(&letters, &remote.sender()?).await,
             Self::Drop { id } => {
-                let letter = find(&store, &id).await?;
-                if !store.drop_letter(&letter, soon()).await? {
+                let letter = find(&letters, &id).await?;
+                if !letters.remove(&letter, soon()).await? {
                     return Err(Failure::No(format!("{id} has come back meanwhile, and stays")));
                 }
                 say!("dropped {id}")?;
@@ -93,21 +92,21 @@ impl DeadLetters {
 }
 
 /// How many there are.
-pub(super) async fn count(store: &Store) -> Result<u64, Failure> {
-    Ok(all(store).await?.len() as u64)
+pub(super) async fn count(letters: &Letters) -> Result<u64, Failure> {
+    Ok(letters.all(soon).await?.len() as u64)
 }
 
-async fn list(store: &Store, json: bool) -> Result<(), Failure> {
-    let mut letters = all(store).await?;
-    letters.sort_by(|a, b| (a.stored_at, &a.id).cmp(&(b.stored_at, &b.id)));
-    for letter in &letters {
+async fn list(letters: &Letters, json: bool) -> Result<(), Failure> {
+    let mut listed = letters.all(soon).await?;
+    listed.sort_by(|a, b| (a.stored_at, &a.id).cmp(&(b.stored_at, &b.id)));
+    for letter in &listed {
         if json {
             print_json(&Printed::from(letter))?;
         } else {
             say!("{}", printable(&line(letter)))?;
         }
     }
-    if letters.is_empty() && !json {
+    if listed.is_empty() && !json {
         eprintln!("there are no dead letters");
     }
     Ok(())
@@ -119,43 +118,30 @@ fn line(letter: &DeadLetter) -> String {
     format!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {mark}{detail}")
 }
 
-/// All that there are now, without their bodies.
-pub(super) async fn all(store: &Store) -> Result<Vec<DeadLetter>, Failure> {
-    let (mut letters, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.letters(after, soon()).await?;
-        letters.extend(page.letters);
-        match page.next {
-            None => return Ok(letters),
-            next => after = next,
-        }
-    }
-}
-
-async fn read(store: &Store, id: &str) -> Result<Option<DeadLetter>, Failure> {
-    match is_id(id) {
-        true => Ok(store.letter(id, soon()).await?),
+async fn read(letters: &Letters, id: &str) -> Result<Option<DeadLetter>, Failure> {
+    match is_message_id(id) {
+        true => Ok(letters.get(id, soon()).await?),
         false => Ok(None),
     }
 }
 
-async fn find(store: &Store, id: &str) -> Result<DeadLetter, Failure> {
-    let letter = read(store, id).await?;
+async fn find(letters: &Letters, id: &str) -> Result<DeadLetter, Failure> {
+    let letter = read(letters, id).await?;
     letter.ok_or_else(|| Failure::No(format!("there is no dead letter {id:.80}")))
 }
 
 impl Which {
     /// Goes on past letters that fail: each is told of and kept, and none holds up the others.
-    async fn redrive(self, store: &Store, sender: &Sender) -> Result<(), Failure> {
+    async fn redrive(self, letters: &Letters, sender: &Sender) -> Result<(), Failure> {
         let ids = if self.all {
-            all(store).await?.into_iter().map(|letter| letter.id).collect()
+            letters.all(soon).await?.into_iter().map(|letter| letter.id).collect()
         } else {
             self.ids
         };
         let bar = progress::bar(ids.len() as u64, "dead letters sent again");
         let mut count = Count::default();
         for id in &ids {
-            let outcome = match redrive_by_id(store, sender, id).await {
+            let outcome = match redrive_by_id(letters, sender, id).await {
                 // One that is gone from the list of all of them was redriven by somebody else.
                 Ok(false) if self.all => continue,
                 Ok(false) => Err(Failure::No("there is no such dead letter".to_owned())),
@@ -213,9 +199,9 @@ impl Count {
 }
 
 /// Sends the letter of this id again, if there is one.
-async fn redrive_by_id(store: &Store, sender: &Sender, id: &str) -> Result<bool, Failure> {
-    let Some(letter) = read(store, id).await? else { return Ok(false) };
-    redrive(store, sender, &letter).await?;
+async fn redrive_by_id(letters: &Letters, sender: &Sender, id: &str) -> Result<bool, Failure> {
+    let Some(letter) = read(letters, id).await? else { return Ok(false) };
+    redrive(letters, sender, &letter).await?;
     Ok(true)
 }
 
@@ -223,8 +209,12 @@ async fn redrive_by_id(store: &Store, sender: &Sender, id: &str) -> Result<bool,
 /// letter, and running it again is right.
 ///
 /// # Errors
-/// [`Failure`]; the command may have been sent even so.
-pub async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Result<(), Failure> {
+/// [`Failure`]; the command may have been sent.
+pub async fn redrive(
+    letters: &Letters,
+    sender: &Sender,
+    letter: &DeadLetter,
+) -> Result<(), Failure> {
     let mut attributes = vec![(ORIGIN, letter.id.clone())];
     // The longest bodies leave no room for it; such a letter comes back under another id.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
@@ -232,7 +222,7 @@ pub async fn redrive(store: &Store, sender: &Sender, letter: &DeadLetter) -> Res
     let message = Message { body, group, attributes, delay_seconds: None };
     sender.send_batch(&[message]).await?;
     // One that is back already stays.
-    store.drop_letter(letter, soon()).await?;
+    letters.remove(letter, soon()).await?;
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName as Name;
-use shared::Deadline;
-use shared::retry::Backoff;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
 
 use super::Failure;
 

@@ -9,11 +9,12 @@ use serde::Serialize;
 use super::csv_file::{RowError, Source};
 use super::print::{print_json, say};
 use super::replay::Post;
-use super::{Failure, follows, progress, replay};
+use super::{Failure, follows, replay};
 use crate::cost::bill::{Bill, Line};
 use crate::cost::month::{Assumed, Graph, Month, Rates};
 use crate::cost::prices::Prices;
 use crate::cost::work::Activity;
+use crate::progress;
 
 #[derive(Debug, Args)]
 pub(super) struct Estimate {

@@ -1,7 +1,7 @@
 //! How a command ends when it does not end well.
 
-use shared::env::EnvError;
-use shared::store::StoreError;
+use shared::dynamo::DynamoError;
+use shared::runtime::env::EnvError;
 
 /// What to tell the user. The variant decides the exit code.
 #[derive(Debug, thiserror::Error)]
@@ -45,17 +45,17 @@ impl From<EnvError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
+impl From<DynamoError> for Failure {
+    fn from(error: DynamoError) -> Self {
         match error {
-            StoreError::Corrupt { .. } => Self::No(error.in_full()),
-            _ => Self::Unreachable(format!("the tables cannot be reached: {}", error.in_full())),
+            DynamoError::Corrupt { .. } => Self::No(error.unredacted()),
+            _ => Self::Unreachable(format!("the tables cannot be reached: {}", error.unredacted())),
         }
     }
 }
 
-impl From<crate::stack::StackError> for Failure {
-    fn from(error: crate::stack::StackError) -> Self {
+impl From<crate::local::StackError> for Failure {
+    fn from(error: crate::local::StackError) -> Self {
         Self::Usage(error.to_string())
     }
 }

@@ -5,15 +5,16 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use shared::activity::ActivityKey;
-use shared::keys::FollowerRange;
-use shared::store::{FanOut, Progress, Store, Work};
-use shared::{ActivityId, env};
+use shared::activities::{Activities, ActivityKey};
+use shared::fanout::{FanOut, FanOutKind, FanOuts, Progress};
+use shared::follows::FollowerRange;
+use shared::values::ActivityId;
 use tokio::time::Instant;
 
+use super::Failure;
 use super::print::{print_json, say};
 use super::remote::{Remote, soon};
-use super::{Failure, progress};
+use crate::progress;
 
 /// How often the ledger is asked.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -48,15 +49,17 @@ struct Report {
 
 impl Fanout {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let store = Remote::from_environment().await?.store(&[env::LEDGER_TABLE])?;
+        let ledger = Remote::from_environment().await?.ledger()?;
+        let (activities, fan_outs) = (Activities::new(&ledger), FanOuts::new(&ledger));
         let unknown = || Failure::No(format!("nobody has published an activity {}", self.activity));
-        let (actor_id, _) = store.claimed(&self.activity, soon()).await?.ok_or_else(unknown)?;
+        let (actor_id, _) =
+            activities.claimed(&self.activity, soon()).await?.ok_or_else(unknown)?;
         let key = ActivityKey { activity_id: self.activity.clone(), actor_id };
-        let work = match store.activity(&key, soon()).await?.deleted {
-            true => Work::Erase,
-            false => Work::Spread,
+        let kind = match activities.activity(&key, soon()).await?.deleted {
+            true => FanOutKind::Remove,
+            false => FanOutKind::Insert,
         };
-        match self.watch(&store, &key, work).await? {
+        match self.watch(&fan_outs, &key, kind).await? {
             Some(report) => self.print(&report)?,
             None => say!(
                 "{} of {} was not cut into parts: its followers are few enough to be dealt with at once",
@@ -70,15 +73,15 @@ impl Fanout {
     /// Follows it to its end, if it was cut into parts.
     async fn watch(
         &self,
-        store: &Store,
+        fan_outs: &FanOuts,
         key: &ActivityKey,
-        work: Work,
+        kind: FanOutKind,
     ) -> Result<Option<Report>, Failure> {
         let (bar, begun) = (progress::bar(0, "timelines"), Instant::now());
         let mut at_first = None;
         loop {
-            let Some(fan_out) = store.fan_out(key, work, soon()).await? else { return Ok(None) };
-            let mut report = Report::of(&key.activity_id, work, &fan_out);
+            let Some(fan_out) = fan_outs.fan_out(key, kind, soon()).await? else { return Ok(None) };
+            let mut report = Report::of(&key.activity_id, kind, &fan_out);
             let before = *at_first.get_or_insert(report.delivered);
             let seconds = begun.elapsed().as_secs_f64();
             if seconds > 0.0 {
@@ -117,9 +120,9 @@ fn show(bar: &ProgressBar, report: &Report, before: u64) {
 }
 
 impl Report {
-    fn of(activity_id: &ActivityId, work: Work, fan_out: &FanOut) -> Self {
+    fn of(activity_id: &ActivityId, kind: FanOutKind, fan_out: &FanOut) -> Self {
         let begun = &fan_out.begun;
-        let (delivered, left) = (fan_out.written(), fan_out.parts_left());
+        let (delivered, left) = (fan_out.written(), fan_out.segments_left());
         let covered: f64 = begun.iter().map(|(range, progress)| covered(*range, progress)).sum();
         let total = match (left, covered > 0.0) {
             (0, _) | (_, false) => delivered,
@@ -127,25 +130,25 @@ impl Report {
         };
         Self {
             activity_id: activity_id.clone(),
-            work: match work {
-                Work::Spread => "spread",
-                Work::Erase => "erase",
+            work: match kind {
+                FanOutKind::Insert => "spread",
+                FanOutKind::Remove => "erase",
             },
             delivered,
             total,
-            parts: fan_out.parts,
+            parts: fan_out.segments,
             parts_left: left,
             per_second: 0,
         }
     }
 }
 
-/// How much of all followers a part has dealt with, from 0 to 1.
+/// How much of all followers a segment is done with, from 0 to 1.
 fn covered(range: FollowerRange, progress: &Progress) -> f64 {
-    let share = match &progress.place {
+    let share = match &progress.position {
         _ if progress.done => 1.0,
         None => 0.0,
-        Some(place) => range.share_up_to(place),
+        Some(position) => range.share_up_to(position),
     };
     share * f64::from(range.width()) / f64::from(FollowerRange::ALL.width())
 }

@@ -8,15 +8,17 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use shared::command::{Command, FollowChange};
-use shared::follow::FollowState;
-use shared::{ActorId, Clock, Timestamp, ViewerId};
+use shared::command::Command;
+use shared::follows::{FollowChange, FollowState};
+use shared::runtime::clock::Clock;
+use shared::values::{ActorId, Timestamp, ViewerId};
 
+use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::print::say;
 use super::remote::Remote;
 use super::sender::commands;
-use super::{Failure, progress};
+use crate::progress;
 
 pub(super) const HEADER: [&str; 2] = ["follower", "followee"];
 

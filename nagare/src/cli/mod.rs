@@ -17,7 +17,6 @@ mod input;
 mod lines;
 mod log;
 mod print;
-mod progress;
 mod publish;
 mod records;
 mod remote;
@@ -28,9 +27,11 @@ mod timeline;
 mod up;
 
 use clap::{Args, Parser, Subcommand};
-use shared::command::{Command, Delete, FollowChange, Update};
-use shared::follow::FollowState;
-use shared::{ActivityId, ActorId, Clock, Kind, Payload, ViewerId};
+use shared::activities::{Delete, Update};
+use shared::command::Command;
+use shared::follows::{FollowChange, FollowState};
+use shared::runtime::clock::Clock;
+use shared::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
 
 pub use dead_letters::redrive;
 pub use failure::Failure;

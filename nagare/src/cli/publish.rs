@@ -4,14 +4,17 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shared::command::{self, Command};
-use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp};
+use shared::activities;
+use shared::command::Command;
+use shared::runtime::clock::Clock;
+use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
 use super::input::Input;
 use super::print::say;
 use super::remote::Remote;
 use super::sender::commands;
-use super::{Failure, lines, progress};
+use super::{Failure, lines};
+use crate::progress;
 
 #[derive(Debug, Args)]
 pub(super) struct Publish {
@@ -40,20 +43,20 @@ impl Publish {
         let now = Clock::system().now();
         let sent = match (&self.file, self.actor, self.activity) {
             (Some(file), _, _) => return send_file(file, now).await,
-            (None, Some(actor_id), Some(activity_id)) => Command::Publish(command::Publish {
+            (None, Some(actor_id), Some(activity_id)) => Command::Publish(activities::Publish {
                 activity_id,
                 actor_id,
                 published_at: self.at.unwrap_or(now),
                 kind: self.kind.unwrap_or_default(),
                 payload: self.payload.unwrap_or_default(),
             }),
-            // The parser has seen to this.
+            // The parser demands them.
             _ => {
                 return Err(Failure::Usage("--actor and --activity are needed".to_owned()));
             }
         };
         // The function would refuse what the contract refuses; say so before it is sent.
-        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.in_full()))?;
+        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;
         super::send(sent).await
     }
 }
@@ -87,7 +90,7 @@ fn commands_in(
     let lines = lines.filter(|(_, line)| !line.as_ref().is_ok_and(|text| text.trim().is_empty()));
     lines.map(move |(number, line)| {
         let command = match line {
-            Ok(text) => Command::parse(&text, now).map_err(|e| e.in_full()),
+            Ok(text) => Command::parse(&text, now).map_err(|e| e.unredacted()),
             Err(unreadable) => Err(unreadable.to_string()),
         };
         command.map_err(|problem| {

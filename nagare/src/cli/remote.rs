@@ -1,27 +1,29 @@
 //! The stack that the environment names.
 
-use std::time::Duration;
-
 use aws_config::SdkConfig;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
-use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, env, queue};
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
+use shared::ledger::Ledger;
+use shared::runtime::env;
+use shared::timelines::Timelines;
 
 use super::Failure;
 use super::drain::Drain;
 use super::sender::Sender;
 
-/// How long a single call is tried for.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) use crate::operator::soon;
 
 /// Clients for the stack. Which variables have to be set depends on what is asked for.
 pub(crate) struct Remote {
     config: SdkConfig,
+    dynamo: Dynamo,
 }
 
 impl Remote {
     pub(crate) async fn from_environment() -> Result<Self, Failure> {
-        Ok(Self { config: sdk_config().await })
+        let config = sdk_config().await;
+        let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+        Ok(Self { config, dynamo })
     }
 
     /// Sends commands to the queue.
@@ -35,32 +37,23 @@ impl Remote {
         Ok(Drain::new(self.sqs(), commands, env::optional(env::DEAD_LETTER_QUEUE_URL)))
     }
 
-    /// The tables.
-    pub(crate) fn store(&self, needed: &[&'static str]) -> Result<Store, Failure> {
-        let tables = env::tables(needed)?;
-        Ok(Store::new(aws_sdk_dynamodb::Client::new(&self.config), tables))
+    pub(crate) fn ledger(&self) -> Result<Ledger, Failure> {
+        Ok(Ledger::new(self.dynamo.table(&env::required(env::LEDGER_TABLE)?)))
     }
 
-    /// The writer's own code, to mend timelines with. It hands nothing on.
-    pub(crate) fn writer(&self) -> Result<Writer, Failure> {
-        let letters = env::optional(env::DEAD_LETTER_QUEUE_URL).unwrap_or_default();
-        Ok(Writer {
-            store: self.store(&[env::TIMELINES_TABLE, env::LEDGER_TABLE])?,
-            commands: CommandQueue::none(),
-            dead_letters: DeadLetterQueue(queue::Sender::new(self.sqs(), letters)),
-            sizes: Sizes::default(),
-            retention: env::retention()?,
-            metrics: Metrics::off(),
-            clock: Clock::system(),
-        })
+    pub(crate) fn timelines(&self) -> Result<Timelines, Failure> {
+        Ok(Timelines::new(PacedTable::new(self.timelines_table()?), &self.ledger()?))
+    }
+
+    pub(crate) fn timelines_table(&self) -> Result<Table, Failure> {
+        Ok(self.dynamo.table(&env::required(env::TIMELINES_TABLE)?))
+    }
+
+    pub(crate) fn dead_letters(&self) -> Result<DeadLetters, Failure> {
+        Ok(DeadLetters::new(self.dynamo.table(&env::required(env::DEAD_LETTERS_TABLE)?)))
     }
 
     fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&self.config)
     }
-}
-
-/// The deadline of one call made now.
-pub(crate) fn soon() -> Deadline {
-    Deadline::after(PATIENCE)
 }

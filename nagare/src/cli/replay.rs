@@ -12,14 +12,18 @@ use std::time::Duration;
 use clap::Args;
 use futures::{StreamExt, stream};
 use serde::Serialize;
-use shared::command::{Command, Publish};
-use shared::{ActivityId, ActorId, Clock, Kind, Payload, Timestamp, env};
+use shared::activities::Publish;
+use shared::command::Command;
+use shared::dynamo::Table;
+use shared::runtime::clock::Clock;
+use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 use tokio::time::Instant;
 
+use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::print::{print_json, say};
 use super::remote::{Remote, soon};
-use super::{Failure, progress};
+use crate::progress;
 
 pub(super) const HEADER: [&str; 3] = ["t", "author", "kind"];
 
@@ -60,6 +64,14 @@ struct Summary {
     seconds: f64,
 }
 
+/// How many entries the table says it holds. The embedded engine counts them; DynamoDB brings the number
+/// up to date every six hours or so.
+async fn entry_count(timelines: &Table) -> Result<u64, Failure> {
+    let describe = || timelines.client().describe_table().table_name(timelines.name()).send();
+    let count = timelines.attempt(soon(), describe).await?.table.and_then(|t| t.item_count);
+    Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
+}
+
 impl Replay {
     pub(super) async fn run(self) -> Result<(), Failure> {
         if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
@@ -69,8 +81,7 @@ impl Replay {
         let (total, shift) = self.survey(&source)?;
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
-        let tables = [env::TIMELINES_TABLE, env::DEAD_LETTERS_TABLE];
-        let store = remote.store(&tables)?;
+        let (timelines, letters) = (remote.timelines_table()?, remote.dead_letters()?);
 
         let start = Instant::now();
         let bar = progress::bar(total, "activities sent");
@@ -87,8 +98,8 @@ impl Replay {
         bar.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
 
-        let entries = store.entry_count(soon()).await?;
-        let dead_letters = super::dead_letters::count(&store).await?;
+        let entries = entry_count(&timelines).await?;
+        let dead_letters = super::dead_letters::count(&letters).await?;
         self.print(&Summary { activities, entries, dead_letters, seconds })
     }
 

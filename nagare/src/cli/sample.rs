@@ -4,9 +4,10 @@
 //! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
 //! same commands and changes nothing; a later run adds its own.
 
-use shared::command::{Command, FollowChange, Publish};
-use shared::follow::FollowState;
-use shared::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::activities::Publish;
+use shared::command::Command;
+use shared::follows::{FollowChange, FollowState};
+use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 /// The viewer whose timeline is shown first.
 pub(crate) const VIEWER: &str = "viewer-01";

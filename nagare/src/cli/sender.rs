@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use shared::Deadline;
 use shared::command::Command;
-use shared::queue::{self, BATCH, Message, SendError};
+use shared::queue;
+use shared::queue::{BATCH, Message, SendError};
+use shared::runtime::deadline::Deadline;
 
 use super::Failure;
 
@@ -77,7 +78,7 @@ impl Sender {
     }
 
     fn failure(&self, error: &SendError) -> Failure {
-        let (url, problem) = (self.queue.url(), error.in_full());
+        let (url, problem) = (self.queue.url(), error.unredacted());
         match error {
             SendError::DeadlineExceeded(_) => {
                 Failure::Unreachable(format!("the queue {url} did not answer in time"))

@@ -4,11 +4,13 @@ use clap::{Args, ValueEnum};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shared::{Clock, ViewerId, env};
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use shared::values::ViewerId;
 
 use super::Failure;
 use super::print::say;
-use crate::gateway::JwtAuthorizer;
+use crate::local::gateway::JwtAuthorizer;
 
 /// How long a token made for one reading is valid, in seconds.
 const TOKEN_LIFE: i64 = 300;

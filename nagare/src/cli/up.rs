@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
-use shared::{Clock, env};
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
 
 use super::Failure;
 use super::drain::Drain;
@@ -12,8 +13,8 @@ use super::log;
 use super::print::say;
 use super::sample;
 use super::sender::Sender;
-use crate::stack::faults::Faults;
-use crate::stack::{Stack, StackConfig, connector};
+use crate::local::faults::Faults;
+use crate::local::{Stack, StackConfig, connector};
 
 #[derive(Debug, Args)]
 pub(super) struct Up {

@@ -6,16 +6,16 @@
 use std::ops::{Add, AddAssign, Mul};
 
 use fanout_writer::Sizes;
-use shared::store::IN_FLIGHT;
+use shared::dynamo::{BATCH_WRITE, IN_FLIGHT};
 
 use super::sizes;
 
 /// Entries one BatchWriteItem call writes.
-const BATCH: f64 = 25.0;
+const BATCH: f64 = BATCH_WRITE as f64;
 /// Outbox rows one query reads.
-const OUTBOX_PAGE: f64 = 500.0;
+const OUTBOX_PAGE: f64 = shared::activities::OUTBOX_PAGE as f64;
 /// Messages one SendMessageBatch call takes.
-const MESSAGES: f64 = 10.0;
+const MESSAGES: f64 = shared::queue::BATCH as f64;
 
 /// Some work. Numbers are averages where there is no telling more exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Work {
     pub reads: f64,
     /// Entries that are put into timelines.
     pub entries: f64,
-    /// Messages that the command queue delivers: commands, and parts of large fan-outs.
+    /// Messages that the command queue delivers: commands, and segments of large fan-outs.
     pub messages: f64,
     /// Calls to the queue that send them.
     pub sends: f64,
@@ -78,7 +78,7 @@ impl Audience {
         self.ids += follower;
     }
 
-    /// The bytes of so many of their edges.
+    /// The bytes of N of their edges.
     fn edges(&self, followers: f64, followee: f64) -> f64 {
         let follower = if self.followers > 0.0 { self.ids / self.followers } else { 0.0 };
         followers * sizes::edge(&Edge { follower, followee })
@@ -92,11 +92,11 @@ pub fn publish(activity: &Activity, audience: &Audience) -> Work {
     publish_in(Sizes::default(), activity, audience)
 }
 
-/// The same for a writer that cuts fan-outs into other pieces.
+/// The same for a writer that cuts fan-outs into other sizes.
 #[must_use]
 pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     let stored = [sizes::claim(activity), sizes::record(activity), sizes::outbox_row(activity)];
-    let facts = Work {
+    let recorded = Work {
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
         messages: 1.0,
         sends: 1.0,
@@ -112,7 +112,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
         timeline_bytes: followers * (sizes::entry(mean, activity) + sizes::STORED),
         ..Work::default()
     };
-    facts + entries + fan_out(sizes, activity, audience)
+    recorded + entries + fan_out(sizes, activity, audience)
 }
 
 /// All that a fan-out does but writing the entries themselves.
@@ -126,39 +126,40 @@ fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
         return Work { reads: edges, rounds: 1.0, ..Work::default() };
     }
     Work {
-        reads: edges + look_again(activity, edges),
+        reads: edges + check_again(activity, edges),
         rounds: 2.0 + write_rounds(audience.followers),
         ..Work::default()
     }
 }
 
-/// The first page says how many parts there will be; a plan is written, the parts go onto the queue, and
+/// The first page says how many segments there will be; a plan is written, the segments go onto the queue, and
 /// when the last is done the plan is written again.
 fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
-    let Sizes { page, part, parts } = sizes;
+    let Sizes { page, segment, segments } = sizes;
     let page = f64::from(page);
-    let parts = (audience.followers / f64::from(part)).ceil().clamp(2.0, parts as f64);
+    let most = segments as f64;
+    let segments = (audience.followers / f64::from(segment)).ceil().clamp(2.0, most);
     let cut = Work {
         writes: 2.0,
         reads: read_units(audience.edges(page, activity.actor)),
-        messages: parts,
-        sends: (parts / MESSAGES).ceil(),
+        messages: segments,
+        sends: (segments / MESSAGES).ceil(),
         rounds: 3.0,
-        ledger_bytes: (parts + 1.0) * (sizes::claim(activity) + sizes::STORED),
+        ledger_bytes: (segments + 1.0) * (sizes::claim(activity) + sizes::STORED),
         ..Work::default()
     };
-    let followers = audience.followers / parts;
+    let followers = audience.followers / segments;
     let pages = (followers / page).ceil();
-    cut + one_part(activity, audience, followers, pages) * parts
+    cut + one_segment(activity, audience, followers, pages) * segments
 }
 
-/// A part reads the record and how far it has come, then page after page, each with a second look. In
-/// the end it notes that it is done and looks whether the others are. (One that takes longer than a
+/// A segment reads the record and how far it has come, then page after page, each with a second check. In
+/// the end it notes that it is done and checks whether the others are. (One that takes longer than a
 /// few seconds notes how far it is meanwhile; next to what it writes in that time this is nothing.)
-fn one_part(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
+fn one_segment(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
     let edges = read_units(audience.edges(followers / pages, activity.actor));
     let each = Work {
-        reads: edges + look_again(activity, edges),
+        reads: edges + check_again(activity, edges),
         rounds: 2.0 + write_rounds(followers / pages),
         ..Work::default()
     };
@@ -171,11 +172,11 @@ fn one_part(activity: &Activity, audience: &Audience, followers: f64, pages: f64
     begun_and_ended + each * pages
 }
 
-fn look_again(activity: &Activity, edges: f64) -> f64 {
+fn check_again(activity: &Activity, edges: f64) -> f64 {
     read_units(sizes::record(activity)) + edges
 }
 
-/// A follow that is new: the edge, its line in the index, and the actor's activities within retention.
+/// A follow that is new: the edge, its item in the index, and the actor's activities within retention.
 #[must_use]
 pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     let (row, line) = (sizes::edge(edge), sizes::index_line(edge));
@@ -207,14 +208,14 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     recorded + copied + (read + look) * pages
 }
 
-/// A page of a timeline: so many entries, of so many different actors. The one beyond the page that
+/// A page of a timeline: N entries, of M different actors. The one beyond the page that
 /// says whether there is more counts too.
 #[must_use]
 pub fn page(entries: f64, actors: f64, viewer: f64, each: &Activity) -> Work {
     let skeleton = read_units(entries * sizes::entry(viewer, each));
-    let facts = entries * read_units(sizes::record(each)) + actors;
+    let hydration = entries * read_units(sizes::record(each)) + actors;
     let rounds = if entries > 0.0 { 2.0 } else { 1.0 };
-    Work { reads: skeleton + facts, rounds, ..Work::default() }
+    Work { reads: skeleton + hydration, rounds, ..Work::default() }
 }
 
 fn write_rounds(entries: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! What the writer sends to itself, in an envelope that only it can seal.
 //!
-//! Parts of fan-outs and rests of commands go back to the queue that producers send to, so that whoever
+//! Segments of fan-outs and rests of commands go back to the queue that producers send to, so that whoever
 //! waits for it to drain waits for them too. Producers must not be able to send such commands: ranges of
 //! their own choosing would rewrite every entry again and again. So on the queue they look like this,
 //! with a seal over the bytes of `command` as they stand there:
@@ -9,17 +9,20 @@
 //! {"type":"internal","seal":"l0ngB4se64urlOf16Bytes","command":{"type":"fanout.part",…}}
 //! ```
 //!
-//! A body without a valid seal is of an unknown type, like any other that the contract does not name. An
+//! A body without a valid seal is of an unknown type, like any other that is not documented. An
 //! envelope holds no envelope. A seal does not expire: a dead letter that is sent again as it was is
 //! opened as it was.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{Command, CommandError};
-use crate::seal::{SEAL_LENGTH, Seal, SecretError};
-use crate::timestamp::Timestamp;
+use super::Command;
+use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
+use crate::message::CommandError;
+use crate::values::Timestamp;
 
+/// The type of the rest of a command.
+pub(super) const CONTINUED: &str = "command.continued";
 /// The type of envelopes.
 pub(super) const INTERNAL: &str = "internal";
 /// The longest envelope, in bytes: more than a payload, some ids, and their names. Nothing longer is
@@ -32,20 +35,10 @@ const PURPOSE: &str = "nagare internal command";
 pub struct InternalSeal(Seal);
 
 impl InternalSeal {
-    /// A seal made of a secret that all writers share.
-    ///
-    /// # Errors
-    /// [`SecretError`] if it is too short.
-    pub fn new(secret: &[u8]) -> Result<Self, SecretError> {
-        Seal::new(PURPOSE, secret).map(Self)
-    }
-
-    /// The same, which opens what was sealed with another secret too.
-    ///
-    /// # Errors
-    /// [`SecretError`] if that is too short.
-    pub fn also_opening(self, secret: &[u8]) -> Result<Self, SecretError> {
-        self.0.also_opening(secret).map(Self)
+    /// A seal made of secrets that all writers share.
+    #[must_use]
+    pub fn new(secrets: &Secrets) -> Self {
+        Self(Seal::new(PURPOSE, secrets))
     }
 
     /// The message body that [`parse`](Self::parse) reads back: a producer's command as it is, an
@@ -68,7 +61,7 @@ impl InternalSeal {
     /// # Errors
     /// [`CommandError`] names the member and what was expected; it is permanent.
     pub fn parse(&self, body: &str, now: Timestamp) -> Result<Command, CommandError> {
-        super::body::read(body, now, |seal, command| self.fits(seal, command))
+        Command::open(body, now, |seal, command| self.fits(seal, command))
     }
 
     fn fits(&self, seal: &str, command: &str) -> bool {

@@ -1,4 +1,8 @@
 use super::*;
+use crate::crypto::seal::Secrets;
+use crate::follows::{FollowState, FollowerRange};
+use crate::message::MAX_FUTURE_MILLIS;
+use crate::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
 use proptest::prelude::*;
 
 const NOW: &str = "2026-11-20T12:00:00.000Z";
@@ -24,7 +28,7 @@ fn publish_with(member: &str, value: &str) -> String {
 }
 
 #[test]
-fn reads_the_contract_s_examples() {
+fn reads_what_it_writes() {
     let bodies = [
         r#"{"type":"activity.published","activity_id":"live-8391","actor_id":"anna","published_at":"2026-11-20T12:00:00.000Z","kind":"live","payload":{"title":"Speedrun"}}"#,
         r#"{"type":"activity.updated","activity_id":"live-8391","actor_id":"anna","at":"2026-11-20T12:01:00.000Z","payload":{"title":"Speedrun, part 2"}}"#,
@@ -70,7 +74,7 @@ fn refuses_and_says_what_was_expected() {
     for (body, reason, words) in cases {
         let error = parse(&body).expect_err(&body);
         assert_eq!(error.reason(), reason, "{body}: {error}");
-        assert!(error.in_full().contains(words), "{body}: {error}");
+        assert!(error.unredacted().contains(words), "{body}: {error}");
     }
 }
 
@@ -90,8 +94,12 @@ fn accepts_the_borders() {
     }
 }
 
+fn secrets(secret: u8) -> Secrets {
+    Secrets::new(&[secret; 32]).expect("long enough")
+}
+
 fn seal(secret: u8) -> InternalSeal {
-    InternalSeal::new(&[secret; 32]).expect("long enough")
+    InternalSeal::new(&secrets(secret))
 }
 
 fn is_unknown(parsed: Result<Command, CommandError>) {
@@ -100,7 +108,7 @@ fn is_unknown(parsed: Result<Command, CommandError>) {
 
 /// A part, and the rest of one.
 fn internal() -> [Command; 2] {
-    let part = Command::Part(Part {
+    let part = Command::Segment(FanOutSegment {
         activity_id: ActivityId::new("live-1").expect("an id"),
         actor_id: ActorId::new("anna").expect("an id"),
         published_at: NOW.parse().expect("a fixed instant"),
@@ -164,7 +172,10 @@ fn nothing_but_internal_commands_is_in_an_envelope() {
 #[test]
 fn two_secrets_open_internal_commands_and_the_first_seals() {
     let now = NOW.parse().expect("a fixed instant");
-    let both = |first, other| seal(first).also_opening(&[other; 32]).expect("long enough");
+    let both = |first, other: u8| {
+        let secrets = secrets(first).also_opening(&[other; 32]);
+        InternalSeal::new(&secrets.expect("long enough"))
+    };
     let [part, _] = internal();
     for (sealing, secret) in [(both(1, 2), 1), (both(2, 1), 2)] {
         let body = sealing.to_body(&part);
@@ -208,7 +219,7 @@ proptest! {
     #[test]
     fn what_is_accepted_round_trips(
         id in "[A-Za-z0-9._:@-]{1,128}",
-        millis in EARLIEST_MILLIS..1_795_000_000_000,
+        millis in 1_420_070_400_000_i64..1_795_000_000_000,
         payload in proptest::option::of("[a-z0-9 ]{0,40}"),
         following in any::<bool>(),
     ) {
@@ -227,7 +238,7 @@ proptest! {
                 followee_id: ActorId::new(id.clone()).expect("an id"),
                 state: FollowState { following, changed_at: at },
             }),
-            Command::Part(Part {
+            Command::Segment(FanOutSegment {
                 activity_id: ActivityId::new(id.clone()).expect("an id"),
                 actor_id: ActorId::new(id).expect("an id"),
                 published_at: at,

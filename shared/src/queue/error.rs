@@ -4,7 +4,7 @@ use aws_sdk_sqs::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
-use crate::deadline::DeadlineExceeded;
+use crate::runtime::deadline::DeadlineExceeded;
 
 /// The names of some codes in SQS's older protocol begin like this.
 const OLDER_PREFIX: &str = "AWS.SimpleQueueService.";
@@ -49,7 +49,7 @@ impl SendError {
 
     /// The error with the words of SQS, which may quote what was sent: not for logs.
     #[must_use]
-    pub fn in_full(&self) -> String {
+    pub fn unredacted(&self) -> String {
         match self {
             Self::Refused { message, .. } if !message.is_empty() => format!("{self}: {message}"),
             _ => self.to_string(),
@@ -182,7 +182,7 @@ mod tests {
         ] {
             let error = SendError::of_entries(&[failed(code, sender_fault)]);
             assert_eq!((error.is_retryable(), error.reason()), (retryable, reason), "{code}");
-            assert_eq!(crate::dead_letter::known_reason(reason), reason, "{code}");
+            assert_eq!(crate::dead_letters::known_reason(reason), reason, "{code}");
         }
     }
 

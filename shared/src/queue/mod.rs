@@ -1,7 +1,7 @@
 //! Sending to a queue, over `aws-sdk-sqs`: the one sender of the functions and the command line.
 //!
 //! A [`Sender`] takes any number of [`Message`]s, cuts them into calls as large as SQS takes, and
-//! makes each call again, by the one retry policy ([`crate::retry`]) and until the [`Deadline`],
+//! makes each call again, by the one retry policy ([`crate::runtime::retry`]) and until the [`Deadline`],
 //! as long as that can help ([`SendError::is_retryable`]). Of a call that was accepted in part only
 //! the rest is sent again. Inside a function the deadline is the invocation's.
 //!
@@ -13,14 +13,15 @@
 //!
 //! * A command, be it a producer's or one that the writer hands to itself, states a fact and makes
 //!   the timelines agree with all facts on record; a second delivery finds them in agreement
-//!   ([`crate::store`] argues why, for deliveries at the same time too).
+//!   ([`crate::fanout`] argues why, for deliveries at the same time too).
 //! * A dead letter carries the id of the message that it was made from
-//!   ([`ORIGIN`](crate::dead_letter::ORIGIN)) and is kept under that id: two of them are one. A body
+//!   ([`ORIGIN`](crate::dead_letters::ORIGIN)) and is kept under that id: two of them are one. A body
 //!   that fills a message alone has no room for the id, and is then kept twice.
 //!
 //! The other direction is what must not happen: a message is acknowledged only after everything that
 //! was made from it has been accepted. An error here leaves it on its queue.
 
+mod batch;
 mod batches;
 mod error;
 
@@ -34,10 +35,10 @@ use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::command::Command;
-use crate::deadline::Deadline;
-use crate::retry::Backoff;
+use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::Backoff;
 
+pub use batch::{BatchError, message_ids};
 pub use error::SendError;
 
 /// Messages that SQS takes in one call.
@@ -99,13 +100,6 @@ impl Message {
     }
 }
 
-impl From<&Command> for Message {
-    fn from(command: &Command) -> Self {
-        let group = Some(command.group().to_string());
-        Self { body: command.to_body(), group, ..Self::default() }
-    }
-}
-
 /// How much a body with these attributes counts against [`MAX_BYTES`].
 pub(crate) fn bytes(body: &str, attributes: &[(&str, String)]) -> usize {
     let attribute = |(name, text): &(&str, String)| name.len() + TEXT.len() + text.len();
@@ -113,7 +107,7 @@ pub(crate) fn bytes(body: &str, attributes: &[(&str, String)]) -> usize {
 }
 
 impl Sender {
-    /// A sender to the queue with this URL, over a client made from [`crate::store::sdk_config`] (or
+    /// A sender to the queue with this URL, over a client made from [`crate::dynamo::sdk_config`] (or
     /// a test's).
     pub fn new(client: Client, url: impl Into<String>) -> Self {
         Self { client, url: url.into(), retries: Arc::default() }

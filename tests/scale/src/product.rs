@@ -2,8 +2,9 @@
 //! public. A test compares what comes of it with `nagare estimate`.
 
 use fanout_writer::Sizes;
-use shared::activity::ActivityKey;
-use shared::{ActivityId, ActorId, SortKey, Timestamp, ViewerId, keys};
+use shared::activities::ActivityKey;
+use shared::follows::keys;
+use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 
 /// A payload, in bytes.
 const PAYLOAD: usize = 200;
@@ -54,7 +55,7 @@ impl Product {
             + named("followee_id", actor.as_str().len())
             + named("following", 1)
             + named("changed_at", place.published_at.to_string().len());
-        let row = keyed(&keys::outbox(actor), &place.to_string())
+        let row = keyed(&shared::activities::keys::outbox(actor), &place.to_string())
             + named("activity_id", place.activity_id.as_str().len());
         Self { sizes, edge, row, record: sample.record(), entry: sample.entry() }
     }
@@ -96,8 +97,8 @@ impl Product {
         if followers < f64::from(self.sizes.page) {
             return 0;
         }
-        let segments = (followers / f64::from(self.sizes.part)).ceil() as usize;
-        segments.clamp(2, self.sizes.parts.max(2))
+        let segments = (followers / f64::from(self.sizes.segment)).ceil() as usize;
+        segments.clamp(2, self.sizes.segments.max(2))
     }
 
     /// Followers of a segment that are read and not yet written, at most: its pages in work, twice,
@@ -130,7 +131,7 @@ impl Sample {
 
     fn record(&self) -> f64 {
         let (activity_id, actor_id) = (self.activity.clone(), self.actor.clone());
-        let key = keys::activity(&ActivityKey { activity_id, actor_id });
+        let key = shared::activities::keys::record(&ActivityKey { activity_id, actor_id });
         keyed(&key.pk, &key.sk)
             + named("published_at", self.place.published_at.to_string().len())
             + named("kind", 4)

@@ -137,7 +137,7 @@ impl Scenario {
             about: self.about,
             prepared: self.prepared,
             writers: setup.writers,
-            segments: setup.product.sizes.parts,
+            segments: setup.product.sizes.segments,
             seconds: 0.0,
             deliveries: Vec::new(),
             turned_away: None,

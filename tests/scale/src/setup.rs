@@ -81,7 +81,7 @@ impl Setup {
             }
         };
         let deployed = Sizes::default();
-        let sizes = Sizes { parts: settings.segments.unwrap_or(deployed.parts), ..deployed };
+        let sizes = Sizes { segments: settings.segments.unwrap_or(deployed.segments), ..deployed };
         let writers = settings.writers.unwrap_or(writers);
         let (rules, product) = (settings.rules, Product::new(sizes));
         Self { prepared, timelines, ledger, writers, api, rules, product }

@@ -5,7 +5,7 @@
 //! the order of the sort key in its lower. What AWS hashes with is not known and does not matter; the
 //! seed stands for it.
 
-use shared::keys::FollowerRange;
+use shared::follows::FollowerRange;
 
 /// A stretch of a key space, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ fn hash(text: &str, seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::keys;
+    use shared::follows::keys;
 
     #[test]
     fn the_ranges_of_a_fan_out_cover_the_collection_once() {

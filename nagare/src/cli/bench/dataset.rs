@@ -2,8 +2,8 @@
 //! database can be given the very same (`tests/bench/reading.py` does).
 
 use serde_json::{Value, json};
-use shared::activity::ActivityKey;
-use shared::{ActivityId, ActorId, SortKey, Timestamp, ViewerId, keys};
+use shared::activities::{ActivityKey, keys};
+use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 
 use super::super::Failure;
 
@@ -13,7 +13,7 @@ const ACTORS: u64 = 50_000;
 const DAYS: i64 = 25;
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// So many activities, at even distances up to now.
+/// N activities, at even distances up to now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dataset {
     pub(super) activities: u64,
@@ -44,7 +44,7 @@ pub(super) struct Activity {
 impl Dataset {
     /// The n-th, counted from the oldest.
     pub(super) fn activity(&self, n: u64) -> Result<Activity, Failure> {
-        let wrong = |e: shared::id::IdError| Failure::Usage(e.to_string());
+        let wrong = |e: shared::values::IdError| Failure::Usage(e.to_string());
         let actor = mixed(n) % ACTORS;
         let age = (self.activities - n) as i64 * DAYS * DAY_MILLIS / self.activities as i64;
         let published_at = self.now.plus_millis(-age);
@@ -80,7 +80,7 @@ impl Activity {
         let activity_id = self.sort_key.activity_id.clone();
         let key = ActivityKey { activity_id, actor_id: self.actor_id.clone() };
         let title = format!("What {} is about", self.sort_key.activity_id);
-        let key = keys::activity(&key);
+        let key = keys::record(&key);
         json!({
             "pk": {"S": key.pk},
             "sk": {"S": key.sk},

@@ -7,17 +7,22 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::store::{EntryWrite, Store, Tally};
-use shared::{ActivityId, ActorId, Clock, Deadline, Retention, SortKey, ViewerId};
+use shared::dynamo::Usage;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryWrite, Timelines};
+use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
 
-use super::super::{Failure, progress};
+use super::super::Failure;
 use super::report::Meter;
-use super::{ACTOR, follower, in_flight, store_at};
+use super::{ACTOR, follower, in_flight, tables_at};
 use crate::cli::print::print_json;
-use crate::queue::{Queues, Wire};
-use crate::stack::connector::{self, InProcess};
-use crate::stack::engine::Engine;
-use crate::stack::schema;
+use crate::local::connector::{self, InProcess};
+use crate::local::engine::Engine;
+use crate::local::schema;
+use crate::local::sqs::{Queues, Wire};
+use crate::progress;
+use crate::tables::Tables;
 
 /// Followers whose entries are written at once, as the writer does it.
 const PAGE: usize = 2_500;
@@ -36,7 +41,7 @@ pub(crate) struct Fanout {
     #[arg(long)]
     endpoint: Option<String>,
     /// Calls under way at once.
-    #[arg(long, default_value_t = shared::store::IN_FLIGHT, value_parser = in_flight)]
+    #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 
@@ -49,19 +54,19 @@ impl Fanout {
     }
 
     async fn measure(self) -> Result<(), Failure> {
-        let store = match &self.endpoint {
-            Some(endpoint) => store_at(endpoint).await,
-            None => embedded()?,
+        let tables = match &self.endpoint {
+            Some(endpoint) => tables_at(endpoint, self.in_flight).await,
+            None => embedded(self.in_flight)?,
         };
-        // As the parts of a large fan-out are written.
-        let store = store.with_in_flight(self.in_flight).in_bulk();
+        // As the segments of a large fan-out are written.
+        let timelines = tables.timelines.in_bulk();
         let meter = Meter::start()?;
-        let tally = self.write(&store).await?;
-        print_json(&meter.report(tally)?)?;
+        let usage = self.write(&timelines).await?;
+        print_json(&meter.report(usage)?)?;
         Ok(())
     }
 
-    async fn write(&self, store: &Store) -> Result<Tally, Failure> {
+    async fn write(&self, timelines: &Timelines) -> Result<Usage, Failure> {
         let now = Clock::system().now();
         let retention = Retention::default();
         // Of its own, so that a table can tell writers from each other.
@@ -83,27 +88,28 @@ impl Fanout {
                 expires_at,
             });
             let deadline = Deadline::after(PATIENCE);
-            let tally = store.write_entries(puts, deadline, deadline).await?.whole()?;
+            let usage = timelines.write(puts, deadline, deadline).await?.whole()?;
             bar.inc(last - first);
-            Ok(tally)
+            Ok(usage)
         });
         let written = stream::iter(pages).buffer_unordered(PAGES);
-        let tally = written.try_fold(Tally::default(), async |mut sum, tally| {
-            sum += tally;
+        let usage = written.try_fold(Usage::default(), async |mut sum, usage| {
+            sum += usage;
             Ok::<_, Failure>(sum)
         });
-        let tally = tally.await?;
+        let usage = usage.await?;
         bar.finish_and_clear();
-        Ok(tally)
+        Ok(usage)
     }
 }
 
 /// Embedded tables, empty.
-fn embedded() -> Result<Store, Failure> {
+fn embedded(in_flight: usize) -> Result<Tables, Failure> {
     let broken = |problem: String| Failure::Unreachable(problem);
     let engine = Engine::in_memory().map_err(|e| broken(e.to_string()))?;
     let queues =
         Queues::in_memory(Vec::new(), Arc::new(|| 0)).map_err(|e| broken(e.to_string()))?;
     let inside = InProcess::new(engine, Wire::new(queues, "http://queue.local"));
-    Ok(Store::new(connector::dynamodb(SharedHttpConnector::new(inside)), schema::tables()))
+    let client = connector::dynamodb(SharedHttpConnector::new(inside));
+    Ok(Tables::with_in_flight(client, &schema::names(), in_flight))
 }

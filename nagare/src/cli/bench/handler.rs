@@ -9,19 +9,23 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
-use shared::command::{Command, InternalSeal, Publish};
+use shared::activities::Publish;
+use shared::command::{Command, InternalSeal};
+use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::queue::Sender;
-use shared::seal::MIN_SECRET_LENGTH;
-use shared::{ActivityId, ActorId, Clock, Deadline, Kind, Metrics, Payload, Retention};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
 
 use super::super::Failure;
 use super::report::Meter;
-use super::{ACTOR, in_flight, store_at};
+use super::{ACTOR, in_flight, tables_at};
 use crate::cli::print::print_json;
-use crate::queue::{Queue, QueueConfig, Queues, Wire};
-use crate::stack::connector::{self, InProcess};
-use crate::stack::engine::Engine;
-use crate::stack::{COMMANDS, DEAD_LETTERS};
+use crate::local::connector::{self, InProcess};
+use crate::local::engine::Engine;
+use crate::local::sqs::{Queue, QueueConfig, Queues, Wire};
+use crate::local::{COMMANDS, DEAD_LETTERS};
 
 /// How long an invocation may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(58);
@@ -32,7 +36,7 @@ pub(crate) struct Handler {
     #[arg(long)]
     endpoint: String,
     /// Calls under way at once.
-    #[arg(long, default_value_t = shared::store::IN_FLIGHT, value_parser = in_flight)]
+    #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 
@@ -55,11 +59,13 @@ impl Handler {
         let engine = Engine::in_memory().map_err(|e| broken(&e))?;
         let inside = SharedHttpConnector::new(InProcess::new(engine, wire.clone()));
         let sqs = connector::sqs(inside);
+        let tables = tables_at(&self.endpoint, self.in_flight).await;
         let writer = Writer {
-            store: store_at(&self.endpoint).await.with_in_flight(self.in_flight),
+            ledger: tables.ledger,
+            timelines: tables.timelines,
             commands: CommandQueue::new(
                 Sender::new(sqs.clone(), wire.queue_url(COMMANDS)),
-                InternalSeal::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?,
+                InternalSeal::new(&Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?),
             ),
             dead_letters: DeadLetterQueue(Sender::new(sqs, wire.queue_url(DEAD_LETTERS))),
             sizes: Sizes::default(),
@@ -70,21 +76,21 @@ impl Handler {
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
         let meter = Meter::start()?;
         apply(&writer, publish(&clock)?).await?;
-        while let Some(part) = next(&writer, &queue).await? {
-            apply(&writer, part).await?;
+        while let Some(segment) = next(&writer, &queue).await? {
+            apply(&writer, segment).await?;
         }
-        print_json(&meter.report(writer.store.tally())?)?;
+        print_json(&meter.report(tables.dynamo.usage())?)?;
         Ok(())
     }
 }
 
 async fn apply(writer: &Writer, command: Command) -> Result<(), Failure> {
-    let applied = writer.apply(command, &Delivery::only(Deadline::after(TIMEOUT))).await;
+    let applied = writer.apply(command, Delivery::only(Deadline::after(TIMEOUT))).await;
     applied.map(drop).map_err(|e| Failure::Unreachable(e.to_string()))
 }
 
 fn publish(clock: &Clock) -> Result<Command, Failure> {
-    let wrong = |e: shared::id::IdError| Failure::Usage(e.to_string());
+    let wrong = |e: shared::values::IdError| Failure::Usage(e.to_string());
     let activity_id = format!("bench-{}", std::process::id());
     Ok(Command::Publish(Publish {
         activity_id: ActivityId::new(activity_id).map_err(wrong)?,
@@ -95,12 +101,12 @@ fn publish(clock: &Clock) -> Result<Command, Failure> {
     }))
 }
 
-/// Takes a part from the queue.
+/// Takes a segment from the queue.
 async fn next(writer: &Writer, queue: &Queue) -> Result<Option<Command>, Failure> {
     let broken = |problem: &dyn std::fmt::Display| Failure::Unreachable(problem.to_string());
     let received = queue.receive(1, None, Duration::ZERO).await.map_err(|e| broken(&e))?;
     let Some(message) = received.first() else { return Ok(None) };
     queue.delete_batch(&[message.receipt_handle]).map_err(|e| broken(&e))?;
-    let part = writer.commands.parse(&message.body, writer.clock.now());
-    part.map(Some).map_err(|e| broken(&e))
+    let segment = writer.commands.parse(&message.body, writer.clock.now());
+    segment.map(Some).map_err(|e| broken(&e))
 }

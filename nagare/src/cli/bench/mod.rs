@@ -20,11 +20,12 @@ mod table;
 
 use aws_sdk_dynamodb::Client;
 use clap::Subcommand;
-use shared::env;
-use shared::store::{Store, Tables, sdk_config};
+use shared::dynamo::sdk_config;
+use shared::runtime::env;
 
 use super::Failure;
-use crate::stack::schema;
+use crate::local::schema;
+use crate::tables::{TableNames, Tables};
 
 /// Whose followers are written to.
 const ACTOR: &str = "bench";
@@ -55,7 +56,7 @@ impl Bench {
     }
 }
 
-/// How many calls may be under way at once.
+/// How many calls may be in flight at once.
 fn in_flight(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=4_096).contains(number));
     number.ok_or_else(|| "expected a number of calls from 1 to 4096".to_owned())
@@ -66,11 +67,12 @@ fn follower(number: u64) -> String {
     format!("bench-{number:09}")
 }
 
-/// The store as the functions make it, but for where it leads.
-async fn store_at(endpoint: &str) -> Store {
+/// The tables as the functions have them, but for where they are.
+async fn tables_at(endpoint: &str, in_flight: usize) -> Tables {
     let timelines = env::optional(env::TIMELINES_TABLE);
-    let timelines = timelines.unwrap_or_else(|| schema::tables().timelines);
+    let timelines = timelines.unwrap_or_else(|| schema::names().timelines);
     let config = sdk_config().await;
     let config = aws_sdk_dynamodb::config::Builder::from(&config).endpoint_url(endpoint);
-    Store::new(Client::from_conf(config.build()), Tables { timelines, ..schema::tables() })
+    let names = TableNames { timelines, ..schema::names() };
+    Tables::with_in_flight(Client::from_conf(config.build()), &names, in_flight)
 }

@@ -24,14 +24,17 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
-use shared::store::{IN_FLIGHT, Tally};
-use shared::{Clock, Retention, env};
+use shared::dynamo::{IN_FLIGHT, Usage};
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use shared::values::Retention;
 
-use super::super::{Failure, progress};
+use super::super::Failure;
 use super::report::Meter;
 use super::{follower, in_flight};
 use crate::cli::print::print_json;
-use crate::stack::schema;
+use crate::local::schema;
+use crate::progress;
 
 /// Items one BatchWriteItem call takes.
 const BATCH: u64 = 25;
@@ -57,7 +60,7 @@ impl PlainSdk {
         let sends = Sends::default();
         let client = self.client(sends.clone()).await;
         let table = env::optional(env::TIMELINES_TABLE);
-        let table = table.unwrap_or_else(|| schema::tables().timelines);
+        let table = table.unwrap_or_else(|| schema::names().timelines);
         let now = Clock::system().now();
         let sort_key = format!("{now}#bench-{}", std::process::id());
         let expires_at = Retention::default().expires_at(now).to_string();
@@ -72,7 +75,11 @@ impl PlainSdk {
         let written = written.inspect_ok(|count| bar.inc(*count));
         let entries = written.try_fold(0, async |sum, count| Ok(sum + count)).await?;
         bar.finish_and_clear();
-        print_json(&meter.report(Tally { entries, sends: sends.total(), ..Tally::default() })?)?;
+        print_json(&meter.report(Usage {
+            written: entries,
+            sends: sends.total(),
+            ..Usage::default()
+        })?)?;
         Ok(())
     }
 

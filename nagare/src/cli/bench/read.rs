@@ -10,9 +10,13 @@ use aws_sdk_dynamodb::config::{Credentials, Region};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::cursor::CursorSeal;
-use shared::store::{Store, sdk_config};
-use shared::{Clock, Deadline, Metrics, Retention, ViewerId};
+use shared::crypto::seal::Secrets;
+use shared::dynamo::sdk_config;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::timelines::CursorSeal;
+use shared::values::{Retention, ViewerId};
 use timeline_reader::{Authorization, PATIENCE, Reader};
 use tokio::time::Instant;
 
@@ -20,9 +24,9 @@ use super::super::Failure;
 use super::dataset::{self, many_activities, many_follows};
 use super::report::Meter;
 use crate::cli::print::print_json;
-use crate::queue::REGION;
-use crate::stack::connector::ACCESS_KEY;
-use crate::stack::schema;
+use crate::local::connector::ACCESS_KEY;
+use crate::local::schema;
+use crate::local::sqs::REGION;
 
 /// Pages that are read before any is measured.
 const WARM: usize = 50;
@@ -141,10 +145,12 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         .endpoint_url(endpoint)
         .region(Region::new(REGION))
         .credentials_provider(Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "bench"));
-    let seal = CursorSeal::new(&[7; 32]);
+    let secrets = Secrets::new(&[7; 32]).map_err(|e| Failure::Usage(e.to_string()))?;
+    let tables = super::Tables::new(Client::from_conf(config.build()), &schema::names());
     Ok(Reader {
-        store: Store::new(Client::from_conf(config.build()), schema::tables()),
-        seal: seal.map_err(|e| Failure::Usage(e.to_string()))?,
+        ledger: tables.ledger,
+        timelines: tables.timelines,
+        seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
         metrics: Metrics::off(),
         retention: Retention::default(),

@@ -1,9 +1,9 @@
 //! What a run took, measured from inside the process.
 
-use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::resource::{Usage as Resources, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::Serialize;
-use shared::store::Tally;
+use shared::dynamo::Usage;
 use tokio::time::Instant;
 
 use super::super::Failure;
@@ -23,36 +23,36 @@ pub(super) struct Report {
 /// Begins to measure.
 pub(super) struct Meter {
     begun: Instant,
-    before: Usage,
+    before: Resources,
 }
 
 impl Meter {
     pub(super) fn start() -> Result<Self, Failure> {
-        Ok(Self { begun: Instant::now(), before: usage()? })
+        Ok(Self { begun: Instant::now(), before: resources()? })
     }
 
     /// User and system time of this process since the start.
     pub(super) fn cpu_seconds(&self) -> Result<f64, Failure> {
-        let cpu = |usage: &Usage| usage.user_time() + usage.system_time();
-        Ok((cpu(&usage()?) - cpu(&self.before)).num_microseconds() as f64 / 1e6)
+        let cpu = |used: &Resources| used.user_time() + used.system_time();
+        Ok((cpu(&resources()?) - cpu(&self.before)).num_microseconds() as f64 / 1e6)
     }
 
     /// What was written since the start, and what it took.
-    pub(super) fn report(&self, tally: Tally) -> Result<Report, Failure> {
+    pub(super) fn report(&self, usage: Usage) -> Result<Report, Failure> {
         let seconds = self.begun.elapsed().as_secs_f64();
-        let items = tally.entries as f64;
+        let items = usage.written as f64;
         Ok(Report {
-            items: tally.entries,
+            items: usage.written,
             seconds,
             items_per_second: items / seconds,
             cpu_seconds_per_million: self.cpu_seconds()? / items * 1e6,
-            sends_per_item: tally.sends as f64 / items,
+            sends_per_item: usage.sends as f64 / items,
             // Linux counts it in kilobytes.
-            peak_rss_mb: usage()?.max_rss() as f64 / 1024.0,
+            peak_rss_mb: resources()?.max_rss() as f64 / 1024.0,
         })
     }
 }
 
-fn usage() -> Result<Usage, Failure> {
+fn resources() -> Result<Resources, Failure> {
     getrusage(UsageWho::RUSAGE_SELF).map_err(|e| Failure::Unreachable(e.to_string()))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::stack::faults::Bucket;
+use crate::local::faults::Bucket;
 
 /// Write units a second, each from some time after the first write on.
 #[derive(Debug, Clone, PartialEq)]

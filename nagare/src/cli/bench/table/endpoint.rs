@@ -15,9 +15,9 @@ use super::batch;
 use super::capacity::{Capacity, Schedule};
 use super::count::{Count, Summary};
 use super::followers::Followers;
-use crate::stack::engine::Engine;
-use crate::stack::schema;
-use crate::stack::tables_http::{MAX_REQUEST_BYTES, operation, response};
+use crate::local::engine::Engine;
+use crate::local::schema;
+use crate::local::tables_http::{MAX_REQUEST_BYTES, operation, response};
 
 const ALL_DONE: &str = r#"{"UnprocessedItems":{}}"#;
 const REFUSED: &str = concat!(
@@ -54,7 +54,7 @@ impl Endpoint {
         latency: Duration,
     ) -> Self {
         let state = Mutex::new(Gate { schedule, capacity: None, count });
-        let timelines = schema::tables().timelines;
+        let timelines = schema::names().timelines;
         Self(Arc::new(Inside { engine, followers, timelines, latency, state }))
     }
 

@@ -3,11 +3,13 @@
 //! places are kept, and a page is made when it is asked for.
 
 use serde_json::value::RawValue;
-use shared::{ActorId, Timestamp, ViewerId, keys};
+use shared::follows::keys;
+use shared::values::{ActorId, Timestamp, ViewerId};
 
-use super::super::super::{Failure, progress};
+use super::super::super::Failure;
 use super::super::{ACTOR, follower};
-use crate::stack::engine::edges::EdgesQuery;
+use crate::local::engine::edges::EdgesQuery;
+use crate::progress;
 
 /// What an edge says of following.
 const FOLLOWING: &str = r#"{"BOOL":true}"#;
@@ -74,14 +76,15 @@ mod tests {
     use aws_smithy_runtime_api::http::StatusCode;
     use aws_smithy_types::body::SdkBody;
     use fastrand::Rng;
-    use shared::Deadline;
-    use shared::keys::FollowerRange;
-    use shared::store::Store;
+    use shared::dynamo::Dynamo;
+    use shared::follows::{FollowerRange, Follows};
+    use shared::ledger::Ledger;
+    use shared::runtime::deadline::Deadline;
 
     use super::super::load::edge;
     use super::*;
-    use crate::stack::engine::Engine;
-    use crate::stack::{connector, schema};
+    use crate::local::engine::Engine;
+    use crate::local::{connector, schema};
 
     /// Answers as the tables do, and holds the followers to that.
     #[derive(Debug)]
@@ -98,7 +101,7 @@ mod tests {
         }
     }
 
-    /// As if they were in the tables, for whatever the store asks.
+    /// As if they were in the tables, whatever is asked.
     #[tokio::test]
     async fn they_are_read_as_from_the_tables() {
         const COUNT: u64 = 10_000;
@@ -106,10 +109,11 @@ mod tests {
         let (actor, at) = (ActorId::new(ACTOR).expect("an id"), Timestamp::LAST);
         let viewer = |n| ViewerId::new(follower(n)).expect("an id");
         let edges = (0..COUNT).map(|n| edge(&viewer(n), &actor, at)).collect();
-        engine.import(&schema::tables().ledger, edges).expect("loaded");
+        engine.import(&schema::names().ledger, edges).expect("loaded");
         let compared = Compared(Followers::new(COUNT).expect("followers"), engine);
         let client = connector::dynamodb(SharedHttpConnector::new(compared));
-        let store = Store::new(client, schema::tables());
+        let ledger = Ledger::new(Dynamo::new(client).table(&schema::names().ledger));
+        let follows = Follows::new(&ledger);
         let deadline = Deadline::after(Duration::from_secs(60));
         let mut random = Rng::with_seed(1);
         for _ in 0..50 {
@@ -119,9 +123,9 @@ mod tests {
             let after = keys::edge(&viewer(random.u64(0..COUNT)), &actor).sk;
             let after = (random.bool() && (&first..&last).contains(&&after)).then_some(after);
             let limit = if random.bool() { random.u16(1..3_000) } else { u16::MAX };
-            let page = store.edges(&actor, range, after.as_deref(), limit, deadline).await;
+            let page = follows.edges(&actor, range, after.as_deref(), limit, deadline).await;
             assert!(!page.expect("a page").edges.is_empty());
-            let former = store.former_followers(&actor, &first, &last, deadline).await;
+            let former = follows.former_followers(&actor, &first, &last, deadline).await;
             assert_eq!(former.expect("pages"), []);
         }
     }

@@ -1,17 +1,19 @@
 //! What is in the tables before anybody reads: timelines, and what they refer to.
 
 use serde_json::{Value, json};
-use shared::{ActorId, Retention, Timestamp, ViewerId, keys};
+use shared::follows::keys;
+use shared::values::{ActorId, Retention, Timestamp, ViewerId};
 
-use super::super::super::{Failure, progress};
+use super::super::super::Failure;
 use super::super::dataset::{self, Dataset};
-use crate::stack::engine::Engine;
-use crate::stack::schema;
+use crate::local::engine::Engine;
+use crate::local::schema;
+use crate::progress;
 
 /// Items that go in at once.
 const PAGE: usize = 2_500;
 
-/// Puts activities into the ledger, and for each number a viewer who follows so many actors, with
+/// Puts activities into the ledger, and for each number a viewer who follows that many actors, with
 /// everything that is in that viewer's timeline then.
 pub(super) fn timelines(
     engine: &Engine,
@@ -21,8 +23,8 @@ pub(super) fn timelines(
     let viewers =
         numbers_of_follows.iter().map(|follows| Ok((*follows, dataset::viewer(*follows)?)));
     let viewers: Vec<(u64, ViewerId)> = viewers.collect::<Result<_, Failure>>()?;
-    let mut ledger = Loader::new(engine, schema::tables().ledger);
-    let mut timelines = Loader::new(engine, schema::tables().timelines);
+    let mut ledger = Loader::new(engine, schema::names().ledger);
+    let mut timelines = Loader::new(engine, schema::names().timelines);
     for (follows, viewer) in &viewers {
         for n in 0..*follows {
             ledger.put(edge(viewer, &dataset::actor_id(n)?, data.now))?;
@@ -43,7 +45,7 @@ pub(super) fn timelines(
     timelines.flush()
 }
 
-/// An edge as `shared::store::Store::record_follow` writes it.
+/// An edge as [`Follows::record`](shared::follows::Follows::record) writes it.
 pub(super) fn edge(viewer: &ViewerId, actor: &ActorId, at: Timestamp) -> Value {
     let key = keys::edge(viewer, actor);
     json!({
@@ -85,14 +87,14 @@ mod tests {
     use std::time::Duration;
 
     use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-    use shared::Deadline;
-    use shared::command::FollowChange;
-    use shared::follow::FollowState;
-    use shared::store::Store;
+    use shared::dynamo::Dynamo;
+    use shared::follows::{FollowChange, FollowState, Follows};
+    use shared::ledger::Ledger;
+    use shared::runtime::deadline::Deadline;
 
     use super::*;
-    use crate::queue::{Queues, Wire};
-    use crate::stack::connector::{self, InProcess};
+    use crate::local::connector::{self, InProcess};
+    use crate::local::sqs::{Queues, Wire};
 
     #[tokio::test]
     async fn an_edge_is_what_the_writer_records() {
@@ -100,23 +102,24 @@ mod tests {
         let queues = Queues::in_memory(Vec::new(), Arc::new(|| 0)).expect("queues");
         let inside = InProcess::new(engine.clone(), Wire::new(queues, "http://queue.local"));
         let client = connector::dynamodb(SharedHttpConnector::new(inside));
-        let store = Store::new(client, schema::tables());
+        let ledger = Ledger::new(Dynamo::new(client).table(&schema::names().ledger));
+        let follows = Follows::new(&ledger);
         let (viewer, actor) =
             (ViewerId::new("bob").expect("an id"), ActorId::new("anna").expect("an id"));
         let at = Timestamp::parse("2026-11-20T12:00:00Z").expect("an instant");
         let stored = || {
             let key = keys::edge(&viewer, &actor);
-            let get = json!({"TableName": schema::tables().ledger, "Key": {"pk": {"S": key.pk}, "sk": {"S": key.sk}}});
+            let get = json!({"TableName": schema::names().ledger, "Key": {"pk": {"S": key.pk}, "sk": {"S": key.sk}}});
             let (_, answer) = engine.call("GetItem", get.to_string().as_bytes());
             serde_json::from_str::<Value>(&answer).expect("JSON")["Item"].clone()
         };
 
-        engine.import(&schema::tables().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
+        engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
         let loaded = stored();
         let state = FollowState { following: true, changed_at: at };
         let change =
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
-        let recorded = store.record_follow(&change, Deadline::after(Duration::from_secs(9))).await;
+        let recorded = follows.record(&change, Deadline::after(Duration::from_secs(9))).await;
 
         assert_eq!((recorded.expect("recorded"), &loaded), (state, &stored()));
         assert_eq!(loaded["following"], json!({"BOOL": true}));

@@ -25,17 +25,18 @@ use std::time::Duration;
 
 use axum::serve::ListenerExt;
 use clap::Args;
-use shared::{Clock, env};
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
 
 use super::super::print::say;
 use super::super::{Failure, up};
 use super::dataset::{Dataset, many_activities, many_follows};
 use super::report::Meter;
 use crate::cli::print::print_json;
-use crate::queue::REGION;
-use crate::stack::connector::ACCESS_KEY;
-use crate::stack::engine::Engine;
-use crate::stack::{listen, schema, url};
+use crate::local::connector::ACCESS_KEY;
+use crate::local::engine::Engine;
+use crate::local::sqs::REGION;
+use crate::local::{listen, schema, url};
 use capacity::{Schedule, rate};
 use count::Count;
 use endpoint::Endpoint;
@@ -109,7 +110,7 @@ impl Table {
 
 /// What a shell has to export for a writer to find the table.
 fn environment(url: String) -> [(&'static str, String); 8] {
-    let tables = schema::tables();
+    let tables = schema::names();
     [
         ("AWS_ENDPOINT_URL_DYNAMODB", url),
         (env::TIMELINES_TABLE, tables.timelines),

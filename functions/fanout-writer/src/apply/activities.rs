@@ -1,0 +1,57 @@
+//! Publish, update and delete.
+
+use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
+use shared::fanout::FanOutKind;
+
+use crate::fanout::FanOut;
+use crate::{Context, Disposition, Failure};
+
+/// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
+/// followers: a follow that comes meanwhile finds it in the outbox.
+pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
+    let deadline = cx.delivery.deadline;
+    if !cx.retains(publish.published_at) {
+        return Ok(Disposition::Expired);
+    }
+    if cx.activities.claim(&publish, deadline).await? == Claim::Taken {
+        return Err(Failure::Conflict(publish.activity_id));
+    }
+    let (key, sort_key) = (publish.key(), publish.sort_key());
+    let merged = cx.activities.merge(&key, Change::from(publish), deadline).await?;
+    let deleted = merged.now.deleted;
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
+    // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
+    // have left something, and none has written before the record says that it is published.
+    match (deleted, merged.before.published.is_some()) {
+        (true, false) => return Ok(Disposition::Suppressed),
+        (true, true) if !cx.delivery.redelivered => return Ok(Disposition::Applied(None)),
+        _ => {}
+    }
+    let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
+    FanOut::new(cx, key, sort_key, kind).run().await
+}
+
+/// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an
+/// activity that is not published yet is kept for it.
+pub(crate) async fn update(cx: &Context, update: Update) -> Result<Disposition, Failure> {
+    let (key, change) = update.into();
+    cx.activities.merge(&key, change, cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}
+
+/// Records the tombstone, which hides the activity from every reader at once; then clears its
+/// entries away.
+pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, Failure> {
+    let deadline = cx.delivery.deadline;
+    let (key, change): (ActivityKey, Change) = delete.into();
+    let merged = cx.activities.merge(&key, change, deadline).await?;
+    let Some(published) = merged.now.published else {
+        return Ok(Disposition::Applied(None));
+    };
+    let sort_key = published.sort_key(&key);
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
+    if !cx.retains(sort_key.published_at) {
+        return Ok(Disposition::Applied(None));
+    }
+    FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
+}

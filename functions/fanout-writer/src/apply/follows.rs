@@ -1,0 +1,42 @@
+//! Follow and unfollow.
+
+use shared::command::Command;
+use shared::fanout::Reconciliation;
+use shared::follows::FollowChange;
+
+use crate::reconcile::Step;
+use crate::{Context, Disposition, Failure};
+
+/// Records what the command says, unless a later one is on record, and reconciles the timeline with
+/// what is on record then. A command that was overtaken reconciles too: an earlier delivery of it
+/// may have died half-way.
+pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
+    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
+    let state = cx.follows.record(&change, deadline).await?;
+    let (viewer, actor) = (&change.follower_id, &change.followee_id);
+    let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
+    let position = match delivery.may_have_progress() {
+        true => fan_outs.reconciled_up_to(reconciliation, state, deadline).await?,
+        false => None,
+    };
+    let mut noted = position.is_some();
+    let reconciler = cx.reconciler();
+    let mut pair = reconciler.pair(viewer, actor, state, position);
+    loop {
+        match pair.go_on(delivery.slice(), deadline).await? {
+            Step::Whole if noted => {
+                fan_outs.end_reconciliation(reconciliation, deadline).await?;
+                return Ok(Disposition::Applied(None));
+            }
+            Step::Whole => return Ok(Disposition::Applied(None)),
+            Step::Stopped => {}
+        }
+        if let Some(position) = &pair.position {
+            fan_outs.note_reconciled(reconciliation, state, position, deadline).await?;
+            noted = true;
+        }
+        if delivery.enough.has_passed() {
+            return cx.hand_on(Command::Follow(change)).await;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Applying commands: one file for each feature.
+
+mod activities;
+mod follows;
+mod segments;
+
+use shared::command::Command;
+
+use crate::{Context, Disposition, Failure};
+
+/// Applies one command. Applying it again, or late, or in another order, ends the same.
+///
+/// # Errors
+/// [`Failure`]; parts of the command may be in effect, and applying it again completes them.
+pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition, Failure> {
+    // In boxes: what the largest of them keeps while it waits is not copied along for all.
+    match command {
+        Command::Publish(publish) => Box::pin(activities::publish(cx, publish)).await,
+        Command::Update(update) => Box::pin(activities::update(cx, update)).await,
+        Command::Delete(delete) => Box::pin(activities::delete(cx, delete)).await,
+        Command::Follow(change) => Box::pin(follows::follow(cx, change)).await,
+        Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
+        Command::Continued(_) => {
+            let (command, delivery) = cx.delivery.clone().open(command);
+            Box::pin(apply(&Context { delivery, ..cx.clone() }, command)).await
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a command is applied with.
+
+use shared::activities::Activities;
+use shared::command::Command;
+use shared::dynamo::Dynamo;
+use shared::fanout::FanOuts;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::timelines::Timelines;
+use shared::values::{Retention, Timestamp};
+
+use crate::{CommandQueue, Delivery, Disposition, Failure, Reconciler, Sizes, Writer};
+
+/// One delivery of one command, and all that it may work with. What its calls cost is counted by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    /// How long there is for it, and what may have happened before.
+    pub(crate) delivery: Delivery,
+    pub(crate) ledger: Ledger,
+    pub(crate) activities: Activities,
+    pub(crate) follows: Follows,
+    pub(crate) timelines: Timelines,
+    pub(crate) fan_outs: FanOuts,
+    pub(crate) commands: CommandQueue,
+    pub(crate) sizes: Sizes,
+    pub(crate) retention: Retention,
+    pub(crate) clock: Clock,
+}
+
+impl Context {
+    /// A delivery to a writer, whose calls of tables count towards a client's usage.
+    pub(crate) fn new(
+        writer: &Writer,
+        dynamo: &Dynamo,
+        commands: CommandQueue,
+        delivery: Delivery,
+    ) -> Self {
+        let ledger = writer.ledger.over(dynamo);
+        Self {
+            delivery,
+            activities: Activities::new(&ledger),
+            follows: Follows::new(&ledger),
+            timelines: writer.timelines.over(dynamo),
+            fan_outs: FanOuts::new(&ledger),
+            ledger,
+            commands,
+            sizes: writer.sizes,
+            retention: writer.retention,
+            clock: writer.clock.clone(),
+        }
+    }
+
+    /// True if an activity of this instant is still shown.
+    pub(crate) fn retains(&self, published_at: Timestamp) -> bool {
+        self.retention.holds(published_at, self.clock.now())
+    }
+
+    /// What makes timelines agree with edges.
+    pub(crate) fn reconciler(&self) -> Reconciler {
+        let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
+        Reconciler::new(&self.ledger, timelines, self.retention, clock)
+    }
+
+    /// Sends the rest of a command back to the queue that it came from.
+    pub(crate) async fn hand_on(&self, rest: Command) -> Result<Disposition, Failure> {
+        let rest = self.delivery.rest(rest);
+        self.commands.send(&[rest], self.delivery.end).await?;
+        Ok(Disposition::Continued)
+    }
+}

@@ -1,0 +1,67 @@
+//! Why a command was not applied, and whether another delivery helps.
+
+use shared::dynamo::DynamoError;
+use shared::message::CommandError;
+use shared::queue::SendError;
+use shared::values::ActivityId;
+
+const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
+
+/// Why a command was not applied. Its sentence goes into logs.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It is not a command.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The activity's id belongs to another publish.
+    #[error("activity_id {0} was published before by another actor or at another published_at")]
+    Conflict(ActivityId),
+    /// DynamoDB failed.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// The queue did not take what was handed on.
+    #[error("{NOT_HANDED_ON}: {0}")]
+    Queue(#[from] SendError),
+}
+
+impl Failure {
+    /// True if no delivery of the same message can end better.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Command(_) | Self::Conflict(_) => true,
+            // Whatever is wrong with them is repaired sooner or later; the message waits for it.
+            Self::Dynamo(_) | Self::Queue(_) => false,
+        }
+    }
+
+    /// True if nothing is wrong but that it takes longer than there was time. The command is handed on
+    /// then: receives count failures, and this is none. (A store that does not answer is told from one
+    /// that is slow by the next delivery at the latest, which has all of its time.)
+    #[must_use]
+    pub fn is_slowness(&self) -> bool {
+        matches!(self, Self::Dynamo(DynamoError::Throttled | DynamoError::DeadlineExceeded(_)))
+    }
+
+    /// The failure with what may quote the message: for its dead letter, and not for logs.
+    #[must_use]
+    pub fn unredacted(&self) -> String {
+        match self {
+            Self::Command(error) => error.unredacted(),
+            Self::Dynamo(error) => error.unredacted(),
+            Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.unredacted()),
+            Self::Conflict(_) => self.to_string(),
+        }
+    }
+
+    /// A short fixed word for metrics and dead letters.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Command(error) => error.reason(),
+            Self::Conflict(_) => "conflict",
+            Self::Dynamo(error) => error.reason(),
+            Self::Queue(error) => error.reason(),
+        }
+    }
+}

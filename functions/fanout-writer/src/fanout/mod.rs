@@ -1,0 +1,63 @@
+//! The fan-out of one activity to its actor's followers.
+//!
+//! ```text
+//! start     every follower: few at once, many in segments
+//! segment   a range of followers, page after page
+//! page      some followers' timelines
+//! recheck   what deliveries that died may have left in a range
+//! ```
+
+mod page;
+mod recheck;
+mod segment;
+mod start;
+
+use std::sync::atomic::AtomicBool;
+
+use shared::activities::ActivityKey;
+use shared::fanout::FanOutKind;
+use shared::runtime::deadline::Deadline;
+use shared::values::{SortKey, Timestamp};
+
+use crate::{Context, FanOutEnd};
+
+pub use start::Sizes;
+
+/// The fan-out of one activity.
+pub(crate) struct FanOut<'a> {
+    cx: &'a Context,
+    key: ActivityKey,
+    sort_key: SortKey,
+    kind: FanOutKind,
+    /// It takes long, so it gives way to others.
+    bulk: AtomicBool,
+    /// The printed sort key, as entries have it.
+    entry_key: String,
+}
+
+impl<'a> FanOut<'a> {
+    pub(crate) fn new(
+        cx: &'a Context,
+        key: ActivityKey,
+        sort_key: SortKey,
+        kind: FanOutKind,
+    ) -> Self {
+        let (entry_key, bulk) = (sort_key.to_string(), AtomicBool::new(false));
+        Self { cx, key, sort_key, kind, bulk, entry_key }
+    }
+
+    /// Its end, now.
+    fn end(&self, entries: u64, begun_at: Option<Timestamp>) -> FanOutEnd {
+        let now = self.cx.clock.now();
+        let inserted = self.kind == FanOutKind::Insert && entries > 0;
+        FanOutEnd {
+            entries,
+            took: begun_at.map(|begun_at| now.since(begun_at)),
+            latency: inserted.then(|| now.since(self.sort_key.published_at)),
+        }
+    }
+
+    fn deadline(&self) -> Deadline {
+        self.cx.delivery.deadline
+    }
+}

@@ -1,0 +1,155 @@
+//! Some followers of an activity's actor: insert its entry into their timelines, or remove it.
+//!
+//! After some were written the fan-out checks again what it relied on, the activity and the edges, and
+//! takes back what it should not have written (see [`shared::fanout`] for why that is enough). A table may
+//! take so little that time runs out in the middle of a page of followers; then the fan-out says how many
+//! it has passed.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::future::try_join;
+use futures::{StreamExt, TryFutureExt, TryStreamExt, stream};
+use shared::fanout::FanOutKind;
+use shared::follows::{Edge, EdgePage, FollowerRange};
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryWrite, Timelines};
+use shared::values::ViewerId;
+
+use super::FanOut;
+use crate::Failure;
+
+/// How long a fan-out that has just begun writes with normal priority.
+const NORMAL: Duration = Duration::from_secs(1);
+/// Purges in flight at once.
+const PURGES: usize = 16;
+
+/// How far a write has come through some edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Edges, from the first on, that nothing is left to do for.
+    pub(crate) edges: usize,
+    /// Timelines that were written for them.
+    pub(crate) written: u64,
+}
+
+/// What a second check after writing says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecondCheck {
+    /// Go on.
+    Unchanged,
+    /// The activity was deleted meanwhile; whoever deleted it clears what was written before.
+    Deleted,
+}
+
+impl FanOut<'_> {
+    /// Reads some followers, those who left included.
+    pub(crate) async fn page(
+        &self,
+        range: FollowerRange,
+        after: Option<&str>,
+    ) -> Result<EdgePage, Failure> {
+        let (follows, size) = (&self.cx.follows, self.cx.sizes.page);
+        Ok(follows.edges(&self.key.actor_id, range, after, size, self.deadline()).await?)
+    }
+
+    /// Makes timelines of followers agree with the activity, beginning no call after `enough`.
+    /// Those who left are passed over: they took the entry out when they left.
+    pub(crate) async fn write(&self, edges: &[Edge], enough: Deadline) -> Result<Passed, Failure> {
+        let followers: Vec<_> =
+            edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
+        let expires_at = self.cx.retention.expires_at(self.sort_key.published_at);
+        let (sort_key, actor) = (self.entry_key.as_str(), &self.key.actor_id);
+        let writes = followers.iter().map(|(_, Edge { follower: viewer, .. })| match self.kind {
+            FanOutKind::Insert => EntryWrite::Put { viewer, sort_key, actor, expires_at },
+            FanOutKind::Remove => EntryWrite::Delete { viewer, sort_key },
+        });
+        let written = self.timelines().write(writes, enough, self.deadline()).await?;
+        let edges = followers.get(written.leading).map_or(edges.len(), |(index, _)| *index);
+        Ok(Passed { edges, written: written.leading as u64 })
+    }
+
+    fn timelines(&self) -> Cow<'_, Timelines> {
+        match self.bulk.load(Ordering::Relaxed) {
+            true => Cow::Owned(self.cx.timelines.in_bulk()),
+            false => Cow::Borrowed(&self.cx.timelines),
+        }
+    }
+
+    /// Until when to write before the time is checked. What nobody has waited long for has normal priority
+    /// for a moment only.
+    pub(crate) fn slice(&self) -> Deadline {
+        let slice = self.cx.delivery.slice();
+        if self.bulk.load(Ordering::Relaxed) { slice } else { slice.within(NORMAL) }
+    }
+
+    /// It takes long: from now on it gives way to others, and keeps strictly to the pace.
+    pub(crate) fn give_way(&self) {
+        self.bulk.store(true, Ordering::Relaxed);
+    }
+
+    /// Checks the activity and the edges again, now that entries are written for these.
+    pub(crate) async fn check_again(&self, edges: &[Edge]) -> Result<SecondCheck, Failure> {
+        let (FanOutKind::Insert, Some(first), Some(last)) =
+            (self.kind, edges.first(), edges.last())
+        else {
+            return Ok(SecondCheck::Unchanged);
+        };
+        let (actor, deadline) = (&self.key.actor_id, self.deadline());
+        let (record, former) = try_join(
+            self.cx.activities.activity(&self.key, deadline),
+            self.cx.follows.former_followers(actor, &first.sort_key, &last.sort_key, deadline),
+        )
+        .map_err(Failure::from)
+        .await?;
+        if record.deleted {
+            let written = edges.iter().filter(|edge| edge.following).map(|edge| &edge.follower);
+            self.remove(written).await?;
+            return Ok(SecondCheck::Deleted);
+        }
+        let left = former.into_iter().map(|edge| edge.follower);
+        let left: Vec<_> = left
+            .filter(|viewer| edges.iter().any(|edge| edge.following && edge.follower == *viewer))
+            .collect();
+        self.purge_all(&left.iter().collect::<Vec<_>>()).await?;
+        Ok(SecondCheck::Unchanged)
+    }
+
+    /// Takes the entry out of timelines, whatever the edges say: the activity was deleted.
+    pub(crate) async fn remove(
+        &self,
+        viewers: impl Iterator<Item = &ViewerId>,
+    ) -> Result<(), Failure> {
+        let sort_key = self.entry_key.as_str();
+        let deletions = viewers.map(|viewer| EntryWrite::Delete { viewer, sort_key });
+        let deadline = self.deadline();
+        self.cx.timelines.write(deletions, deadline, deadline).await?.whole()?;
+        Ok(())
+    }
+
+    /// Which of these viewers have the entry in their timelines.
+    pub(crate) async fn holders<'v>(
+        &self,
+        viewers: &'v [ViewerId],
+    ) -> Result<Vec<&'v ViewerId>, Failure> {
+        Ok(self.cx.timelines.holders(viewers, &self.entry_key, self.deadline()).await?)
+    }
+
+    /// Takes the entry out again where viewers have left.
+    pub(crate) async fn purge_all(&self, viewers: &[&ViewerId]) -> Result<(), Failure> {
+        let purges: Vec<_> = viewers.iter().map(|viewer| self.purge(viewer)).collect();
+        stream::iter(purges).buffer_unordered(PURGES).try_collect::<()>().await
+    }
+
+    async fn purge(&self, viewer: &ViewerId) -> Result<(), Failure> {
+        let (actor, deadline) = (&self.key.actor_id, self.deadline());
+        let state = self.cx.follows.state(viewer, actor, deadline).await?;
+        if let Some(unfollowed) = state.filter(|state| !state.following) {
+            let keys = std::slice::from_ref(&self.sort_key);
+            let timelines = &self.cx.timelines;
+            timelines.purge(viewer, actor, unfollowed, keys, deadline, deadline).await?.whole()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! What deliveries that died may have left behind.
+//!
+//! They may have written an entry and not checked the edges or the activity again. So it is asked,
+//! a hundred timelines a call, which of those that should not have the entry have it, and only these
+//! are written to: of an insertion those of former followers, of an activity that was deleted all. This
+//! comes after the range was gone through, so nobody waits for it.
+
+use shared::fanout::{FanOutKind, Pass, Progress};
+use shared::follows::EdgePage;
+use shared::values::ViewerId;
+use tokio::time::Instant;
+
+use super::segment::Segment;
+use crate::Failure;
+use crate::delivery::SLICE;
+
+/// Timelines that are asked at once.
+const ASKED: usize = 100;
+/// Timelines that are written to before the time is checked.
+const WRITTEN: usize = 25;
+
+impl Segment<'_> {
+    /// Goes on with the recheck from where it is. True if it is done; otherwise time is up.
+    pub(crate) async fn recheck(&self) -> Result<bool, Failure> {
+        let (mut progress, mut noted_at) = (self.rechecked().await?, Instant::now());
+        let mut noted = progress != Progress::default();
+        while !progress.done {
+            let page = self.suspects(progress.position.as_deref()).await?;
+            let stopped = !self.clear(&page, &mut progress).await?;
+            if !stopped {
+                progress.done = page.next.is_none();
+                progress.position = page.next;
+            }
+            if stopped || noted_at.elapsed() >= SLICE || (noted && progress.done) {
+                self.note_rechecked(&progress).await?;
+                (noted, noted_at) = (true, Instant::now());
+            }
+            if stopped {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Some of those who should not have the entry.
+    async fn suspects(&self, after: Option<&str>) -> Result<EdgePage, Failure> {
+        let fan_out = self.fan_out;
+        match fan_out.kind {
+            FanOutKind::Remove => fan_out.page(self.range, after).await,
+            FanOutKind::Insert => {
+                let (follows, actor) = (&fan_out.cx.follows, &fan_out.key.actor_id);
+                Ok(follows.former_page(actor, self.range, after, fan_out.deadline()).await?)
+            }
+        }
+    }
+
+    /// Takes the entry out of the timelines of a page. False if time is up before its end.
+    async fn clear(&self, page: &EdgePage, progress: &mut Progress) -> Result<bool, Failure> {
+        for edges in page.edges.chunks(ASKED) {
+            let viewers: Vec<_> = edges.iter().map(|edge| edge.follower.clone()).collect();
+            for holders in self.fan_out.holders(&viewers).await?.chunks(WRITTEN) {
+                if self.fan_out.cx.delivery.enough.has_passed() {
+                    return Ok(false);
+                }
+                self.take_out(holders).await?;
+                progress.written += holders.len() as u64;
+            }
+            progress.position = edges.last().map(|edge| edge.sort_key.clone());
+        }
+        Ok(!self.fan_out.cx.delivery.enough.has_passed() || page.next.is_none())
+    }
+
+    async fn take_out(&self, viewers: &[&ViewerId]) -> Result<(), Failure> {
+        match self.fan_out.kind {
+            FanOutKind::Remove => self.fan_out.remove(viewers.iter().copied()).await,
+            FanOutKind::Insert => self.fan_out.purge_all(viewers).await,
+        }
+    }
+
+    async fn rechecked(&self) -> Result<Progress, Failure> {
+        let (fan_out, deadline) = (self.fan_out, self.fan_out.deadline());
+        let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
+        let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
+        Ok(fan_outs.progress(key, kind, self.range, pass, deadline).await?)
+    }
+
+    async fn note_rechecked(&self, progress: &Progress) -> Result<(), Failure> {
+        let (fan_out, deadline) = (self.fan_out, self.fan_out.deadline());
+        let pass = Pass::Recheck { origin: &fan_out.cx.delivery.origin };
+        let (fan_outs, key, kind) = (&fan_out.cx.fan_outs, &fan_out.key, fan_out.kind);
+        Ok(fan_outs.note_progress(key, kind, self.range, pass, progress, deadline).await?)
+    }
+}

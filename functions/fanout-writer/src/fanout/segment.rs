@@ -1,0 +1,219 @@
+//! The followers of one range, page after page, for as long as one delivery has time.
+//!
+//! While one page is checked again the next is written, so that the table never waits; a page
+//! that has not begun all of its calls keeps its turn, so that no page's last calls wait for those of the
+//! next. How far the segment has come is noted every few seconds. When half of the time is gone the
+//! rest is handed on: however slow the table is, a delivery comes some way, and no receive is used up.
+//!
+//! A delivery that died may have written and not checked again. What is delivered after it first goes on,
+//! and then [rechecks](super::recheck) the range; that is noted, and handed on, in the same way.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::{Stream, TryStreamExt, stream};
+use shared::fanout::{Pass, Progress};
+use shared::follows::{EdgePage, FollowerRange};
+use shared::values::Timestamp;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::FanOut;
+use super::page::SecondCheck;
+use crate::delivery::SLICE;
+use crate::{Disposition, Failure};
+
+/// This many followers are written to with normal priority: a few calls. More give way.
+const NORMAL: usize = 250;
+/// Pages in memory at once: one is checked again, one is written.
+const PAGES: usize = 2;
+
+/// A range of an activity's followers.
+pub(crate) struct Segment<'a> {
+    pub(super) fan_out: &'a FanOut<'a>,
+    pub(super) range: FollowerRange,
+    noting: Mutex<Noting>,
+    /// Held by the page that is written.
+    turn: Mutex<()>,
+    /// Time is up, or the activity was deleted: no other page is begun.
+    stopped: AtomicBool,
+    deleted: AtomicBool,
+}
+
+/// How far it has come, and how far of that is in the ledger.
+struct Noting {
+    progress: Progress,
+    noted_at: Instant,
+    /// Missing if the fan-out is planned already; otherwise it is planned, from when it began, before
+    /// anything is noted.
+    unplanned_since: Option<Timestamp>,
+}
+
+impl<'a> Segment<'a> {
+    /// One of the segments of a fan-out that is planned.
+    pub(crate) fn planned(
+        fan_out: &'a FanOut<'a>,
+        range: FollowerRange,
+        progress: Progress,
+    ) -> Self {
+        Self::new(fan_out, range, progress, None)
+    }
+
+    /// All followers of an actor who has few. It is planned only if it takes long.
+    pub(crate) fn unplanned(
+        fan_out: &'a FanOut<'a>,
+        progress: Progress,
+        begun_at: Timestamp,
+    ) -> Self {
+        let unplanned_since = (progress == Progress::default()).then_some(begun_at);
+        Self::new(fan_out, FollowerRange::ALL, progress, unplanned_since)
+    }
+
+    fn new(
+        fan_out: &'a FanOut<'a>,
+        range: FollowerRange,
+        progress: Progress,
+        unplanned_since: Option<Timestamp>,
+    ) -> Self {
+        let noting = Mutex::new(Noting { progress, noted_at: Instant::now(), unplanned_since });
+        let (turn, stopped, deleted) = Default::default();
+        Self { fan_out, range, noting, turn, stopped, deleted }
+    }
+
+    /// Goes on from where it is, with this page if it was read already, and ends the fan-out if
+    /// this was the last of its segments.
+    pub(crate) async fn run(&self, first: Option<EdgePage>) -> Result<Disposition, Failure> {
+        if !self.is_done().await {
+            self.go_through(first).await?;
+        }
+        if !self.is_done().await
+            || (self.fan_out.cx.delivery.redelivered && !self.recheck().await?)
+        {
+            return self.hand_on().await;
+        }
+        self.end().await
+    }
+
+    async fn is_done(&self) -> bool {
+        self.noting.lock().await.progress.done
+    }
+
+    async fn go_through(&self, first: Option<EdgePage>) -> Result<(), Failure> {
+        let after = self.noting.lock().await.progress.position.clone();
+        let pages = self.pages(first, after).map_ok(|page| self.page(page));
+        let mut pages = pin!(pages.try_buffered(PAGES));
+        while pages.try_next().await?.is_some() {}
+        // Who deleted it clears what was written before, and each page has cleared itself.
+        let done = self.deleted.load(Ordering::Relaxed) || !self.stopped.load(Ordering::Relaxed);
+        let mut noting = self.noting.lock().await;
+        noting.progress.done = done;
+        match noting.unplanned_since {
+            Some(_) if done => Ok(()),
+            _ => self.note(&mut noting).await,
+        }
+    }
+
+    /// Reads pages of followers, as long as the next is to be begun.
+    fn pages(
+        &self,
+        first: Option<EdgePage>,
+        after: Option<String>,
+    ) -> impl Stream<Item = Result<EdgePage, Failure>> + '_ {
+        stream::try_unfold((first, Some(after)), move |(read, after)| async move {
+            let page = match (read, after) {
+                (Some(page), _) => page,
+                (None, Some(after)) if !self.stopped.load(Ordering::Relaxed) => {
+                    self.fan_out.page(self.range, after.as_deref()).await?
+                }
+                _ => return Ok(None),
+            };
+            let next = page.next.clone().map(Some);
+            Ok(Some((page, (None, next))))
+        })
+    }
+
+    /// Writes a page, a few seconds at a time, and checks what it wrote again.
+    async fn page(&self, page: EdgePage) -> Result<(), Failure> {
+        let mut turn = Some(self.turn.lock().await);
+        if page.edges.len() > NORMAL {
+            self.fan_out.give_way();
+        }
+        let mut left = page.edges.as_slice();
+        while !self.stopped.load(Ordering::Relaxed) {
+            let passed = self.fan_out.write(left, self.fan_out.slice()).await?;
+            let (done, rest) = left.split_at(passed.edges);
+            left = rest;
+            if left.is_empty() {
+                turn.take();
+            } else {
+                self.fan_out.give_way();
+                self.stopped.fetch_or(self.time_is_up(), Ordering::Relaxed);
+            }
+            if self.fan_out.check_again(done).await? == SecondCheck::Deleted {
+                self.deleted.store(true, Ordering::Relaxed);
+                self.stopped.store(true, Ordering::Relaxed);
+            }
+            let whole = page.next.as_ref().filter(|_| left.is_empty());
+            let position = whole.or(done.last().map(|edge| &edge.sort_key));
+            self.passed(position.cloned(), passed.written).await?;
+            if left.is_empty() {
+                // After the last page nothing is left to hand on, so the time does not matter.
+                let more = page.next.is_some() && self.time_is_up();
+                self.stopped.fetch_or(more, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn time_is_up(&self) -> bool {
+        self.fan_out.cx.delivery.enough.has_passed()
+    }
+
+    /// Records that all edges up to a position are done, and the number of timelines written. It is noted
+    /// in the ledger every few seconds.
+    async fn passed(&self, position: Option<String>, written: u64) -> Result<(), Failure> {
+        let mut noting = self.noting.lock().await;
+        noting.progress.written += written;
+        // The page before this one may come to its end later.
+        if position <= noting.progress.position {
+            return Ok(());
+        }
+        noting.progress.position = position;
+        if noting.noted_at.elapsed() < SLICE { Ok(()) } else { self.note(&mut noting).await }
+    }
+
+    async fn note(&self, noting: &mut Noting) -> Result<(), Failure> {
+        let FanOut { cx, key, kind, .. } = self.fan_out;
+        let (fan_outs, deadline) = (&cx.fan_outs, self.fan_out.deadline());
+        if let Some(begun_at) = noting.unplanned_since {
+            fan_outs.plan(key, *kind, 1, begun_at, deadline).await?;
+            noting.unplanned_since = None;
+        }
+        let (range, progress) = (self.range, &noting.progress);
+        fan_outs.note_progress(key, *kind, range, Pass::Main, progress, deadline).await?;
+        noting.noted_at = Instant::now();
+        Ok(())
+    }
+
+    async fn hand_on(&self) -> Result<Disposition, Failure> {
+        let mut noting = self.noting.lock().await;
+        if noting.unplanned_since.is_some() {
+            self.note(&mut noting).await?;
+        }
+        self.fan_out.cx.hand_on(self.fan_out.segment_of(self.range)).await
+    }
+
+    async fn end(&self) -> Result<Disposition, Failure> {
+        let (fan_out, noting) = (self.fan_out, self.noting.lock().await);
+        if noting.unplanned_since.is_some() {
+            let over = !self.deleted.load(Ordering::Relaxed);
+            let end = || fan_out.end(noting.progress.written, noting.unplanned_since);
+            return Ok(Disposition::Applied(over.then(end)));
+        }
+        // Asked for even if this segment was done before: whoever did it may have died before asking.
+        let (fan_outs, now) = (&fan_out.cx.fan_outs, fan_out.cx.clock.now());
+        let ended = fan_outs.end(&fan_out.key, fan_out.kind, now, fan_out.deadline()).await?;
+        Ok(Disposition::Applied(ended.map(|all| fan_out.end(all.written(), all.begun_at))))
+    }
+}

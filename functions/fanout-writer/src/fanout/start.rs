@@ -1,0 +1,105 @@
+//! The beginning of a fan-out: few followers are served at once, large audiences are cut into segments
+//! that many invocations work on at once.
+//!
+//! Followers are kept in the order of a hash, so the followers of an actor can be cut into ranges
+//! of much the same size without counting them first: the first page says how dense they are.
+//! Each range goes back to the command queue as a message of its own, in the actor's group, so
+//! that fair queues let others through between them. A segment that is delivered again goes on where it
+//! was, and one that is done costs two reads (see [`super::segment`]). The last segment to be done ends
+//! the fan-out, which is when its size and its latency are known.
+//!
+//! An actor with a million followers is not to stop everybody else. So there are never more than a
+//! few segments, however large they are (others find free invocations beside them), and what they
+//! write has less priority than what other deliveries of the same process write
+//! ([`shared::dynamo::pacing`]).
+
+use shared::command::Command;
+use shared::fanout::{FanOutSegment, Pass, Progress};
+use shared::follows::{EdgePage, FollowerRange};
+use shared::values::{SortKey, Timestamp};
+
+use super::FanOut;
+use super::segment::Segment;
+use crate::{Disposition, Failure};
+
+/// How large the pieces of a fan-out are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Followers read at once; what an invocation holds in memory is two of these. An actor with fewer
+    /// is served at once.
+    pub page: u16,
+    /// Followers in a segment, about, as long as that makes no more than [`Sizes::segments`].
+    pub segment: u32,
+    /// The most segments of one fan-out: invocations that work on it at once.
+    pub segments: usize,
+}
+
+impl Default for Sizes {
+    /// A page is a hundred batches; a segment is half a second's work for one invocation where the table
+    /// admits 40,000 writes a second, which is much less than a few invocations can write.
+    fn default() -> Self {
+        Self { page: 2_500, segment: 20_000, segments: 4 }
+    }
+}
+
+impl FanOut<'_> {
+    /// Serves all followers if they are few, and otherwise hands out segments.
+    pub(crate) async fn run(&self) -> Result<Disposition, Failure> {
+        let begun_at = self.cx.clock.now();
+        let progress = match self.cx.delivery.may_have_progress() {
+            true => self.progress(FollowerRange::ALL).await?,
+            false => Progress::default(),
+        };
+        let first = self.page(FollowerRange::ALL, progress.position.as_deref()).await?;
+        match &first.next {
+            Some(reached) if progress == Progress::default() => {
+                self.split(&first, reached, begun_at).await
+            }
+            _ => Segment::unplanned(self, progress, begun_at).run(Some(first)).await,
+        }
+    }
+
+    /// Works on one segment.
+    pub(crate) async fn run_segment(
+        &self,
+        followers: FollowerRange,
+    ) -> Result<Disposition, Failure> {
+        self.give_way();
+        let progress = self.progress(followers).await?;
+        Segment::planned(self, followers, progress).run(None).await
+    }
+
+    async fn split(
+        &self,
+        first: &EdgePage,
+        reached: &str,
+        now: Timestamp,
+    ) -> Result<Disposition, Failure> {
+        let sizes = self.cx.sizes;
+        let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
+        let segments = (followers / f64::from(sizes.segment)).ceil() as usize;
+        let segments = segments.clamp(2, sizes.segments.max(2));
+        let (fan_outs, deadline) = (&self.cx.fan_outs, self.deadline());
+        let segments = fan_outs.plan(&self.key, self.kind, segments, now, deadline).await?;
+        let ranges = FollowerRange::split(segments).into_iter();
+        // Of what may have died before, the segments have to know.
+        let segments: Vec<_> = match self.cx.delivery.redelivered {
+            true => ranges.map(|range| self.cx.delivery.rest(self.segment_of(range))).collect(),
+            false => ranges.map(|range| self.segment_of(range)).collect(),
+        };
+        self.cx.commands.send(&segments, deadline).await?;
+        Ok(Disposition::Split(segments.len()))
+    }
+
+    /// The command that works on one range.
+    pub(super) fn segment_of(&self, followers: FollowerRange) -> Command {
+        let SortKey { published_at, activity_id } = self.sort_key.clone();
+        let actor_id = self.key.actor_id.clone();
+        Command::Segment(FanOutSegment { activity_id, actor_id, published_at, followers })
+    }
+
+    async fn progress(&self, range: FollowerRange) -> Result<Progress, Failure> {
+        let fan_outs = &self.cx.fan_outs;
+        Ok(fan_outs.progress(&self.key, self.kind, range, Pass::Main, self.deadline()).await?)
+    }
+}

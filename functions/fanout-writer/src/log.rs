@@ -1,0 +1,63 @@
+//! The one line that is logged of a message. It carries the ids that one searches by, and nothing else
+//! that its sender wrote.
+
+use std::time::Duration;
+
+use shared::command::Command;
+use shared::dynamo::Usage;
+use shared::log_subject;
+use shared::message::Subject;
+
+use crate::{Disposition, Failure};
+
+/// The type of what is not a command.
+const NO_COMMAND: &str = "unknown";
+
+/// What a message is about. The command itself is used up when the line is written.
+pub(crate) struct About<'a> {
+    pub(crate) command: &'static str,
+    message_id: &'a str,
+    receives: u32,
+    subject: Subject,
+}
+
+impl<'a> About<'a> {
+    pub(crate) fn new(message_id: &'a str, receives: u32, command: Option<&Command>) -> Self {
+        let subject = command.map(Command::subject).unwrap_or_default();
+        let command = command.map_or(NO_COMMAND, Command::type_name);
+        Self { command, message_id, receives, subject }
+    }
+
+    pub(crate) fn log(&self, disposition: &Disposition, usage: Usage, took: Duration) {
+        let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let (fan_out, failure) = (disposition.fan_out(), disposition.failure());
+        // The level of an event has to be a constant.
+        macro_rules! line {
+            ($level:ident) => {
+                log_subject!(
+                    $level,
+                    self.subject,
+                    message_id = self.message_id,
+                    command = self.command,
+                    receives = self.receives,
+                    reason = failure.map(Failure::reason),
+                    parts = disposition.segments(),
+                    fan_out_size = fan_out.map(|end| end.entries),
+                    fan_out_ms = fan_out.and_then(|end| end.took).map(millis),
+                    latency_ms = fan_out.and_then(|end| end.latency).map(millis),
+                    entries = usage.written,
+                    sends = usage.sends,
+                    unprocessed = usage.unprocessed,
+                    retries = usage.retries,
+                    duration_ms = millis(took),
+                    "{}",
+                    disposition.text()
+                )
+            };
+        }
+        match failure {
+            None => line!(info),
+            Some(_) => line!(warn),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Makes a viewer's entries of one actor agree with the edge between them.
+//!
+//! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So
+//! the outbox is gone through from its newest activity on, which is what the viewer looks at. Whoever
+//! changes the edge meanwhile reconciles the timeline with what it says then, and this ends.
+
+use futures::future::try_join;
+use shared::activities::{Activities, OutboxPage, OutboxRow};
+use shared::dynamo::DynamoError;
+use shared::follows::{FollowState, Follows};
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryWrite, Purge, Timelines};
+use shared::values::{ActorId, Retention, SortKey, ViewerId};
+
+use crate::delivery::SLICE;
+
+/// Makes timelines agree with edges: for the writer, and for tools that repair.
+#[derive(Debug, Clone)]
+pub struct Reconciler {
+    pub(crate) activities: Activities,
+    pub(crate) follows: Follows,
+    pub(crate) timelines: Timelines,
+    pub(crate) retention: Retention,
+    pub(crate) clock: Clock,
+}
+
+impl Reconciler {
+    /// Over these tables.
+    #[must_use]
+    pub fn new(ledger: &Ledger, timelines: Timelines, retention: Retention, clock: Clock) -> Self {
+        let (activities, follows) = (Activities::new(ledger), Follows::new(ledger));
+        Self { activities, follows, timelines, retention, clock }
+    }
+
+    /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor
+    /// published within retention, or nothing. `deadline` makes the deadline of each step, for those who
+    /// have as long as it takes.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; reconciling again completes it.
+    pub async fn reconcile(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        state: FollowState,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<(), DynamoError> {
+        let mut pair = self.pair(viewer, actor, state, None);
+        while pair.go_on(deadline().within(SLICE), deadline()).await? == Step::Stopped {}
+        Ok(())
+    }
+
+    /// One viewer and one actor, whose edge says this, from a position on.
+    pub(crate) fn pair<'a>(
+        &'a self,
+        viewer: &'a ViewerId,
+        actor: &'a ActorId,
+        state: FollowState,
+        position: Option<SortKey>,
+    ) -> Pair<'a> {
+        let timeline = self.timelines.for_viewer(viewer);
+        Pair { of: self, timeline, viewer, actor, state, position }
+    }
+}
+
+/// One viewer and one actor.
+pub(crate) struct Pair<'a> {
+    of: &'a Reconciler,
+    /// Writes go to one timeline, and keep that one's pace.
+    timeline: Timelines,
+    viewer: &'a ViewerId,
+    actor: &'a ActorId,
+    /// What the edge says.
+    state: FollowState,
+    /// The activity that is reached, from the newest on.
+    pub(crate) position: Option<SortKey>,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing is left to do here.
+    Whole,
+    /// Time is up.
+    Stopped,
+}
+
+impl Pair<'_> {
+    /// Goes on through the outbox, beginning nothing after `enough`.
+    pub(crate) async fn go_on(
+        &mut self,
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Step, DynamoError> {
+        loop {
+            let from = self.of.retention.start(self.of.clock.now());
+            let (activities, after) = (&self.of.activities, self.position.as_ref());
+            let OutboxPage { rows, more } =
+                activities.outbox(self.actor, from, after, deadline).await?;
+            let passed = match self.state.following {
+                true => self.backfill(&rows, enough, deadline).await?,
+                false => self.clear(&rows, enough, deadline).await?,
+            };
+            let Some(passed) = passed else { return Ok(Step::Whole) };
+            if let Some(last) = rows[..passed].last() {
+                self.position = Some(last.sort_key.clone());
+            }
+            if passed == rows.len() && !more {
+                return Ok(Step::Whole);
+            }
+            if enough.has_passed() {
+                return Ok(Step::Stopped);
+            }
+        }
+    }
+
+    /// Copies rows into the timeline and checks again. Returns how many it passed; nothing if the edge
+    /// has changed meanwhile.
+    async fn backfill(
+        &self,
+        rows: &[OutboxRow],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Option<usize>, DynamoError> {
+        let passed = self.copy(rows, enough, deadline).await?;
+        let copied = &rows[..passed];
+        let (Some(newest), Some(oldest)) = (copied.first(), copied.last()) else {
+            return Ok(Some(0));
+        };
+        let Reconciler { follows, activities, .. } = self.of;
+        let (edge, mut deleted) = try_join(
+            follows.state(self.viewer, self.actor, deadline),
+            activities.deleted_between(self.actor, &oldest.sort_key, &newest.sort_key, deadline),
+        )
+        .await?;
+        if let Some(now) = edge.filter(|now| *now != self.state) {
+            if !now.following {
+                self.purge(now, copied, deadline, deadline).await?.whole()?;
+            }
+            return Ok(None);
+        }
+        // Marked since they were copied.
+        deleted.retain(|row| !copied.contains(row));
+        if self.copy(&deleted, deadline, deadline).await? < deleted.len() {
+            return Err(DynamoError::Throttled);
+        }
+        Ok(Some(passed))
+    }
+
+    /// Writes rows into the timeline. Activities that were deleted are deleted instead: they may have
+    /// been there since before. Returns how many of the rows, from the first on, are written.
+    async fn copy(
+        &self,
+        rows: &[OutboxRow],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<usize, DynamoError> {
+        let sort_keys: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
+        let writes = rows.iter().zip(&sort_keys).map(|(row, key)| self.write(row, key));
+        Ok(self.timeline.write(writes, enough, deadline).await?.leading)
+    }
+
+    fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {
+        if row.deleted {
+            return EntryWrite::Delete { viewer: self.viewer, sort_key };
+        }
+        let expires_at = self.of.retention.expires_at(row.sort_key.published_at);
+        EntryWrite::Put { viewer: self.viewer, sort_key, actor: self.actor, expires_at }
+    }
+
+    /// Takes rows out of the timeline. Returns how many it passed; nothing if the edge has changed
+    /// meanwhile.
+    async fn clear(
+        &self,
+        rows: &[OutboxRow],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Option<usize>, DynamoError> {
+        Ok(match self.purge(self.state, rows, enough, deadline).await? {
+            Purge::Done => Some(rows.len()),
+            Purge::Stopped(passed) => Some(passed),
+            Purge::Overtaken => None,
+        })
+    }
+
+    async fn purge(
+        &self,
+        unfollowed: FollowState,
+        rows: &[OutboxRow],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Purge, DynamoError> {
+        let keys: Vec<_> = rows.iter().map(|row| row.sort_key.clone()).collect();
+        let timelines = &self.of.timelines;
+        timelines.purge(self.viewer, self.actor, unfollowed, &keys, enough, deadline).await
+    }
+}

@@ -1,0 +1,7 @@
+//! What all that is read over HTTP has in common.
+
+pub(crate) mod auth;
+pub(crate) mod path;
+pub(crate) mod problem;
+pub(crate) mod query;
+pub(crate) mod response;

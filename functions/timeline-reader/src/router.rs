@@ -1,0 +1,39 @@
+//! Which path is answered by which feature.
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+
+use crate::Context;
+use crate::http::path::{Path, Route};
+use crate::http::problem::Problem;
+use crate::http::response::Answer;
+use crate::timeline;
+
+macro_rules! routes {
+    ($($template:literal => $feature:ident,)*) => {
+        /// The paths that are read with `GET`, with the names of their parameters in braces.
+        pub const ROUTES: &[&str] = &[$($template,)*];
+
+        /// Answers a request to one of the paths.
+        pub(crate) async fn answer(route: Route, cx: &Context<'_>) -> Result<Answer, Problem> {
+            // In boxes: what the largest of them keeps while it waits is not copied along for all.
+            $(
+                if route == Route($template) {
+                    return Box::pin($feature::get(cx)).await;
+                }
+            )*
+            Err(Problem::NotFound(ROUTES))
+        }
+    };
+}
+
+routes! {
+    "/v1/timelines/{viewer_id}" => timeline,
+}
+
+/// The path that an event asks for, if there is such a path.
+pub(crate) fn matched(event: &ApiGatewayV2httpRequest) -> Option<(Route, Path<'_>)> {
+    ROUTES.iter().find_map(|template| {
+        let route = Route(template);
+        Some((route, Path::of(event, route)?))
+    })
+}

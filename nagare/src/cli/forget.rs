@@ -1,0 +1,107 @@
+//! `nagare forget`: everything about one person, as viewer and as actor.
+
+use clap::Args;
+use serde::Serialize;
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use shared::values::{ActorId, Timestamp};
+
+use super::Failure;
+use super::print::{print_json, say};
+use super::remote::Remote;
+use crate::operator::erasure::{Erased, Erasure, ErasureError, letters};
+
+#[derive(Debug, Args)]
+pub(super) struct Forget {
+    /// The viewer's or actor's id.
+    person: ActorId,
+    /// Print what was done as a JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found and erased.
+#[derive(Debug, Serialize)]
+struct Report {
+    person_id: ActorId,
+    activities: usize,
+    followers: usize,
+    followees: usize,
+    /// Of their own timeline, that nobody they followed accounts for.
+    entries: usize,
+    /// Notes of how far something has come that named them.
+    progress: usize,
+    dead_letters: usize,
+    /// Parts of large dead letters that no letter needed, whomever they were about.
+    dead_letter_parts: usize,
+    /// The same, stored so lately that a letter may be on its way to them.
+    dead_letter_parts_waiting: usize,
+    /// When the last tombstone may go.
+    tombstones_until: Timestamp,
+    /// Commands that had not been applied by the end, whomever they are about.
+    commands_waiting: u64,
+}
+
+impl Forget {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let remote = Remote::from_environment().await?;
+        let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
+        let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, Clock::system());
+        let retention = env::retention()?;
+        let person_id = self.person.clone();
+        let erasure = Erasure::new(self.person, &ledger, timelines, retention, clock.clone());
+        let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
+        let Erased { activities, followers, followees, entries, progress } = erasure.run().await?;
+        let commands_waiting = drain.messages().await?;
+        let now = clock.now();
+        let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
+        let (dead_letter_parts, dead_letter_parts_waiting) =
+            letters::remove_spare_parts(&letters, now).await?;
+        let report = Report {
+            person_id,
+            activities,
+            followers,
+            followees,
+            entries,
+            progress,
+            dead_letters,
+            dead_letter_parts,
+            dead_letter_parts_waiting,
+            tombstones_until: erasure.until(),
+            commands_waiting,
+        };
+        print(&report, self.json)
+    }
+}
+
+impl From<ErasureError> for Failure {
+    fn from(error: ErasureError) -> Self {
+        match error {
+            ErasureError::Dynamo(error) => error.into(),
+            ErasureError::KeepsArriving(_) => Self::No(error.to_string()),
+        }
+    }
+}
+
+fn print(report: &Report, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(report);
+    }
+    let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
+    say!(
+        "{person_id}: {activities} activities, {followers} followers, {followees} followees, {entries} other \
+         entries, {dead_letters} dead letters; tombstones without content go by {}",
+        report.tombstones_until
+    )?;
+    if report.commands_waiting > 0 {
+        let waiting = report.commands_waiting;
+        eprintln!("{waiting} commands were still on their way; run this again once those are done");
+    }
+    if report.dead_letter_parts_waiting > 0 {
+        let waiting = report.dead_letter_parts_waiting;
+        eprintln!(
+            "{waiting} parts of dead letters were stored just now; run this again in an hour"
+        );
+    }
+    Ok(())
+}

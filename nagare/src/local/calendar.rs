@@ -1,0 +1,151 @@
+//! What time it is for a stack whose clock may be wrong.
+//!
+//! What has expired is dropped for good: entries by the sweep, messages by their queue. A clock that is
+//! ahead by a month when the stack starts would cost a month of entries and every command that waits.
+//! So the stack keeps in its data directory what time it was, and what expires goes by a time of its
+//! own, [`Calendar::expiry`]. It follows the clock, but for a leap ahead by more than a [`DAY`]:
+//! then it goes on from where it was, and believes the clock only after another day of running. A stack
+//! that was down for a week therefore keeps for a day longer what nobody sees any more.
+//!
+//! A clock that is set back while the stack runs would hide messages in flight until it has caught up:
+//! queues go by [`Calendar::steady`], which goes on at its pace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shared::runtime::clock::Clock;
+use shared::values::Timestamp;
+use tokio::time::Instant;
+
+/// How far the clock may leap ahead and be believed, and how long it is not believed otherwise.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Calendar {
+    clock: Clock,
+    times: Arc<Mutex<Times>>,
+}
+
+/// All in unix milliseconds.
+#[derive(Debug)]
+struct Times {
+    steady: i64,
+    expiry: i64,
+    as_of: Instant,
+    doubted_since: Option<Instant>,
+}
+
+impl Calendar {
+    /// Goes by a clock; `last` is what [`expiry`](Self::expiry) said when the stack last ran.
+    pub(super) fn new(clock: Clock, last: Option<Timestamp>) -> Self {
+        let now = clock.now().unix_millis();
+        let expiry = last.map_or(now, Timestamp::unix_millis);
+        let times = Times { steady: now, expiry, as_of: Instant::now(), doubted_since: None };
+        Self { clock, times: Arc::new(Mutex::new(times)) }
+    }
+
+    /// The time by which things expire.
+    pub(super) fn expiry(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.read().1)
+    }
+
+    /// The clock's time, but that it never goes back.
+    pub(super) fn steady(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.read().0)
+    }
+
+    fn read(&self) -> (i64, i64) {
+        let mut times = self.times.lock();
+        times.advance(self.clock.now().unix_millis(), Instant::now());
+        (times.steady, times.expiry)
+    }
+}
+
+impl Times {
+    fn advance(&mut self, clock: i64, now: Instant) {
+        let passed = millis(now.saturating_duration_since(self.as_of));
+        self.as_of = now;
+        self.steady = clock.max(self.steady.saturating_add(passed));
+        self.expiry = self.expiry.saturating_add(passed);
+        let ahead = clock.saturating_sub(self.expiry);
+        if ahead <= millis(DAY) || self.is_confirmed(now) {
+            self.expiry = clock;
+            self.doubted_since = None;
+        } else if self.doubted_since.is_none() {
+            self.doubted_since = Some(now);
+            warn(ahead);
+        }
+    }
+
+    fn is_confirmed(&self, now: Instant) -> bool {
+        self.doubted_since.is_some_and(|since| now.saturating_duration_since(since) >= DAY)
+    }
+}
+
+fn warn(ahead: i64) {
+    let days = ahead / millis(DAY);
+    tracing::warn!(
+        "the clock is {days} days ahead of when this stack last ran; what has expired by it is not \
+         shown, but nothing is dropped for a day. If the clock is wrong, stop, set it right and start \
+         again: commands that are sent meanwhile are judged by it"
+    );
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: i64 = 1_795_176_000_000;
+    const DAYS: i64 = 86_400_000;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_unix_millis(millis)
+    }
+
+    /// A calendar that last ran at the start, and its clock.
+    fn started_at(millis: i64) -> (Calendar, Clock) {
+        let clock = Clock::manual(at(millis));
+        (Calendar::new(clock.clone(), Some(at(START))), clock)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leap_ahead_is_believed_after_a_day() {
+        let (calendar, clock) = started_at(START + 31 * DAYS);
+        assert_eq!(calendar.expiry(), at(START));
+        tokio::time::advance(DAY / 2).await;
+        assert_eq!(calendar.expiry(), at(START + DAYS / 2));
+        tokio::time::advance(DAY / 2).await;
+        clock.set(at(START + 32 * DAYS));
+        assert_eq!(calendar.expiry(), at(START + 32 * DAYS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_right_again_is_followed() {
+        let (calendar, clock) = started_at(START + 31 * DAYS);
+        assert_eq!(calendar.expiry(), at(START));
+        clock.set(at(START + 60_000));
+        assert_eq!(calendar.expiry(), at(START + 60_000));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_night_is_no_leap() {
+        assert_eq!(started_at(START + DAYS / 2).0.expiry(), at(START + DAYS / 2));
+        let fresh = Calendar::new(Clock::manual(at(START)), None);
+        assert_eq!(fresh.expiry(), at(START));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steady_time_does_not_go_back() {
+        let (calendar, clock) = started_at(START + 31 * DAYS);
+        assert_eq!(calendar.steady(), at(START + 31 * DAYS));
+        clock.set(at(START));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(calendar.steady(), at(START + 31 * DAYS + 5_000));
+    }
+}

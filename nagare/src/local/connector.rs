@@ -1,0 +1,112 @@
+//! The SDK's way into this process: what the SDK would send over the network is answered by the
+//! embedded tables and queues. Everything above the connector (serialising, error types, timeouts)
+//! is the same code that runs on AWS.
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::retry::RetryConfig;
+
+use super::engine::Engine;
+use super::tables_http::TARGET;
+use crate::local::sqs::{REGION, Wire};
+
+/// Credentials for a stack that asks for none.
+pub const ACCESS_KEY: &str = "local";
+
+/// Answers the SDK from the embedded engine and queues.
+#[derive(Clone)]
+pub struct InProcess {
+    engine: Engine,
+    queues: Wire,
+}
+
+impl InProcess {
+    /// A connector to these.
+    #[must_use]
+    pub fn new(engine: Engine, queues: Wire) -> Self {
+        Self { engine, queues }
+    }
+
+    async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let body = request.body().bytes().ok_or_else(not_in_memory)?;
+        let (status, body) = match target.strip_prefix(TARGET) {
+            Some(operation) => self.engine.call(operation, body),
+            None => {
+                let answer = self.queues.call(target, body).await;
+                (answer.status, answer.body)
+            }
+        };
+        let status =
+            StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
+        Ok(HttpResponse::new(status, SdkBody::from(body)))
+    }
+}
+
+/// A body that is still to come cannot be taken for an empty one.
+pub(crate) fn not_in_memory() -> ConnectorError {
+    ConnectorError::other("the body is not in memory".into(), None)
+}
+
+impl HttpConnector for InProcess {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let this = self.clone();
+        HttpConnectorFuture::new(async move { this.answer(request).await })
+    }
+}
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("InProcess")
+    }
+}
+
+/// An HTTP client for the SDK over a connector.
+pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
+    http_client_fn(move |_, _| connector.clone())
+}
+
+/// A DynamoDB client over a connector, set up as [`shared::dynamo::sdk_config`] sets up the real one, but
+/// that it does not sign: nobody in this process would check.
+#[must_use]
+pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .allow_no_auth()
+        .endpoint_url("http://dynamodb.local")
+        .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .http_client(http_client(connector));
+    aws_sdk_dynamodb::Client::from_conf(config.build())
+}
+
+/// An SQS client over a connector.
+#[must_use]
+pub fn sqs(connector: SharedHttpConnector) -> aws_sdk_sqs::Client {
+    let config = sqs_config("http://sqs.local").http_client(http_client(connector));
+    aws_sdk_sqs::Client::from_conf(config.build())
+}
+
+/// An SQS client over plain HTTP, for a stack that this process runs.
+#[must_use]
+pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    aws_sdk_sqs::Client::from_conf(sqs_config(endpoint).http_client(http).build())
+}
+
+fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
+    aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .allow_no_auth()
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+}

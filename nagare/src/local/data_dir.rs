@@ -1,0 +1,287 @@
+//! Where a stack keeps its tables and queues between runs.
+//!
+//! The directory is its owner's alone (0700), and so is every file in it (0600), whatever the umask says
+//! and whatever they were before. SQLite gives its journals the mode of their database. Files are opened
+//! without following links, so that nobody leads the stack to a file that is not its own.
+//!
+//! A damaged database is refused at start, and so are queues whose tables are gone: answers from either
+//! would be wrong and look right.
+
+mod health;
+
+use std::fs::{DirBuilder, File, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+use shared::values::Timestamp;
+use uuid::Uuid;
+
+use health::Health;
+
+/// What others than the owner may do, and the bit of directories in which everybody may put files.
+const OTHERS: u32 = 0o077;
+const SHARED: u32 = 0o1000;
+/// What SQLite puts beside a database.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// How long the look at a database may take; a gigabyte takes some seconds.
+const CHECK: Duration = Duration::from_secs(10);
+
+/// A data directory that this process, and no other, works with. Clones are the same.
+#[derive(Debug, Clone)]
+pub(super) struct DataDir {
+    path: PathBuf,
+    /// Held as long as the process lives; the system lets go of it however the process ends.
+    _lock: Arc<File>,
+}
+
+/// The directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// It cannot be made or written to.
+    #[error(
+        "the data directory {path} cannot be written to ({source}); name another with --data-dir"
+    )]
+    Unwritable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The tables are gone, and the queues are not.
+    #[error(
+        "{tables} is missing or empty, but {queues} is not; put the tables back, or take the queues away \
+         too to begin with nothing"
+    )]
+    TablesMissing {
+        /// Where the tables should be.
+        tables: PathBuf,
+        /// Where the queues are.
+        queues: PathBuf,
+    },
+    /// A database is damaged.
+    #[error(
+        "{path} is damaged ({problem}); put a copy of it back, or name another directory with --data-dir. \
+         `sqlite3 {path} .recover` prints what can still be read of it"
+    )]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it, as SQLite says it.
+        problem: String,
+    },
+    /// A database cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// Everybody puts files there.
+    #[error("{0} is a directory that everybody on this machine shares; name one of your own")]
+    Shared(PathBuf),
+    /// A link, a pipe or the like is where a file should be.
+    #[error("{0} is not an ordinary file; take it away, or name another directory with --data-dir")]
+    NotAFile(PathBuf),
+    /// Another process works with it.
+    #[error("the data directory {0} is in use by another process; stop that one or name another")]
+    InUse(PathBuf),
+}
+
+impl DataDir {
+    /// Makes the directory if it is not there, takes hold of it, and closes it and its files to others.
+    ///
+    /// # Errors
+    /// [`DataDirError`] says what to do.
+    pub(super) fn open(path: &Path) -> Result<Self, DataDirError> {
+        let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unwritable)?;
+        close_to_others(path)?;
+        let lock = private_file(&path.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(DataDirError::InUse(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(unwritable(source)),
+        }
+        let dir = Self { path: path.to_owned(), _lock: Arc::new(lock) };
+        dir.close_journals()?;
+        Ok(dir)
+    }
+
+    /// Journals that a process left when it died; SQLite makes new ones like their databases.
+    fn close_journals(&self) -> Result<(), DataDirError> {
+        for database in [self.tables(), self.queues()] {
+            for journal in journals(&database).filter(|journal| journal.exists()) {
+                private_file(&journal)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether tables and queues are there together, and whole. Says so in the log if the queues are
+    /// gone.
+    ///
+    /// # Errors
+    /// [`DataDirError`] says what to do.
+    pub(super) fn check(&self) -> Result<(), DataDirError> {
+        let (tables, queues) = (self.tables(), self.queues());
+        match (has_content(&tables), has_content(&queues)) {
+            (false, true) => return Err(DataDirError::TablesMissing { tables, queues }),
+            (true, false) => tracing::warn!(
+                "{} is missing or empty; commands that waited there are lost, the tables are not",
+                queues.display()
+            ),
+            _ => {}
+        }
+        check_database(&tables)?;
+        check_database(&queues)
+    }
+
+    /// When a stack last ran here, as it [noted](Self::note_time).
+    #[must_use]
+    pub(super) fn last_ran_at(&self) -> Option<Timestamp> {
+        let mut noted = String::new();
+        private_file(&self.path.join("clock")).ok()?.read_to_string(&mut noted).ok()?;
+        noted.trim().parse().ok()
+    }
+
+    /// Notes what time it is.
+    ///
+    /// # Errors
+    /// [`DataDirError::Unwritable`]
+    pub(super) fn note_time(&self, now: Timestamp) -> Result<(), DataDirError> {
+        let (path, next) = (self.path.join("clock"), self.path.join("clock.next"));
+        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
+        let mut file = private_file(&next)?;
+        file.set_len(0).map_err(unwritable)?;
+        writeln!(file, "{now}").map_err(unwritable)?;
+        std::fs::rename(&next, &path).map_err(unwritable)
+    }
+
+    /// The file of the tables.
+    #[must_use]
+    pub(super) fn tables(&self) -> PathBuf {
+        self.path.join("tables.sqlite")
+    }
+
+    /// The file of the queues.
+    #[must_use]
+    pub(super) fn queues(&self) -> PathBuf {
+        self.path.join("queues.sqlite")
+    }
+
+    /// The secrets that seals are made of: the same in every run, so that a cursor, and a command that the
+    /// writer has handed on, outlive a restart.
+    ///
+    /// # Errors
+    /// [`DataDirError::Unwritable`]
+    pub(super) fn secrets(&self) -> Result<Secrets, DataDirError> {
+        let (cursor, internal) = (self.secret("cursor-secret")?, self.secret("internal-secret")?);
+        Ok(Secrets { cursor, internal })
+    }
+
+    fn secret(&self, name: &str) -> Result<String, DataDirError> {
+        let path = self.path.join(name);
+        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
+        let mut secret = String::new();
+        let mut file = private_file(&path)?;
+        file.read_to_string(&mut secret).map_err(unwritable)?;
+        if secret.is_empty() {
+            secret = random_secret();
+            file.write_all(secret.as_bytes()).map_err(unwritable)?;
+        }
+        Ok(secret)
+    }
+}
+
+fn has_content(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// Refuses a damaged database; makes one that is not there, as its owner's alone.
+fn check_database(path: &Path) -> Result<(), DataDirError> {
+    private_file(path)?;
+    let path = path.to_owned();
+    match health::check(&path, CHECK) {
+        Ok(Health::Whole) => Ok(()),
+        Ok(Health::Unfinished) => {
+            let seconds = CHECK.as_secs();
+            tracing::warn!("{} was looked at for {seconds} s and not to its end", path.display());
+            Ok(())
+        }
+        Ok(Health::Damaged(problem)) => Err(DataDirError::Damaged { path, problem }),
+        Err(source) => Err(DataDirError::Unreadable { path, source }),
+    }
+}
+
+/// Makes the directory its owner's alone.
+fn close_to_others(path: &Path) -> Result<(), DataDirError> {
+    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
+    let mode = path.metadata().map_err(unwritable)?.permissions().mode();
+    match mode {
+        _ if mode & SHARED != 0 => Err(DataDirError::Shared(path.to_owned())),
+        _ if mode & OTHERS == 0 => Ok(()),
+        _ => std::fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(unwritable),
+    }
+}
+
+/// Opens a file that is its owner's alone, as it is, and makes it if it is not there.
+///
+/// # Errors
+/// [`DataDirError::Unwritable`], [`DataDirError::NotAFile`]
+pub(super) fn private_file(path: &Path) -> Result<File, DataDirError> {
+    let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
+    let mut options = File::options();
+    options.read(true).append(true).create(true).mode(0o600);
+    let file = options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path);
+    let file = file.map_err(|failure| match path.symlink_metadata() {
+        Ok(other) if !other.is_file() => DataDirError::NotAFile(path.to_owned()),
+        _ => unwritable(failure),
+    })?;
+    let metadata = file.metadata().map_err(unwritable)?;
+    if !metadata.is_file() {
+        return Err(DataDirError::NotAFile(path.to_owned()));
+    }
+    if metadata.permissions().mode() & OTHERS != 0 {
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(unwritable)?;
+    }
+    Ok(file)
+}
+
+/// Where SQLite keeps what is not yet in a database.
+pub(super) fn journals(database: &Path) -> impl Iterator<Item = PathBuf> {
+    let name = database.as_os_str().to_owned();
+    JOURNALS.into_iter().map(move |end| {
+        let mut journal = name.clone();
+        journal.push(end);
+        PathBuf::from(journal)
+    })
+}
+
+/// What the seals of a stack are made of.
+#[derive(Clone)]
+pub(super) struct Secrets {
+    /// The reader's.
+    pub(super) cursor: String,
+    /// The writer's.
+    pub(super) internal: String,
+}
+
+impl Secrets {
+    /// Others in every run.
+    #[must_use]
+    pub(super) fn random() -> Self {
+        Self { cursor: random_secret(), internal: random_secret() }
+    }
+}
+
+/// A secret of 32 characters that nobody can guess.
+#[must_use]
+pub(super) fn random_secret() -> String {
+    Uuid::new_v4().simple().to_string()
+}

@@ -1,0 +1,290 @@
+//! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
+//!
+//! Every operation runs in the engine's own implementation of it, one at a time; what makes up nearly
+//! all of the work takes a fast path (`fast_path`, `edges`). One lock is around each of them, so nothing
+//! comes between look and put; only pages of followers are read bit by bit, and let others in between.
+
+pub(crate) mod edges;
+mod fast_path;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dynoxide::actions::scan::ScanRequest;
+use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
+use dynoxide::actions::{
+    batch_get_item, delete_item, describe_table, describe_time_to_live, get_item, import_items,
+    list_tables, scan, transact_get_items, transact_write_items, update_item,
+};
+use dynoxide::storage::Storage;
+use dynoxide::types::Item;
+use dynoxide::{DynoxideError, ImportOptions};
+use futures::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use shared::values::Timestamp;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use self::edges::EdgesQuery;
+use super::schema;
+
+/// Items one page of a scan looks at, at most.
+const MOST_SCANNED: usize = 2_000;
+/// Items a sweep looks at before it lets others in.
+const SWEPT_AT_ONCE: usize = 500;
+
+/// The engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Tables>);
+
+struct Tables {
+    storage: Mutex<Storage>,
+    /// Where they are, unless in memory.
+    file: Option<PathBuf>,
+    /// Held by the one that reads a large page.
+    large_page: Mutex<()>,
+}
+
+/// The engine could not be started, or swept.
+#[derive(Debug, thiserror::Error)]
+#[error("the embedded tables failed: {0}")]
+pub struct EngineError(#[from] DynoxideError);
+
+impl Engine {
+    /// Tables in memory, empty.
+    ///
+    /// They are in SQLite's in-memory file system and not in a `:memory:` database, which is one large
+    /// page cache: SQLite looks through all of its cache after every commit that has moved a page, so
+    /// each write would become slower as the tables grow.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn in_memory() -> Result<Self, EngineError> {
+        let storage = Storage::new("file:tables?vfs=memdb")?;
+        let exclusive = storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE");
+        exclusive.map_err(DynoxideError::from)?;
+        Self::start(storage, None)
+    }
+
+    /// Tables in a file, as they were left.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn open(file: &Path) -> Result<Self, EngineError> {
+        let storage = Storage::new(&file.to_string_lossy())?;
+        // Leaves SQLite at synchronous=NORMAL with a write-ahead log: what was acknowledged
+        // survives the death of the process, at several times the speed of the default.
+        storage.enable_bulk_loading()?;
+        storage.disable_bulk_loading()?;
+        Self::start(storage, Some(file.to_owned()))
+    }
+
+    fn start(storage: Storage, file: Option<PathBuf>) -> Result<Self, EngineError> {
+        schema::create_missing(&storage)?;
+        Ok(Self(Arc::new(Tables {
+            storage: Mutex::new(storage),
+            file,
+            large_page: Mutex::new(()),
+        })))
+    }
+
+    /// Drops the items that their TTL has passed by, as DynamoDB does some time after. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
+        let mut swept = 0;
+        for (table, attribute, keys) in schema::expiries() {
+            swept += self.sweep_table(&table, attribute, keys, now)?;
+        }
+        Ok(swept)
+    }
+
+    fn sweep_table(
+        &self,
+        table: &str,
+        attribute: &str,
+        keys: &str,
+        now: Timestamp,
+    ) -> Result<usize, EngineError> {
+        let (mut swept, mut start) = (0, None);
+        loop {
+            let storage = self.storage();
+            let expired = expired(table, attribute, keys, now, start)?;
+            let page = run(scan::execute(&*storage, expired))?;
+            for item in page.items.unwrap_or_default() {
+                let key = json!({"TableName": table, "Key": item});
+                let delete = serde_json::from_value(key).map_err(|e| refused(&e))?;
+                run(delete_item::execute(&*storage, delete))?;
+                swept += 1;
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(swept);
+            }
+        }
+    }
+
+    /// Puts items into a table that does not have them yet, as one write and without a look at what is
+    /// there.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn import(&self, table: &str, items: Vec<serde_json::Value>) -> Result<(), EngineError> {
+        let items = items.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+        let (items, options) = (items.map_err(|e| refused(&e))?, ImportOptions::default());
+        let storage = self.storage();
+        run(import_items::execute_skip_gsi_deletes(&*storage, table, items, &options))?;
+        Ok(())
+    }
+
+    /// Does one operation of the DynamoDB protocol: status and body of the answer. Holds up its thread
+    /// while another call is in the engine.
+    #[must_use]
+    pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        match self.dispatch(operation, body) {
+            Ok(answer) => (200, answer),
+            Err(error) => {
+                if error.status_code() >= 500 {
+                    let file = self.0.file.as_deref().unwrap_or(Path::new("in memory")).display();
+                    tracing::error!("a call of the tables failed: {operation}: {file}: {error}");
+                }
+                (error.status_code(), error.to_json())
+            }
+        }
+    }
+
+    #[rustfmt::skip]
+    fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
+        let tables = VectorIndexLifecycle::new;
+        match operation {
+            "BatchGetItem" => self.answer(body, |s, q| run(batch_get_item::execute(s, q))),
+            "BatchWriteItem" => self.answer(body, fast_path::batch_write),
+            "DeleteItem" => self.answer(body, |s, q| run(delete_item::execute(s, q))),
+            "DescribeTable" => self.answer(body, |s, q| run(describe_table::execute(s, q, &tables()))),
+            "DescribeTimeToLive" => self.answer(body, |s, q| run(describe_time_to_live::execute(s, q))),
+            "GetItem" => self.answer(body, |s, q| run(get_item::execute(s, q))),
+            "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),
+            "PutItem" => self.answer(body, fast_path::put),
+            "Query" => match EdgesQuery::read(body) {
+                Some(query) => query.answer(self),
+                None => self.answer(body, fast_path::query),
+            }
+            "Scan" => self.on_blocking_thread(|| self.answer(body, |s, q| run(scan::execute(s, in_pages(q))))),
+            "TransactGetItems" => self.answer(body, |s, q| run(transact_get_items::execute(s, q))),
+            "TransactWriteItems" => self.answer(body, |s, q| run(transact_write_items::execute(s, q))),
+            "UpdateItem" => self.answer(body, |s, q| run(update_item::execute(s, q))),
+            other => Err(DynoxideError::ValidationException(format!("{other} is not served here"))),
+        }
+    }
+
+    /// Parses and prints outside of the lock.
+    fn answer<Q: DeserializeOwned, A: Serialize>(
+        &self,
+        body: &[u8],
+        operation: impl FnOnce(&Storage, Q) -> Result<A, DynoxideError>,
+    ) -> Result<String, DynoxideError> {
+        let request = serde_json::from_slice(body).map_err(|e| refused(&e))?;
+        let answer = operation(&self.storage(), request)?;
+        serde_json::to_string(&answer).map_err(|e| refused(&e))
+    }
+
+    /// A panic in the engine leaves its transaction open, and so may a rollback that failed on a full
+    /// disk: whoever comes next ends it.
+    fn storage(&self) -> MutexGuard<'_, Storage> {
+        let storage = self.0.storage.lock();
+        if !storage.conn().is_autocommit()
+            && let Err(failure) = storage.rollback()
+        {
+            tracing::error!("a transaction of the tables could not be rolled back: {failure}");
+        }
+        storage
+    }
+
+    /// Reads a large page while other threads look after the tasks and the sockets of this one, and
+    /// one page at a time, so that there is a core for those who ask for little. A runtime of one
+    /// thread has no others; they wait.
+    fn on_blocking_thread<T>(&self, read: impl FnOnce() -> T) -> T {
+        let alone = || {
+            let _turn = self.0.large_page.lock();
+            read()
+        };
+        match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(alone),
+            _ => alone(),
+        }
+    }
+}
+
+/// The engine is written for asynchronous storage; over SQLite it never waits.
+pub(super) fn run<T>(
+    operation: impl Future<Output = Result<T, DynoxideError>>,
+) -> Result<T, DynoxideError> {
+    let waited = || DynoxideError::InternalServerError("the engine waited".to_owned());
+    operation.now_or_never().unwrap_or_else(|| Err(waited()))
+}
+
+/// What is wrong with a request. Its own rules the engine reports through serde, behind a marker and
+/// before the place.
+fn refused(error: &serde_json::Error) -> DynoxideError {
+    let message = error.to_string();
+    let Some(rule) = message.strip_prefix("VALIDATION:") else {
+        return DynoxideError::SerializationException(message);
+    };
+    let rule = rule.rsplit_once(" at line ").map_or(rule, |(rule, _)| rule);
+    DynoxideError::ValidationException(rule.to_owned())
+}
+
+/// The engine reads all of a table before it cuts a page at 1 MiB, unless it is told where to stop.
+fn in_pages(mut request: ScanRequest) -> ScanRequest {
+    request.limit.get_or_insert(MOST_SCANNED);
+    request
+}
+
+fn expired(
+    table: &str,
+    attribute: &str,
+    keys: &str,
+    now: Timestamp,
+    start: Option<Item>,
+) -> Result<ScanRequest, DynoxideError> {
+    let request = json!({
+        "TableName": table,
+        "Limit": SWEPT_AT_ONCE,
+        "FilterExpression": "#expiry < :now",
+        "ExpressionAttributeNames": {"#expiry": attribute},
+        "ExpressionAttributeValues": {":now": {"N": (now.unix_millis() / 1000).to_string()}},
+        "ProjectionExpression": keys,
+        "ExclusiveStartKey": start,
+    });
+    serde_json::from_value(request).map_err(|e| refused(&e))
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_that_a_panic_left_open_is_rolled_back() {
+        let engine = Engine::in_memory().unwrap();
+        let panicking = engine.clone();
+        let panicked = std::thread::spawn(move || {
+            let storage = panicking.storage();
+            assert!(storage.begin_transaction().is_err(), "a panic in the middle of a write");
+        });
+        assert!(panicked.join().is_err());
+        let put = json!({
+            "TableName": schema::names().timelines,
+            "Item": {"viewer_id": {"S": "bob"}, "sort_key": {"S": "1"}},
+        });
+        assert_eq!(engine.call("PutItem", put.to_string().as_bytes()).0, 200);
+    }
+}

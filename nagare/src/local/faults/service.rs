@@ -1,0 +1,95 @@
+//! Whom a call is for. Each service has its own names for what goes wrong, and its own way to do a
+//! batch in part.
+
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use serde_json::{Value, json};
+
+use super::demand;
+use crate::local::tables_http::TARGET;
+
+/// The service that a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Tables,
+    Queues,
+}
+
+/// What was taken out of a batch.
+pub(super) struct Left {
+    /// The member of the answer that gives it back.
+    pub(super) name: &'static str,
+    pub(super) requests: Value,
+}
+
+impl Service {
+    pub(super) fn of(request: &HttpRequest) -> Self {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        if target.starts_with(TARGET) { Self::Tables } else { Self::Queues }
+    }
+
+    pub(super) fn throttled(self) -> HttpResponse {
+        self.error(400, "ProvisionedThroughputExceededException", "RequestThrottled")
+    }
+
+    pub(super) fn broken(self) -> HttpResponse {
+        self.error(500, "InternalServerError", "InternalFailure")
+    }
+
+    pub(super) fn missing(self) -> HttpResponse {
+        self.error(400, "ResourceNotFoundException", "QueueDoesNotExist")
+    }
+
+    pub(super) fn denied(self) -> HttpResponse {
+        self.error(400, "AccessDeniedException", "AccessDeniedException")
+    }
+
+    /// Cuts a batch in two: the call for its first items, and the rest. None if it is not a batch, or
+    /// if there is no rest.
+    pub(super) fn split(self, request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
+        match self {
+            Self::Tables => demand::split(request, first),
+            Self::Queues => split_entries(request, first),
+        }
+    }
+
+    fn error(self, status: u16, of_table: &str, of_queue: &str) -> HttpResponse {
+        let code = match self {
+            Self::Tables => format!("com.amazonaws.dynamodb.v20120810#{of_table}"),
+            Self::Queues => format!("com.amazonaws.sqs#{of_queue}"),
+        };
+        answered(status, &json!({"__type": code, "message": "a fault on purpose"}))
+    }
+}
+
+/// The same for the queues, whose batches say of each entry whether it failed.
+fn split_entries(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
+    let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
+    let entries = body["Entries"].as_array_mut().filter(|entries| entries.len() > first)?;
+    let rest = entries.split_off(first);
+    let failed = |entry: Value| {
+        let id = entry["Id"].clone();
+        json!({"Id": id, "SenderFault": false, "Code": "InternalError"})
+    };
+    let requests = rest.into_iter().map(failed).collect();
+    Some((with_body(request, &body)?, Left { name: "Failed", requests }))
+}
+
+/// The same call with another body.
+pub(super) fn with_body(request: &HttpRequest, body: &Value) -> Option<HttpRequest> {
+    let mut call = HttpRequest::new(SdkBody::from(body.to_string()));
+    *call.headers_mut() = request.headers().clone();
+    call.set_method(request.method()).ok()?;
+    call.set_uri(request.uri()).ok()?;
+    Some(call)
+}
+
+/// An answer in JSON.
+pub(super) fn answered(status: u16, body: &Value) -> HttpResponse {
+    let status =
+        StatusCode::try_from(status).unwrap_or_else(|_| StatusCode::from(http::StatusCode::OK));
+    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}

@@ -1,0 +1,195 @@
+//! The local HTTP API: Amazon API Gateway, as far as the timeline reader can tell.
+//!
+//! `nagare up` runs the very handler that the Lambda runs. Between a browser and that handler
+//! stands an API Gateway HTTP API in the real account; in the local stack stands this module, in
+//! one process and on one listener.
+//!
+//! ```text
+//! request ─ head size ─ authorizer ─ admission ─ event (payload 2.0) ─ handler ─ response
+//!             431          401          429                             500/503
+//! ```
+//!
+//! # What is played
+//!
+//! - **Routes**: those of the reader and `$default`; all reach the handler, which answers 404 and
+//!   405 itself.
+//! - **Payload format 2.0** of events and responses. An event is built as the JSON that AWS
+//!   documents and read by the parser that the Lambda runtime uses, so that the handler sees what
+//!   it would see there.
+//! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`.
+//!   Like the real one it never compares the caller with the path: the handler does.
+//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds.
+//! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them,
+//!   and 429 for the rest.
+//! - **A failing function**: its error, its panic and its nonsense are a 500 without internals.
+//!
+//! # What is not, or is played otherwise
+//!
+//! - Tokens are HS256 with a key of this process. The real authorizer takes RSA keys from an
+//!   issuer and checks `iss`, `aud` and the route's scopes (`scopes` is absent here, as it is there
+//!   for a route without any), and takes a token without the word `Bearer`, too.
+//! - Refusals are problem documents (RFC 9457), as in the rest of Nagare's API; the real gateway
+//!   says `{"message":"…"}`.
+//! - `rawPath` is the path as it was sent. A real HTTP API decodes it, so a handler that has to
+//!   work on both reads `pathParameters`.
+//! - `GET /openapi.yaml` is answered with the API's description.
+//! - Throttling counts requests in flight, not requests a second.
+//! - A body is thrown away unread: none of the API's requests has one, and nobody holds a place by not
+//!   sending it. Events have no body.
+//! - No TLS, CORS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
+//!   no response inferred from something that is not a response.
+//! - A caller who hangs up cancels the handler; a Lambda would run to its end.
+
+mod admission;
+mod authorizer;
+mod body;
+mod event;
+mod hs256;
+mod limits;
+mod openapi;
+mod problem;
+mod response;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{HeaderName, HeaderValue};
+use time::OffsetDateTime;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+pub use self::authorizer::{Authorization, JwtAuthorizer, MintError};
+pub use self::limits::Limits;
+
+use self::admission::Admission;
+use self::event::Arrival;
+use self::problem::Problem;
+
+/// The header in which API Gateway tells the caller the request's id.
+const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
+
+type Clock = Box<dyn Fn() -> OffsetDateTime + Send + Sync>;
+
+/// An HTTP API in front of one handler; see the [module](self).
+pub struct Gateway<H> {
+    handler: H,
+    routes: &'static [&'static str],
+    authorization: Authorization,
+    limits: Limits,
+    admission: Admission,
+    clock: Clock,
+}
+
+impl<H, F, E> Gateway<H>
+where
+    H: Fn(ApiGatewayV2httpRequest) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<ApiGatewayV2httpResponse, E>> + Send + 'static,
+    E: Display + Send + 'static,
+{
+    /// Puts an API with these routes, which are read with `GET`, in front of `handler`.
+    #[must_use]
+    pub fn new(
+        handler: H,
+        routes: &'static [&'static str],
+        authorization: Authorization,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            handler,
+            routes,
+            authorization,
+            admission: Admission::new(&limits),
+            limits,
+            clock: Box::new(system_time),
+        }
+    }
+
+    /// Takes the time, for tokens and for events, from `clock` instead of the system.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static) -> Self {
+        Self { clock: Box::new(clock), ..self }
+    }
+
+    /// The API as something to serve.
+    ///
+    /// Served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's
+    /// address; otherwise they carry 127.0.0.1.
+    pub fn router(self) -> Router {
+        let gateway = Arc::new(self);
+        let serve = move |request| serve(Arc::clone(&gateway), request);
+        let description = get(openapi::document).fallback(serve.clone());
+        Router::new().route(openapi::PATH, description).fallback(serve)
+    }
+
+    async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
+        let (head, body) = request.into_parts();
+        body::throw_away(body, &head.headers);
+        let now = (self.clock)();
+
+        self.limits.check_head(&head)?;
+        let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
+        let _place = self.admission.enter().await?;
+
+        let event = Arrival { id, now, claims, head: &head }.into_event(self.routes);
+        let answer = self.invoke(event.map_err(|error| fault(id, &error))?, id).await?;
+        response::from_answer(answer).map_err(|error| fault(id, &error))
+    }
+
+    /// Runs the handler in a task of its own, so that a panic ends the invocation and not the
+    /// connection. Dropping the set aborts the task: nothing outlives its request.
+    async fn invoke(
+        self: &Arc<Self>,
+        event: ApiGatewayV2httpRequest,
+        id: Uuid,
+    ) -> Result<ApiGatewayV2httpResponse, Problem> {
+        let gateway = Arc::clone(self);
+        let mut invocation = JoinSet::new();
+        invocation.spawn(async move { (gateway.handler)(event).await });
+
+        match tokio::time::timeout(self.limits.integration_timeout, invocation.join_next()).await {
+            Ok(Some(Ok(Ok(answer)))) => Ok(answer),
+            Ok(Some(Ok(Err(error)))) => Err(fault(id, &error)),
+            Ok(Some(Err(panic))) => Err(fault(id, &panic)),
+            Ok(None) => Err(fault(id, &"the handler was never run")),
+            Err(_elapsed) => {
+                tracing::error!(request_id = %id, "the handler did not answer in time");
+                Err(Problem::integration_timed_out())
+            }
+        }
+    }
+}
+
+async fn serve<H, F, E>(gateway: Arc<Gateway<H>>, request: Request) -> Response
+where
+    H: Fn(ApiGatewayV2httpRequest) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<ApiGatewayV2httpResponse, E>> + Send + 'static,
+    E: Display + Send + 'static,
+{
+    let id = Uuid::new_v4();
+    let mut response =
+        gateway.answer(request, id).await.unwrap_or_else(IntoResponse::into_response);
+    if let Ok(value) = HeaderValue::try_from(id.to_string()) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+/// The project's one clock.
+fn system_time() -> OffsetDateTime {
+    let millis = i128::from(shared::runtime::clock::Clock::system().now().unix_millis());
+    OffsetDateTime::from_unix_timestamp_nanos(millis * 1_000_000)
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// Tells the log what went wrong, and the caller that something did.
+fn fault(id: Uuid, error: &dyn Display) -> Problem {
+    tracing::error!(request_id = %id, %error, "the request could not be answered");
+    Problem::internal()
+}

@@ -1,0 +1,34 @@
+//! The local stack: tables, queues, the three handlers and the HTTP API in one process.
+//!
+//! ```text
+//!   producers ──HTTP──▶ sqs_http ─▶  sqs  ─▶ event_source ─▶ fanout_writer ─┐
+//!                                     │ five receives                       ├─▶ connector ─▶ engine
+//!                                     └────▶  sqs  ─▶ event_source ─▶ dlq_alerter ─┤               ▲
+//!   viewers ────HTTP──▶ gateway ─▶ timeline_reader ─────────────────────────┘               │
+//!   any SDK ────HTTP──▶ tables_http ────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The handlers are the functions' own, called with the events Lambda would send. They reach the
+//! tables through the SDK, over a [connector] in place of the network. Everything listens
+//! on 127.0.0.1 only.
+
+mod calendar;
+pub mod connector;
+mod data_dir;
+pub mod engine;
+pub mod event_source;
+pub mod faults;
+pub mod gateway;
+mod ports;
+pub mod schema;
+pub mod sqs;
+pub mod sqs_event;
+mod sqs_http;
+mod stack;
+pub(crate) mod tables_http;
+#[cfg(test)]
+mod tests;
+mod wiring;
+
+pub use stack::{COMMANDS, DEAD_LETTERS, Stack, StackConfig, StackError};
+pub(crate) use stack::{listen, url};

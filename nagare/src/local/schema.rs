@@ -1,0 +1,90 @@
+//! The tables as the template declares them, for the embedded engine.
+
+use dynoxide::DynoxideError;
+use dynoxide::actions::{create_table, update_time_to_live};
+use dynoxide::storage::Storage;
+use serde_json::{Value, json};
+
+use super::engine::run;
+use crate::tables::TableNames;
+
+/// The names of the local stack's tables.
+#[must_use]
+pub fn names() -> TableNames {
+    TableNames {
+        timelines: "nagare-timelines".to_owned(),
+        ledger: "nagare-ledger".to_owned(),
+        dead_letters: "nagare-dead-letters".to_owned(),
+    }
+}
+
+/// The tables, as CreateTable takes them.
+#[must_use]
+pub fn definitions() -> [Value; 3] {
+    let tables = names();
+    let mut ledger = definition(&tables.ledger, ["pk", "sk"], &["follower_id", "followee_id"]);
+    ledger["GlobalSecondaryIndexes"] = json!([{
+        "IndexName": shared::ledger::BY_FOLLOWER,
+        "KeySchema": keys("follower_id", "followee_id"),
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }]);
+    [
+        definition(&tables.timelines, ["viewer_id", "sort_key"], &[]),
+        ledger,
+        definition(&tables.dead_letters, ["id", "part"], &[]),
+    ]
+}
+
+fn definition(name: &str, [hash, range]: [&str; 2], others: &[&str]) -> Value {
+    let attributes = [hash, range].into_iter().chain(others.iter().copied());
+    let attributes = attributes.map(|name| json!({"AttributeName": name, "AttributeType": "S"}));
+    json!({
+        "TableName": name,
+        "KeySchema": keys(hash, range),
+        "AttributeDefinitions": attributes.collect::<Vec<_>>(),
+        "BillingMode": "PAY_PER_REQUEST",
+    })
+}
+
+/// Creates the tables that are not there yet.
+pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
+    for definition in definitions() {
+        match run(create_table::execute(storage, request(definition)?)) {
+            Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for (table, attribute, _) in expiries() {
+        let expiry = json!({
+            "TableName": table,
+            "TimeToLiveSpecification": {"AttributeName": attribute, "Enabled": true},
+        });
+        match run(update_time_to_live::execute(storage, request(expiry)?)) {
+            // Already enabled.
+            Ok(_) | Err(DynoxideError::ValidationException(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The tables whose items expire, the attribute by which they do, and the table's keys.
+pub(super) fn expiries() -> [(String, &'static str, &'static str); 2] {
+    let tables = names();
+    [
+        (tables.timelines, "expires_at", "viewer_id, sort_key"),
+        (tables.ledger, shared::ledger::FORGET_AT, "pk, sk"),
+    ]
+}
+
+fn keys(hash: &str, range: &str) -> Value {
+    json!([
+        {"AttributeName": hash, "KeyType": "HASH"},
+        {"AttributeName": range, "KeyType": "RANGE"},
+    ])
+}
+
+fn request<T: serde::de::DeserializeOwned>(definition: Value) -> Result<T, DynoxideError> {
+    serde_json::from_value(definition)
+        .map_err(|e| DynoxideError::SerializationException(e.to_string()))
+}

@@ -1,0 +1,114 @@
+//! Whole stacks, in this process, with a clock of the test's own.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use shared::values::Timestamp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{Stack, StackConfig, connector};
+use crate::local::sqs::{NewMessage, QueueConfig, Queues};
+
+const START: i64 = 1_795_176_000_000;
+const DAY: i64 = 86_400_000;
+const COMMANDS: [&str; 2] = [
+    r#"{"type":"follow.created","follower_id":"bob","followee_id":"anna","at":"2026-11-20T11:00:00Z"}"#,
+    r#"{"type":"activity.published","activity_id":"live-1","actor_id":"anna","published_at":"2026-11-20T11:30:00Z"}"#,
+];
+
+async fn start(data_dir: &Path, millis: i64) -> Stack {
+    let clock = Clock::manual(Timestamp::from_unix_millis(millis));
+    let config =
+        StackConfig { data_dir: Some(data_dir.to_owned()), clock, ..StackConfig::default() };
+    Stack::start(config).await.unwrap()
+}
+
+async fn send(stack: &Stack, command: &str) {
+    let client = connector::sqs_over_http(stack.variable("AWS_ENDPOINT_URL_SQS").unwrap());
+    let url = stack.variable(env::QUEUE_URL).unwrap();
+    client.send_message().queue_url(url).message_body(command).send().await.unwrap();
+}
+
+async fn timeline(stack: &Stack) -> String {
+    let address = stack.variable(env::API_URL).unwrap().trim_start_matches("http://");
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    let head = "GET /v1/timelines/bob HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    connection.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// Asks again until the answer is yes.
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    while !is_so().await {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Which file it is that the stack notes the time in; another one after each sweep.
+fn noted(data_dir: &Path) -> Option<u64> {
+    data_dir.join("clock").metadata().ok().filter(|file| file.len() > 0).map(|file| file.ino())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_was_a_month_ahead_at_start_loses_no_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let stack = start(&data, START).await;
+    for command in COMMANDS {
+        send(&stack, command).await;
+    }
+    until(async || timeline(&stack).await.contains("live-1")).await;
+    until(async || noted(&data).is_some()).await;
+    let before = noted(&data);
+    stack.shut_down().await;
+
+    let stack = start(&data, START + 31 * DAY).await;
+    assert!(!timeline(&stack).await.contains("live-1"), "by that clock it has expired");
+    until(async || noted(&data) != before).await;
+    stack.shut_down().await;
+
+    let stack = start(&data, START + 60_000).await;
+    assert!(timeline(&stack).await.contains("live-1"));
+    stack.shut_down().await;
+}
+
+/// A queue whose clock, and whose clock of expiry, tests set by hand.
+fn queue(clock: &Arc<AtomicI64>, expiry: &Arc<AtomicI64>) -> crate::local::sqs::Queue {
+    let tell = |clock: &Arc<AtomicI64>| {
+        let clock = Arc::clone(clock);
+        Arc::new(move || clock.load(Ordering::SeqCst))
+    };
+    let queues = Queues::in_memory(vec![QueueConfig::new("commands")], tell(clock)).unwrap();
+    queues.expiring_by(tell(expiry)).queue("commands").unwrap()
+}
+
+#[test]
+fn messages_expire_by_their_own_clock() {
+    let (clock, expiry) = (Arc::new(AtomicI64::new(START)), Arc::new(AtomicI64::new(START)));
+    let queue = queue(&clock, &expiry);
+    queue.send(NewMessage::new("waits").unwrap()).unwrap();
+    clock.store(START + 31 * DAY, Ordering::SeqCst);
+    assert_eq!(queue.counts().unwrap().visible, 1);
+    expiry.store(START + 31 * DAY, Ordering::SeqCst);
+    assert_eq!(queue.counts().unwrap().visible, 0);
+}
+
+#[test]
+fn messages_that_a_clock_ahead_sent_are_visible_once_it_is_right() {
+    let clock = Arc::new(AtomicI64::new(START + 31 * DAY));
+    let queue = queue(&clock, &clock);
+    queue.send(NewMessage::new("from the future").unwrap()).unwrap();
+    clock.store(START, Ordering::SeqCst);
+    assert_eq!(queue.counts().unwrap().visible, 0);
+    queue.release_in_flight().unwrap();
+    assert_eq!(queue.counts().unwrap().visible, 1);
+}

@@ -1,0 +1,203 @@
+//! What a stack is made of, and how the handlers are wired to it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::sqs::SqsEvent;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use axum::Router;
+use dlq_alerter::Alerter;
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use shared::command::InternalSeal;
+use shared::crypto::seal::Secrets as Sealing;
+use shared::queue::Sender;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::env;
+use shared::runtime::metrics::Metrics;
+use shared::timelines::CursorSeal;
+use shared::values::Retention;
+use timeline_reader::{ROUTES, Reader};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::calendar::Calendar;
+use super::connector::{self, ACCESS_KEY, InProcess};
+use super::data_dir::{DataDir, Secrets};
+use super::engine::Engine;
+use super::event_source::EventSource;
+use super::faults::{Deliveries, Faults, Faulty};
+use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
+use super::schema;
+use super::sqs::{Queues, REGION, Wire};
+use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
+use crate::tables::Tables;
+
+/// How long one invocation may take, as the template sets it.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
+/// Writers at once: each spends most of its time waiting for the tables.
+const WRITERS: usize = 8;
+
+/// What the servers and pollers share.
+pub(super) struct Wiring {
+    pub(super) engine: Engine,
+    queues: Queues,
+    pub(super) wire: Wire,
+    tables: Tables,
+    sqs: aws_sdk_sqs::Client,
+    secrets: Secrets,
+    cursors: CursorSeal,
+    internal: InternalSeal,
+    clock: Clock,
+    keeps_visibility: bool,
+    deliveries: Deliveries,
+}
+
+impl Wiring {
+    pub(super) fn open(
+        data_dir: Option<&DataDir>,
+        calendar: &Calendar,
+        queue_endpoint: &str,
+        config: &StackConfig,
+    ) -> Result<Self, StackError> {
+        let faults = &config.faults;
+        let (steady, expiry) = (calendar.clone(), calendar.clone());
+        let time = Arc::new(move || steady.steady().unix_millis());
+        let (engine, queues, secrets) = match data_dir {
+            None => {
+                let queues = Queues::in_memory(config.queues(), time)?;
+                (Engine::in_memory()?, queues, Secrets::random())
+            }
+            Some(dir) => {
+                dir.check()?;
+                // Tables first: where there is a queue, its tables were there before.
+                let engine = Engine::open(&dir.tables())?;
+                let queues = Queues::open(&dir.queues(), config.queues(), time)?;
+                (engine, queues, dir.secrets()?)
+            }
+        };
+        let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
+        let wire = Wire::new(queues.clone(), queue_endpoint);
+        let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
+        let connector = match *faults == Faults::default() {
+            true => inside,
+            false => SharedHttpConnector::new(Faulty::new(faults.clone(), inside)),
+        };
+        Ok(Self {
+            tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
+            sqs: connector::sqs(connector),
+            cursors: CursorSeal::new(&Sealing::new(secrets.cursor.as_bytes())?),
+            internal: InternalSeal::new(&Sealing::new(secrets.internal.as_bytes())?),
+            clock: config.clock.clone(),
+            keeps_visibility: config.template_visibility,
+            deliveries: Deliveries::new(faults.clone()),
+            secrets,
+            engine,
+            queues,
+            wire,
+        })
+    }
+
+    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>) -> Router {
+        let reader = Reader {
+            ledger: self.tables.ledger.clone(),
+            timelines: self.tables.timelines.clone(),
+            seal: self.cursors.clone(),
+            authorization: match authorizer {
+                Some(_) => timeline_reader::Authorization::Jwt,
+                None => timeline_reader::Authorization::Open,
+            },
+            retention: Retention::default(),
+            metrics: Metrics::off(),
+            clock: self.clock.clone(),
+        };
+        let handler = move |event: ApiGatewayV2httpRequest| {
+            let reader = reader.clone();
+            async move {
+                let deadline = Deadline::after(timeline_reader::PATIENCE);
+                Ok::<_, Infallible>(reader.handle(&event, deadline).await)
+            }
+        };
+        let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
+        Gateway::new(handler, ROUTES, authorization, Limits::default()).router()
+    }
+
+    pub(super) fn poll(
+        &self,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Vec<JoinHandle<()>>, StackError> {
+        let writer = Writer {
+            ledger: self.tables.ledger.clone(),
+            timelines: self.tables.timelines.clone(),
+            commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
+            dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
+            sizes: Sizes::default(),
+            retention: Retention::default(),
+            metrics: Metrics::off(),
+            clock: self.clock.clone(),
+        };
+        let alerter = Alerter {
+            letters: self.tables.dead_letters.clone(),
+            metrics: Metrics::off(),
+            clock: self.clock.clone(),
+        };
+        let write = move |event: SqsEvent, deadline| {
+            let writer = writer.clone();
+            async move { writer.handle(event, deadline).await }
+        };
+        let alert = move |event: SqsEvent, deadline| {
+            let alerter = alerter.clone();
+            async move { alerter.handle(event, deadline).await }
+        };
+        let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
+        // Whoever held these messages is gone: nobody else receives from a stack that was down.
+        commands.release_in_flight()?;
+        letters.release_in_flight()?;
+        let source = |concurrency| EventSource {
+            concurrency,
+            timeout: FUNCTION_TIMEOUT,
+            keeps_visibility: self.keeps_visibility,
+            faults: self.deliveries.clone(),
+        };
+        Ok(vec![
+            tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
+            tokio::spawn(source(1).run(letters, alert, stop.clone())),
+        ])
+    }
+
+    fn sender(&self, queue: &str) -> Sender {
+        Sender::new(self.sqs.clone(), self.wire.queue_url(queue))
+    }
+
+    pub(super) fn environment(
+        &self,
+        api: &str,
+        tables: &str,
+        queue: &str,
+        authorizer: &Option<JwtAuthorizer>,
+    ) -> Vec<(&'static str, String)> {
+        let names = schema::names();
+        let authorization = if authorizer.is_some() { "jwt" } else { "open" };
+        let mut environment = vec![
+            (env::API_URL, api.to_owned()),
+            (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
+            (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
+            (env::TIMELINES_TABLE, names.timelines),
+            (env::LEDGER_TABLE, names.ledger),
+            (env::DEAD_LETTERS_TABLE, names.dead_letters),
+            (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
+            (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),
+            (env::AUTHORIZATION, authorization.to_owned()),
+            ("AWS_ENDPOINT_URL_DYNAMODB", tables.to_owned()),
+            ("AWS_ENDPOINT_URL_SQS", queue.to_owned()),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
+            ("AWS_REGION", REGION.to_owned()),
+            ("AWS_DEFAULT_REGION", REGION.to_owned()),
+        ];
+        environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
+        environment
+    }
+}

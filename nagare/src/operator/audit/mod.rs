@@ -1,0 +1,205 @@
+//! Audits: do the timelines say what the ledger says?
+//!
+//! For a viewer the audit computes, from the edges, the outboxes and the activity records, which
+//! entries there should be, and compares them with the stored ones, attribute by attribute. What is
+//! past retention is nobody's business any more: the table drops it in its own time.
+//!
+//! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's own
+//! code, with all the second checks that a follow command gets, and takes out what no command accounts for
+//! only while that is still so. So a repair may run beside any traffic, and readers, who check every
+//! entry anyway, see nothing of it but what was missing.
+
+mod reads;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use fanout_writer::Reconciler;
+use serde::Serialize;
+use shared::activities::Activities;
+use shared::dynamo::DynamoError;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::timelines::{EntryRow, Timelines};
+use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
+
+use super::soon;
+use crate::progress;
+
+pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
+
+/// Entries that are hydrated at once.
+const CHUNK: usize = 100;
+
+/// How a stored timeline differs from what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Not there.
+    Missing,
+    /// There, and should not be.
+    Extra,
+    /// There, and says something else than it should.
+    Stale,
+}
+
+/// One difference.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    /// Whose timeline.
+    pub viewer_id: ViewerId,
+    /// In which way.
+    pub difference: Kind,
+    /// At which sort key, as stored.
+    pub sort_key: String,
+    /// Of which actor, as far as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor_id: Option<String>,
+}
+
+/// Compares timelines with the ledger.
+#[derive(Debug, Clone)]
+pub struct Auditor {
+    ledger: Ledger,
+    activities: Activities,
+    follows: Follows,
+    timelines: Timelines,
+    retention: Retention,
+    clock: Clock,
+}
+
+impl Auditor {
+    /// Over these tables.
+    #[must_use]
+    pub fn new(ledger: &Ledger, timelines: Timelines, retention: Retention, clock: Clock) -> Self {
+        let (activities, follows) = (Activities::new(ledger), Follows::new(ledger));
+        Self { ledger: ledger.clone(), activities, follows, timelines, retention, clock }
+    }
+
+    /// Picks viewers at random, each with the same chance however many they follow.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn sample(&self, size: usize) -> Result<Vec<ViewerId>, DynamoError> {
+        let bar = progress::counter("edges read");
+        let mut viewers = BTreeSet::new();
+        let seen = |viewer| {
+            bar.inc(1);
+            viewers.insert(viewer);
+        };
+        reads::each_follower(&self.ledger, seen, soon).await?;
+        bar.finish_and_clear();
+        let viewers: Vec<_> = viewers.into_iter().collect();
+        let mut picked = fastrand::choose_multiple(viewers, size);
+        picked.sort();
+        Ok(picked)
+    }
+
+    /// How a viewer's timeline differs from what it should be.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn differences(&self, viewer: &ViewerId) -> Result<Vec<Difference>, DynamoError> {
+        let start = self.retention.start(self.clock.now());
+        let mut expected = self.expected(viewer, start).await?;
+        let mut differences = Vec::new();
+        let mut differs = |difference, sort_key: String, actor_id: Option<String>| {
+            let viewer_id = viewer.clone();
+            differences.push(Difference { viewer_id, difference, sort_key, actor_id });
+        };
+        for row in stored_entries(&self.timelines, viewer, soon).await? {
+            let sort_key = SortKey::parse(&row.sort_key).ok();
+            if sort_key.as_ref().is_some_and(|sort_key| sort_key.published_at < start) {
+                continue;
+            }
+            match sort_key.and_then(|sort_key| Some((expected.remove(&sort_key)?, sort_key))) {
+                None => differs(Kind::Extra, row.sort_key, row.actor_id),
+                Some((actor, sort_key)) if self.is_right(&row, &sort_key, &actor) => {}
+                Some((actor, _)) => differs(Kind::Stale, row.sort_key, Some(actor.to_string())),
+            }
+        }
+        for (sort_key, actor) in expected {
+            differs(Kind::Missing, sort_key.to_string(), Some(actor.to_string()));
+        }
+        Ok(differences)
+    }
+
+    fn is_right(&self, row: &EntryRow, sort_key: &SortKey, actor: &ActorId) -> bool {
+        row.actor_id.as_deref() == Some(actor.as_str())
+            && row.expires_at == Some(self.retention.expires_at(sort_key.published_at))
+    }
+
+    /// The entries that the ledger asks for.
+    async fn expected(
+        &self,
+        viewer: &ViewerId,
+        start: Timestamp,
+    ) -> Result<BTreeMap<SortKey, ActorId>, DynamoError> {
+        let mut candidates = Vec::new();
+        for actor in followees(&self.ledger, viewer, soon).await? {
+            let mut after = None;
+            loop {
+                let page = self.activities.outbox(&actor, start, after.as_ref(), soon()).await?;
+                after = page.rows.last().map(|row| row.sort_key.clone());
+                candidates.extend(page.rows.into_iter().map(|row| (row.sort_key, actor.clone())));
+                if !page.more {
+                    break;
+                }
+            }
+        }
+        let mut expected = BTreeMap::new();
+        for chunk in candidates.chunks(CHUNK) {
+            let hydration = self.timelines.hydrated(viewer, chunk, soon()).await?;
+            let shown =
+                chunk.iter().filter(|(sort_key, actor)| hydration.shown(sort_key, actor).is_some());
+            expected.extend(shown.cloned());
+        }
+        Ok(expected)
+    }
+
+    /// Repairs differences that were found.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; repairing again completes it.
+    pub async fn repair(
+        &self,
+        viewer: &ViewerId,
+        differences: &[Difference],
+    ) -> Result<(), DynamoError> {
+        let named = differences.iter().filter_map(|difference| difference.actor_id.as_deref());
+        let actors: HashSet<_> = named.filter_map(|id| ActorId::new(id).ok()).collect();
+        for difference in differences.iter().filter(|d| d.difference == Kind::Extra) {
+            let row = EntryRow {
+                sort_key: difference.sort_key.clone(),
+                actor_id: difference.actor_id.clone(),
+                expires_at: None,
+            };
+            delete_unaccounted(&self.timelines, &self.ledger, viewer, &row, soon()).await?;
+        }
+        let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
+        let reconciler = Reconciler::new(&self.ledger, timelines, self.retention, clock);
+        for actor in actors {
+            if let Some(state) = self.follows.state(viewer, &actor, soon()).await? {
+                reconciler.reconcile(viewer, &actor, state, soon).await?;
+            } else {
+                self.clear_strangers(viewer, &actor, differences).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out entries of an actor whom the viewer never followed: there is no edge to reconcile with,
+    /// and a follow that comes meanwhile brings its own entries in afterwards.
+    async fn clear_strangers(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        differences: &[Difference],
+    ) -> Result<(), DynamoError> {
+        let theirs = differences.iter().filter(|d| d.actor_id.as_deref() == Some(actor.as_str()));
+        let sort_keys = theirs.filter_map(|d| SortKey::parse(&d.sort_key).ok());
+        let sort_keys: Vec<_> = sort_keys.collect();
+        self.timelines.purge_strangers(viewer, actor, &sort_keys, soon()).await?.whole()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What a person published.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::activities::Change;
+use shared::dynamo::DynamoError;
+use shared::follows::FollowerRange;
+use shared::runtime::deadline::Deadline;
+use shared::timelines::EntryWrite;
+use shared::values::{ActivityId, SortKey};
+
+use super::marks::Tombstone;
+use super::traces::Trace;
+use super::{AT_ONCE, Erasure};
+use crate::operator::soon;
+use crate::progress;
+
+/// Followers whose timelines are cleared at once.
+const PAGE: u16 = 1_000;
+/// Entries erased at once; what is held in memory.
+const ERASED_AT_ONCE: usize = 10_000;
+/// How long a table that admits few writes is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Erasure {
+    /// Deletes what is in the outbox, and clears it out of the timelines of all who ever followed.
+    pub(super) async fn activities(&self) -> Result<usize, DynamoError> {
+        let sort_keys = self.marks.live_activities(&self.actor, soon).await?;
+        let bar = progress::bar(sort_keys.len() as u64, "activities deleted");
+        stream::iter(&sort_keys)
+            .map(|sort_key| self.delete(sort_key))
+            .buffer_unordered(AT_ONCE)
+            .try_for_each(async |()| {
+                bar.inc(1);
+                Ok(())
+            })
+            .await?;
+        bar.finish_and_clear();
+        let now = self.clock.now();
+        let shown = sort_keys.iter().filter(|p| self.retention.holds(p.published_at, now));
+        self.erase(&shown.map(ToString::to_string).collect::<Vec<_>>()).await?;
+        stream::iter(&sort_keys)
+            .map(|sort_key| self.mark_activity(sort_key))
+            .buffer_unordered(AT_ONCE)
+            .try_collect::<()>()
+            .await?;
+        Ok(sort_keys.len())
+    }
+
+    async fn delete(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
+        self.activities.merge(&self.key(&sort_key.activity_id), Change::Delete, soon()).await?;
+        self.activities.list_in_outbox(&self.actor, sort_key, true, soon()).await
+    }
+
+    /// Erases entries of deleted activities, which anybody may do at any time.
+    async fn erase(&self, sort_keys: &[String]) -> Result<(), DynamoError> {
+        if sort_keys.is_empty() {
+            return Ok(());
+        }
+        let bar = progress::counter("entries erased");
+        let mut after = None;
+        loop {
+            let range = FollowerRange::ALL;
+            let page =
+                self.follows.edges(&self.actor, range, after.as_deref(), PAGE, soon()).await?;
+            let chunk = (ERASED_AT_ONCE / page.edges.len().max(1)).max(1);
+            for sort_keys in sort_keys.chunks(chunk) {
+                let deletions = page.edges.iter().flat_map(|edge| {
+                    let viewer = &edge.follower;
+                    sort_keys.iter().map(move |sort_key| EntryWrite::Delete { viewer, sort_key })
+                });
+                let deadline = Deadline::after(PATIENCE);
+                let written = self.timelines.write(deletions, deadline, deadline).await?;
+                bar.inc(written.whole()?.written);
+            }
+            match page.next {
+                None => break,
+                next => after = next,
+            }
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Marks all that is left of an activity; what finds it again comes last.
+    async fn mark_activity(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
+        self.mark_record(&sort_key.activity_id).await?;
+        let row = Tombstone::OutboxRow(self.actor.clone(), sort_key.clone());
+        self.marks.mark_expired(&row, self.until, soon()).await?;
+        Ok(())
+    }
+
+    async fn mark_record(&self, activity: &ActivityId) -> Result<(), DynamoError> {
+        let key = self.key(activity);
+        self.marks.remove_progress(&key, soon()).await?;
+        self.marks.mark_expired(&Tombstone::Claim(key.clone()), self.until, soon()).await?;
+        self.marks.mark_expired(&Tombstone::Record(key), self.until, soon()).await?;
+        Ok(())
+    }
+
+    /// What nothing lists: activities that were updated or deleted and never published, or half published,
+    /// how far something has come, and what is about the person alone. Returns how many activities, and how
+    /// many of the rest.
+    pub(super) async fn strays(&self) -> Result<(usize, usize), DynamoError> {
+        let bar = progress::counter("items of the ledger read");
+        let traces = self.marks.traces(&self.actor, |read| bar.inc(read), soon).await?;
+        bar.finish_and_clear();
+        let mut activities = BTreeSet::new();
+        let mut notes = 0;
+        for trace in traces {
+            match trace {
+                Trace::Activity(activity) => drop(activities.insert(activity)),
+                Trace::Position { .. } | Trace::Reconciliation(_) | Trace::Person { .. } => {
+                    self.marks.remove(&trace, self.until, soon()).await?;
+                    notes += 1;
+                }
+            }
+        }
+        for activity in &activities {
+            self.activities.merge(&self.key(activity), Change::Delete, soon()).await?;
+            self.mark_record(activity).await?;
+        }
+        Ok((activities.len(), notes))
+    }
+}

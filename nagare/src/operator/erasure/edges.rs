@@ -1,0 +1,125 @@
+//! Whom a person follows, who follows them, and their own timeline.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::DynamoError;
+use shared::follows::{FollowChange, FollowState};
+use shared::timelines::EntryRow;
+use shared::values::{ActorId, SortKey, ViewerId};
+
+use super::marks::Tombstone;
+use super::{AT_ONCE, Erasure};
+use crate::operator::audit::{delete_unaccounted, followees, stored_entries};
+use crate::operator::soon;
+use crate::progress;
+
+impl Erasure {
+    /// Has everybody leave whose edge to the person is not marked.
+    pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
+        let followers = self.marks.live_followers(&self.actor, soon).await?;
+        let bar = progress::bar(followers.len() as u64, "followers unfollowed");
+        stream::iter(&followers)
+            .map(async |follower| {
+                self.leave(follower, &self.actor).await?;
+                self.mark_edge(follower, &self.actor).await
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_for_each(async |()| {
+                bar.inc(1);
+                Ok(())
+            })
+            .await?;
+        bar.finish_and_clear();
+        Ok(followers.len())
+    }
+
+    /// Has the person leave everybody, which takes their entries out of the timeline.
+    pub(super) async fn followees(&self) -> Result<usize, DynamoError> {
+        let found = followees(&self.ledger, &self.viewer, soon).await?;
+        let bar = progress::bar(found.len() as u64, "followees unfollowed");
+        let left = stream::iter(&found)
+            .map(|followee| self.leave_followee(followee))
+            .buffer_unordered(AT_ONCE)
+            .inspect(|_| bar.inc(1))
+            .try_fold(0, async |sum, left| Ok(sum + usize::from(left)))
+            .await?;
+        bar.finish_and_clear();
+        Ok(left)
+    }
+
+    /// False if that was done before.
+    async fn leave_followee(&self, followee: &ActorId) -> Result<bool, DynamoError> {
+        if self.marks.live_edge(&self.viewer, followee, soon()).await?.is_none() {
+            return Ok(false);
+        }
+        let unfollowed = self.leave(&self.viewer, followee).await?;
+        self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;
+        self.mark_edge(&self.viewer, followee).await?;
+        Ok(true)
+    }
+
+    /// Records an unfollow that is later than whatever is on record.
+    async fn leave(
+        &self,
+        follower: &ViewerId,
+        followee: &ActorId,
+    ) -> Result<FollowState, DynamoError> {
+        let mut changed_at = self.clock.now();
+        loop {
+            let state = FollowState { following: false, changed_at };
+            let (follower_id, followee_id) = (follower.clone(), followee.clone());
+            let change = FollowChange { follower_id, followee_id, state };
+            let in_force = self.follows.record(&change, soon()).await?;
+            if !in_force.following {
+                return Ok(in_force);
+            }
+            // It was said by a clock that is ahead of this one.
+            changed_at = in_force.changed_at;
+        }
+    }
+
+    async fn mark_edge(&self, follower: &ViewerId, followee: &ActorId) -> Result<(), DynamoError> {
+        let edge = Tombstone::Edge(follower.clone(), followee.clone());
+        self.marks.mark_expired(&edge, self.until, soon()).await?;
+        Ok(())
+    }
+
+    /// Takes out what is left in the person's timeline: entries past retention that the table has not
+    /// dropped yet, and whatever was put there by hand.
+    pub(super) async fn clear_own_timeline(&self) -> Result<usize, DynamoError> {
+        let rows = stored_entries(&self.timelines, &self.viewer, soon).await?;
+        let mut by_actor: BTreeMap<ActorId, Vec<SortKey>> = BTreeMap::new();
+        for row in &rows {
+            match row.target() {
+                Some((sort_key, actor)) => by_actor.entry(actor).or_default().push(sort_key),
+                None => self.delete_forged(row).await?,
+            }
+        }
+        for (actor, sort_keys) in &by_actor {
+            self.clear_own_of(actor, sort_keys).await?;
+        }
+        Ok(rows.len())
+    }
+
+    async fn delete_forged(&self, row: &EntryRow) -> Result<(), DynamoError> {
+        delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row, soon()).await
+    }
+
+    /// Only while the person does not follow the actor: a follow that comes now is a new fact.
+    async fn clear_own_of(
+        &self,
+        actor: &ActorId,
+        sort_keys: &[SortKey],
+    ) -> Result<(), DynamoError> {
+        let (timelines, viewer, deadline) = (&self.timelines, &self.viewer, soon());
+        let purge = match self.follows.state(viewer, actor, deadline).await? {
+            None => timelines.purge_strangers(viewer, actor, sort_keys, deadline).await?,
+            Some(state) if state.following => return Ok(()),
+            Some(state) => {
+                timelines.purge(viewer, actor, state, sort_keys, deadline, deadline).await?
+            }
+        };
+        purge.whole()
+    }
+}

@@ -1,0 +1,196 @@
+//! Marks: what names a person becomes a tombstone, marked with the day on which it expires.
+//!
+//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is
+//! still in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that
+//! runs at this moment takes its second check at exactly these items. So they become what an unfollow or
+//! a delete makes of them anyway, an edge that is not followed and a tombstone without content, and
+//! stay so until no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`], which
+//! nothing else sets, takes them away. Whoever states a new fact writes the item without the mark, and
+//! so keeps it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the
+//! instant of its last change, which is enough for no earlier change to win.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use shared::activities::{ActivityKey, keys as activities};
+use shared::dynamo::item::{Row, number, text, truth};
+use shared::dynamo::{Condition, DynamoError, Query};
+use shared::fanout::keys as fanout;
+use shared::follows::{FollowState, keys as follows, read_state};
+use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
+use shared::runtime::deadline::Deadline;
+use shared::values::{ActorId, SortKey, ViewerId};
+
+/// What is left of something, and says nothing but that it is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tombstone {
+    /// The edge of an unfollow.
+    Edge(ViewerId, ActorId),
+    /// The record of an activity that was deleted.
+    Record(ActivityKey),
+    /// The claim on its id.
+    Claim(ActivityKey),
+    /// Its row in its actor's outbox, marked as deleted.
+    OutboxRow(ActorId, SortKey),
+}
+
+impl Tombstone {
+    fn key(&self) -> LedgerKey {
+        match self {
+            Self::Edge(follower, followee) => follows::edge(follower, followee),
+            Self::Record(key) => activities::record(key),
+            Self::Claim(key) => activities::claim(&key.activity_id),
+            Self::OutboxRow(actor, sort_key) => {
+                LedgerKey { pk: activities::outbox(actor), sk: sort_key.to_string() }
+            }
+        }
+    }
+}
+
+/// Marks tombstones in a ledger, and finds what is not marked.
+#[derive(Debug, Clone)]
+pub struct Marks(pub Ledger);
+
+impl Marks {
+    /// Marks a tombstone with the second at which it expires; one that has such a mark keeps it. False if
+    /// there is none: nothing at all, or something that is in force.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be marked.
+    pub async fn mark_expired(
+        &self,
+        tombstone: &Tombstone,
+        forget_at: i64,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let (key, table) = (tombstone.key().into_item(), self.0.table());
+        let (condition, value) = match tombstone {
+            Tombstone::Edge(..) => ("following = :over", truth(false)),
+            Tombstone::Record(_) | Tombstone::OutboxRow(..) => ("deleted = :over", truth(true)),
+            Tombstone::Claim(key) => ("actor_id = :over", text(key.actor_id.as_str())),
+        };
+        table
+            .attempt(deadline, || async {
+                let update = table
+                    .client()
+                    .update_item()
+                    .table_name(table.name())
+                    .set_key(Some(key.clone()))
+                    .update_expression("SET #at = if_not_exists(#at, :at)")
+                    .condition_expression(condition)
+                    .expression_attribute_names("#at", FORGET_AT)
+                    .expression_attribute_values(":at", number(forget_at))
+                    .expression_attribute_values(":over", value.clone());
+                match update.send().await {
+                    Ok(_) => Ok(true),
+                    Err(e) if is_condition_failure(&e) => Ok(false),
+                    Err(e) => Err(e),
+                }
+            })
+            .await
+    }
+
+    /// What an actor has published that is not marked. `deadline` makes the deadline of each step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn live_activities(
+        &self,
+        actor: &ActorId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<SortKey>, DynamoError> {
+        let rows = self.live(&activities::outbox(actor), deadline).await?;
+        let sort_keys = rows.into_iter().map(|row| {
+            SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
+        });
+        sort_keys.collect()
+    }
+
+    /// Who follows an actor, or did, by edges that are not marked. `deadline` makes the deadline of each
+    /// step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn live_followers(
+        &self,
+        followee: &ActorId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<ViewerId>, DynamoError> {
+        let rows = self.live(&follows::followers(followee), deadline).await?;
+        let followers = rows.into_iter().map(|row| {
+            follows::follower_of(row.text("sk")?).ok_or_else(|| row.corrupt("sk", "an edge"))
+        });
+        followers.collect()
+    }
+
+    /// Reads the keys of all of a partition that is not marked.
+    async fn live(
+        &self,
+        pk: &str,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            filter: Some("attribute_not_exists(#at)"),
+            projection: Some("pk, sk"),
+            names: vec![("#at", FORGET_AT)],
+            values: vec![(":pk", text(pk))],
+            ..Query::default()
+        };
+        self.0.table().all(query, deadline).await
+    }
+
+    /// What an edge says, if it is there and not marked.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn live_edge(
+        &self,
+        follower: &ViewerId,
+        followee: &ActorId,
+        deadline: Deadline,
+    ) -> Result<Option<FollowState>, DynamoError> {
+        let row = self.0.get(follows::edge(follower, followee), deadline).await?;
+        row.filter(|row| !row.item.contains_key(FORGET_AT)).as_ref().map(read_state).transpose()
+    }
+
+    /// Removes what says how far the fan-outs of an activity have come. A segment that is still in flight
+    /// begins again, and finds that the activity was deleted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some of it may be removed.
+    pub async fn remove_progress(
+        &self,
+        key: &ActivityKey,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let ours = fanout::of_actor(&key.actor_id);
+        for row in self.live(&fanout::fan_outs(&key.activity_id), || deadline).await? {
+            if row.text("sk")?.starts_with(&ours) {
+                self.0.delete(LedgerKey::of(&row)?, deadline).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Empties an item about one person as it was seen, and marks it with the second at which it expires.
+    /// One that has changed since is left alone: false.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be emptied.
+    pub async fn empty(
+        &self,
+        key: &LedgerKey,
+        at: &str,
+        forget_at: i64,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let empty = [("at".to_owned(), text(at)), (FORGET_AT.to_owned(), number(forget_at))];
+        let seen = Condition::new("#at = :at").name("#at", "at").value(":at", text(at));
+        let put = self.0.put_if(key.clone(), empty, seen, deadline).await?;
+        Ok(put == shared::dynamo::Put::Done)
+    }
+}
+
+fn is_condition_failure<R>(error: &SdkError<UpdateItemError, R>) -> bool {
+    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
+}

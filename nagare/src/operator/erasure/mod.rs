@@ -1,0 +1,156 @@
+//! Erasure of a person: everything about them, as viewer and as actor.
+//!
+//! The order is that of the writer: state the fact, act on it, check again. What they published is deleted
+//! and what they follow unfollowed before anything is cleared away, so that every fan-out and backfill
+//! that is in flight finds it so in its second check; and all of it is asked for once more at the end,
+//! until nothing new is found. What is done is marked (see [`marks`]), outbox rows last, so it can be
+//! interrupted anywhere and run again.
+
+mod activities;
+mod edges;
+pub mod letters;
+pub mod marks;
+pub mod traces;
+
+use std::time::Duration;
+
+use fanout_writer::Reconciler;
+use shared::activities::{Activities, ActivityKey};
+use shared::dynamo::DynamoError;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::timelines::Timelines;
+use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
+
+use marks::Marks;
+
+/// The longest that a command can be in flight: four days on its queue, fourteen on that of dead letters.
+const IN_FLIGHT: Duration = Duration::from_secs(18 * 86_400);
+/// Clocks differ, and a day is what DynamoDB takes for its TTL anyway.
+const SLACK: Duration = Duration::from_secs(86_400);
+/// Edges and activities erased at once.
+const AT_ONCE: usize = 32;
+/// How often it is looked for what came meanwhile.
+const ROUNDS: usize = 10;
+
+/// A person was not erased, or not completely. Running it again completes it.
+#[derive(Debug, thiserror::Error)]
+pub enum ErasureError {
+    /// A call of the tables failed.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// Somebody goes on sending commands about them.
+    #[error("commands about {0} keep arriving: have whoever sends them stop, and run this again")]
+    KeepsArriving(ActorId),
+}
+
+/// What was found and erased.
+#[derive(Debug, Default)]
+pub struct Erased {
+    /// What they published.
+    pub activities: usize,
+    /// Who followed them.
+    pub followers: usize,
+    /// Whom they followed.
+    pub followees: usize,
+    /// Of their own timeline, that nobody they followed accounts for.
+    pub entries: usize,
+    /// Notes of how far something has come that named them, and what was about them alone.
+    pub progress: usize,
+}
+
+/// The person to erase, and where.
+#[derive(Debug)]
+pub struct Erasure {
+    ledger: Ledger,
+    activities: Activities,
+    follows: Follows,
+    timelines: Timelines,
+    marks: Marks,
+    reconciler: Reconciler,
+    retention: Retention,
+    clock: Clock,
+    viewer: ViewerId,
+    actor: ActorId,
+    /// Second at which tombstones expire.
+    until: i64,
+}
+
+impl Erasure {
+    /// The erasure of a person from these tables.
+    ///
+    /// # Errors
+    /// [`IdError`]: no viewer can have that id.
+    pub fn new(
+        person: ActorId,
+        ledger: &Ledger,
+        timelines: Timelines,
+        retention: Retention,
+        clock: Clock,
+    ) -> Result<Self, IdError> {
+        let viewer = ViewerId::new(person.as_str())?;
+        let now = clock.now();
+        let kept = retention.expires_at(now);
+        let in_flight = now.unix_millis() / 1000 + seconds(IN_FLIGHT);
+        let until = kept.max(in_flight) + seconds(SLACK);
+        Ok(Self {
+            activities: Activities::new(ledger),
+            follows: Follows::new(ledger),
+            marks: Marks(ledger.clone()),
+            reconciler: Reconciler::new(ledger, timelines.clone(), retention, clock.clone()),
+            ledger: ledger.clone(),
+            timelines,
+            retention,
+            clock,
+            viewer,
+            actor: person,
+            until,
+        })
+    }
+
+    /// When the last tombstone expires.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.until * 1000)
+    }
+
+    /// Erases the person from ledger and timelines.
+    ///
+    /// # Errors
+    /// [`ErasureError`]; erasing again completes it.
+    pub async fn run(&self) -> Result<Erased, ErasureError> {
+        let mut erased = Erased::default();
+        self.known(&mut erased).await?;
+        let (activities, progress) = self.strays().await?;
+        erased.activities += activities;
+        erased.progress = progress;
+        erased.entries = self.clear_own_timeline().await?;
+        self.known(&mut erased).await?;
+        Ok(erased)
+    }
+
+    /// Erases all that the ledger lists under the person, until it lists nothing more.
+    async fn known(&self, erased: &mut Erased) -> Result<(), ErasureError> {
+        for _ in 0..ROUNDS {
+            let found =
+                [self.activities().await?, self.followers().await?, self.followees().await?];
+            let [activities, followers, followees] = found;
+            erased.activities += activities;
+            erased.followers += followers;
+            erased.followees += followees;
+            if found == [0; 3] {
+                return Ok(());
+            }
+        }
+        Err(ErasureError::KeepsArriving(self.actor.clone()))
+    }
+
+    fn key(&self, activity: &ActivityId) -> ActivityKey {
+        ActivityKey { activity_id: activity.clone(), actor_id: self.actor.clone() }
+    }
+}
+
+fn seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}

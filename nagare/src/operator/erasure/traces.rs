@@ -1,0 +1,134 @@
+//! What names a person in the ledger and is listed nowhere: it is found by reading through all of it.
+
+use shared::activities::keys::record_sort_key;
+use shared::dynamo::item::{Row, text};
+use shared::dynamo::{Condition, DynamoError, Query};
+use shared::fanout::keys::{RECONCILIATION, of_actor};
+use shared::follows::keys::follower_of;
+use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
+use shared::ledger_item::LedgerItem;
+use shared::runtime::deadline::Deadline;
+use shared::values::{ActivityId, ActorId, ViewerId};
+
+use super::marks::Marks;
+
+/// Something that names a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trace {
+    /// An activity of theirs, in a claim, a record or the progress of its fan-out that is not marked.
+    Activity(ActivityId),
+    /// The progress of somebody's fan-out, which has come as far as their edge.
+    Position {
+        /// Where that is noted.
+        key: LedgerKey,
+        /// The edge's sort key.
+        position: String,
+    },
+    /// The progress of a follow or unfollow of theirs, or of one of them.
+    Reconciliation(LedgerKey),
+    /// Something about them alone.
+    Person {
+        /// Where it is.
+        key: LedgerKey,
+        /// When it was changed last, as stored.
+        at: String,
+    },
+}
+
+impl Marks {
+    /// Reads through all of the ledger for what names a person: activities in their name, those that were
+    /// never published or whose publish died half-way included, notes of how far something has come, and
+    /// what is about them alone. Edges and outbox rows are listed elsewhere. `deadline` makes the deadline
+    /// of each step, and `read` is told how many items each has read.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn traces(
+        &self,
+        person: &ActorId,
+        mut read: impl FnMut(u64),
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<Trace>, DynamoError> {
+        let mut query = Query {
+            eventual: true,
+            filter: Some(
+                "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
+                 OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
+                 OR begins_with(pk, :about))",
+            ),
+            projection: Some("pk, sk, place, #at"),
+            names: vec![("#forget", FORGET_AT), ("#at", "at")],
+            values: vec![
+                (":record", text(record_sort_key(person))),
+                (":progress", text(of_actor(person))),
+                (":person", text(person.as_str())),
+                (":settle", text(RECONCILIATION)),
+                (":about", text(format!("{PERSON}{person}#"))),
+            ],
+            ..Query::default()
+        };
+        let mut found = Vec::new();
+        loop {
+            let page = self.0.table().page(&query, deadline()).await?;
+            read(page.scanned);
+            for row in &page.rows {
+                found.extend(trace(person, row)?);
+            }
+            query.start = page.next;
+            if query.start.is_none() {
+                found.dedup();
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Removes a trace, unless it has changed since. Whatever is in flight begins again and ends the same.
+    /// What is about the person alone is emptied and expires at a second.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub async fn remove(
+        &self,
+        trace: &Trace,
+        forget_at: i64,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        match trace {
+            Trace::Activity(_) => Ok(()),
+            Trace::Reconciliation(key) => self.0.delete(key.clone(), deadline).await,
+            Trace::Position { key, position } => {
+                let seen = Condition::new("place = :seen").value(":seen", text(position));
+                let key = key.clone().into_item();
+                self.0.table().delete(key, Some(seen), deadline).await.map(|_| ())
+            }
+            Trace::Person { key, at } => self.empty(key, at, forget_at, deadline).await.map(|_| ()),
+        }
+    }
+}
+
+/// What the scan has found, checked: `ann` is in the position of `anna` too.
+fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> {
+    let key = LedgerKey::of(row)?;
+    let viewer = |viewer: &ViewerId| viewer.as_str() == person.as_str();
+    let item = LedgerItem::of(&key.pk, &key.sk);
+    Ok(match item.ok_or_else(|| row.corrupt("pk", "a key of the ledger"))? {
+        LedgerItem::Claim(activity) => Some(Trace::Activity(activity)),
+        LedgerItem::Record(of) => Some(Trace::Activity(of.activity_id)),
+        LedgerItem::FanOut(of) if of.actor_id == *person => Some(Trace::Activity(of.activity_id)),
+        LedgerItem::FanOut(_) => {
+            let position = row.optional_text("place")?.map(ToOwned::to_owned);
+            let position = position.filter(|p| follower_of(p).as_ref().is_some_and(viewer));
+            position.map(|position| Trace::Position { key, position })
+        }
+        LedgerItem::Reconciliation(follower, followee) => {
+            let theirs = viewer(&follower) || followee == *person;
+            theirs.then_some(Trace::Reconciliation(key))
+        }
+        LedgerItem::Person(of) => {
+            let at = row.text("at")?.to_owned();
+            viewer(&of).then_some(Trace::Person { key, at })
+        }
+        // Listed by the person's own partitions and by the index.
+        LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
+    })
+}

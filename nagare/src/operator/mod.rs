@@ -1,0 +1,16 @@
+//! What operators do to a stack. Nothing here is in the functions.
+
+pub mod audit;
+pub mod erasure;
+
+use std::time::Duration;
+
+use shared::runtime::deadline::Deadline;
+
+/// How long a single call is tried for.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The deadline of one call made now.
+pub(crate) fn soon() -> Deadline {
+    Deadline::after(PATIENCE)
+}

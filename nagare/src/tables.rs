@@ -1,0 +1,50 @@
+//! The tables, for whoever needs all of them.
+
+use aws_sdk_dynamodb::Client;
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::{Dynamo, IN_FLIGHT, PacedTable};
+use shared::ledger::Ledger;
+use shared::timelines::Timelines;
+
+/// The names of the tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableNames {
+    /// Entries, by viewer: derived and rebuildable.
+    pub timelines: String,
+    /// Follows, activities and outboxes: the source of truth.
+    pub ledger: String,
+    /// Commands that gave up.
+    pub dead_letters: String,
+}
+
+/// The tables, over one client. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    /// The client.
+    pub dynamo: Dynamo,
+    /// What must not be lost.
+    pub ledger: Ledger,
+    /// The timelines.
+    pub timelines: Timelines,
+    /// Commands that gave up.
+    pub dead_letters: DeadLetters,
+}
+
+impl Tables {
+    /// The tables of these names.
+    #[must_use]
+    pub fn new(client: Client, names: &TableNames) -> Self {
+        Self::with_in_flight(client, names, IN_FLIGHT)
+    }
+
+    /// The same, with at most N write calls in flight at once.
+    #[must_use]
+    pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
+        let dynamo = Dynamo::new(client);
+        let ledger = Ledger::new(dynamo.table(&names.ledger));
+        let entries = PacedTable::with_in_flight(dynamo.table(&names.timelines), in_flight);
+        let timelines = Timelines::new(entries, &ledger);
+        let dead_letters = DeadLetters::new(dynamo.table(&names.dead_letters));
+        Self { dynamo, ledger, timelines, dead_letters }
+    }
+}

@@ -1,0 +1,37 @@
+//! Activities: what actors publish, edit and delete.
+//!
+//! ```text
+//! command   activity.published, activity.updated, activity.deleted
+//! record    how they merge, whatever order they arrive in
+//! keys      where claims, records and outboxes are in the ledger
+//! store     claims and records, changed by any number of writers at once
+//! outbox    what each actor published, in timeline order
+//! ```
+
+mod command;
+pub mod keys;
+mod outbox;
+mod record;
+mod store;
+
+pub use command::{Delete, Publish, Update};
+pub use keys::ActivityItem;
+pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
+pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
+pub use store::{Claim, Merged, read_record};
+
+use crate::ledger::Ledger;
+
+/// What is known of activities. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Activities {
+    ledger: Ledger,
+}
+
+impl Activities {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+}

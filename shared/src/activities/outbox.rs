@@ -1,0 +1,151 @@
+//! Outboxes: what each actor published, in timeline order. A follow copies it into a timeline.
+//!
+//! A row is a pointer that never changes but for one mark, set when the activity is deleted. The
+//! row stays: an unfollow has to take out the entries of deleted activities too.
+
+use super::{Activities, keys};
+use crate::dynamo::item::{Item, Row, text, truth};
+use crate::dynamo::{Condition, DynamoError, Query};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, SortKey, Timestamp};
+
+/// Rows asked for at once: as many as go into a few batches.
+pub const OUTBOX_PAGE: i32 = 500;
+
+/// One activity of an actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// Its sort key in timelines.
+    pub sort_key: SortKey,
+    /// Marked by a delete.
+    pub deleted: bool,
+}
+
+/// Some rows, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxPage {
+    /// The rows.
+    pub rows: Vec<OutboxRow>,
+    /// True if there are older ones.
+    pub more: bool,
+}
+
+/// Which rows of one outbox are asked for.
+struct Asked<'a> {
+    actor: &'a ActorId,
+    first: String,
+    last: String,
+    after: Option<String>,
+    limit: Option<i32>,
+    /// Only those that are marked as deleted.
+    deleted: bool,
+}
+
+impl Activities {
+    /// Lists an activity in its actor's outbox, or marks it as deleted there. The mark is never
+    /// taken off: listing and marking may happen in any order.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have happened.
+    pub async fn list_in_outbox(
+        &self,
+        actor: &ActorId,
+        sort_key: &SortKey,
+        deleted: bool,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
+        let mut row = Item::from([("activity_id".to_owned(), text(sort_key.activity_id.as_str()))]);
+        // A row says no more than one that is there already, but for the mark.
+        let condition = match deleted {
+            true => Condition::new("attribute_not_exists(deleted)"),
+            false => Condition::new("attribute_not_exists(pk)"),
+        };
+        if deleted {
+            row.insert("deleted".to_owned(), truth(true));
+        }
+        self.ledger.put_if(key, row, condition, deadline).await.map(|_| ())
+    }
+
+    /// Reads what an actor published from an instant on, newest first, beyond a row if one is given:
+    /// whoever follows or leaves sees the newest first.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn outbox(
+        &self,
+        actor: &ActorId,
+        from: Timestamp,
+        after: Option<&SortKey>,
+        deadline: Deadline,
+    ) -> Result<OutboxPage, DynamoError> {
+        // Retention may have passed by the row, and with it everything that is older.
+        if after.is_some_and(|after| after.published_at < from) {
+            return Ok(OutboxPage { rows: Vec::new(), more: false });
+        }
+        let (first, last) = (from.to_string(), format!("{}~", Timestamp::LAST));
+        let after = after.map(ToString::to_string);
+        let asked = Asked { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
+        let (rows, next) = self.query_outbox(&asked, deadline).await?;
+        Ok(OutboxPage { rows, more: next.is_some() })
+    }
+
+    /// The rows from one to another, both included, that are marked as deleted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn deleted_between(
+        &self,
+        actor: &ActorId,
+        oldest: &SortKey,
+        newest: &SortKey,
+        deadline: Deadline,
+    ) -> Result<Vec<OutboxRow>, DynamoError> {
+        let (first, last) = (oldest.to_string(), newest.to_string());
+        let mut asked = Asked { actor, first, last, after: None, limit: None, deleted: true };
+        let mut found = Vec::new();
+        loop {
+            let (rows, next) = self.query_outbox(&asked, deadline).await?;
+            found.extend(rows);
+            asked.after = next;
+            if asked.after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn query_outbox(
+        &self,
+        asked: &Asked<'_>,
+        deadline: Deadline,
+    ) -> Result<(Vec<OutboxRow>, Option<String>), DynamoError> {
+        let pk = keys::outbox(asked.actor);
+        let start = asked.after.clone().map(|sk| LedgerKey { pk: pk.clone(), sk }.into_item());
+        let mut query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
+            values: vec![
+                (":pk", text(pk)),
+                (":first", text(&asked.first)),
+                (":last", text(&asked.last)),
+            ],
+            start,
+            descending: true,
+            limit: asked.limit,
+            ..Query::default()
+        };
+        if asked.deleted {
+            query.filter = Some("deleted = :yes");
+            query.values.push((":yes", truth(true)));
+        }
+        let page = self.ledger.table().page(&query, deadline).await?;
+        let rows = page.rows.iter().map(outbox_row).collect::<Result<_, _>>()?;
+        let next = page.next.and_then(|mut key| key.remove("sk"));
+        Ok((rows, next.and_then(|sk| sk.as_s().ok().cloned())))
+    }
+}
+
+fn outbox_row(row: &Row<'_>) -> Result<OutboxRow, DynamoError> {
+    let sort_key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
+    Ok(OutboxRow { sort_key, deleted: row.flag("deleted")? })
+}

@@ -1,0 +1,202 @@
+//! Claims on activity ids, and activity records.
+
+use super::{Activities, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys};
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Condition, DynamoError, Put};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActivityId, ActorId, Payload, Timestamp};
+
+/// Who owns an activity id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// This publish's: it was free, or the same publish claimed it before.
+    Granted,
+    /// Another actor's, or of another instant. Permanently.
+    Taken,
+}
+
+/// A record before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// What was known before.
+    pub before: ActivityRecord,
+    /// What is known now.
+    pub now: ActivityRecord,
+}
+
+/// A record and the number of times it was written; zero where it was not.
+#[derive(Debug, Default)]
+struct Revised {
+    record: ActivityRecord,
+    revision: i64,
+}
+
+impl Activities {
+    /// Claims the activity's id for its actor and instant. An id belongs to the first publish that
+    /// claims it; all that follow are measured by it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; the claim may have been made.
+    pub async fn claim(&self, publish: &Publish, deadline: Deadline) -> Result<Claim, DynamoError> {
+        let claim = Item::from([
+            ("actor_id".to_owned(), text(publish.actor_id.as_str())),
+            ("published_at".to_owned(), text(publish.published_at.to_string())),
+        ]);
+        // One that is there stays as it is, even if it is this publish's own: it may be marked as expired.
+        let free = Condition::new("attribute_not_exists(pk)");
+        let key = keys::claim(&publish.activity_id);
+        Ok(match self.ledger.put_if(key, claim.clone(), free, deadline).await? {
+            Put::Done => Claim::Granted,
+            Put::Refused(there)
+                if claim.iter().all(|(name, value)| there.get(name) == Some(value)) =>
+            {
+                Claim::Granted
+            }
+            Put::Refused(_) => Claim::Taken,
+        })
+    }
+
+    /// The actor that owns an activity id, and when it was published, if it was.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn claimed(
+        &self,
+        activity: &ActivityId,
+        deadline: Deadline,
+    ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
+        let row = self.ledger.get(keys::claim(activity), deadline).await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?)))
+    }
+
+    /// Merges a change into a record, against any number of others who do the same: writes only
+    /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
+    /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
+    /// delete there is one, and a condition that fails costs a write.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; the change may have been merged.
+    pub async fn merge(
+        &self,
+        key: &ActivityKey,
+        change: Change,
+        deadline: Deadline,
+    ) -> Result<Merged, DynamoError> {
+        let mut known = match change {
+            Change::Publish(_) => Revised::default(),
+            _ => self.revised(key, deadline).await?,
+        };
+        loop {
+            let mut now = known.record.clone();
+            now.merge(change.clone());
+            let unchanged = known.revision > 0 && now == known.record;
+            if unchanged {
+                return Ok(Merged { before: known.record, now });
+            }
+            match self.replace(key, &known, &now, deadline).await? {
+                None => {
+                    return Ok(Merged { before: known.record, now });
+                }
+                Some(overtaken_by) => known = overtaken_by,
+            }
+        }
+    }
+
+    /// Reads a record as it is now. One that was never written is empty.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn activity(
+        &self,
+        key: &ActivityKey,
+        deadline: Deadline,
+    ) -> Result<ActivityRecord, DynamoError> {
+        let row = self.ledger.get(keys::record(key), deadline).await?;
+        row.as_ref().map_or(Ok(ActivityRecord::default()), read_record)
+    }
+
+    /// The record as it is now, and its revision.
+    async fn revised(&self, key: &ActivityKey, deadline: Deadline) -> Result<Revised, DynamoError> {
+        let row = self.ledger.get(keys::record(key), deadline).await?;
+        row.as_ref().map_or(Ok(Revised::default()), read_revised)
+    }
+
+    /// Writes a record over the revision that is known. Returns what stands there instead, if that
+    /// is another.
+    async fn replace(
+        &self,
+        key: &ActivityKey,
+        known: &Revised,
+        record: &ActivityRecord,
+        deadline: Deadline,
+    ) -> Result<Option<Revised>, DynamoError> {
+        let mut item = write_record(record);
+        item.insert("revision".to_owned(), number(known.revision + 1));
+        let condition = match known.revision {
+            0 => Condition::new("attribute_not_exists(pk)"),
+            revision => Condition::new("revision = :known").value(":known", number(revision)),
+        };
+        match self.ledger.put_if(keys::record(key), item, condition, deadline).await? {
+            Put::Done => Ok(None),
+            Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
+        }
+    }
+}
+
+fn read_revised(row: &Row<'_>) -> Result<Revised, DynamoError> {
+    // The revision is gone if somebody wrote the item by hand; starting from zero would then
+    // meet the same refusal permanently.
+    Ok(Revised { record: read_record(row)?, revision: row.number("revision")? })
+}
+
+fn write_record(record: &ActivityRecord) -> Item {
+    let mut item = Item::with_capacity(12);
+    let mut set = |name: &str, value| item.insert(name.to_owned(), value);
+    if let Some(Published { at, kind, payload }) = &record.published {
+        set("published_at", text(at.to_string()));
+        set("kind", text(kind.as_str()));
+        set("payload", text(payload.as_json()));
+    }
+    if record.deleted {
+        set("deleted", truth(true));
+    }
+    if let Some(Edit { at, value }) = &record.payload {
+        set("edited_payload_at", text(at.to_string()));
+        set("edited_payload", text(value.as_json()));
+    }
+    if let Some(Edit { at, value }) = &record.kind {
+        set("edited_kind_at", text(at.to_string()));
+        set("edited_kind", text(value.as_str()));
+    }
+    item
+}
+
+/// Reads an activity record back.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read_record(row: &Row<'_>) -> Result<ActivityRecord, DynamoError> {
+    let published = match row.optional("published_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Published {
+            at,
+            kind: row.parsed("kind", "a kind")?,
+            payload: read_payload(row, "payload")?,
+        }),
+    };
+    let payload = match row.optional("edited_payload_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit { at, value: read_payload(row, "edited_payload")? }),
+    };
+    let kind = match row.optional("edited_kind_at", "an instant")? {
+        None => None,
+        Some(at) => Some(Edit { at, value: row.parsed("edited_kind", "a kind")? }),
+    };
+    Ok(ActivityRecord { published, deleted: row.flag("deleted")?, payload, kind })
+}
+
+/// Reads a payload back, also one that would not be accepted any more.
+fn read_payload(row: &Row<'_>, name: &str) -> Result<Payload, DynamoError> {
+    Payload::stored(row.text(name)?).map_err(|_| row.corrupt(name, "a JSON value of at most 4 KiB"))
+}

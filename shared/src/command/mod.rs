@@ -1,0 +1,227 @@
+//! The commands there are. Each is declared by its feature ([`Fact`]); this is the list of them.
+//!
+//! What the writer sends to itself goes back to the queue that producers send to, sealed
+//! ([`InternalSeal`]).
+
+mod internal;
+
+use std::fmt::Write;
+
+use crate::activities::{Delete, Publish, Update};
+use crate::fanout::FanOutSegment;
+use crate::follows::FollowChange;
+use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
+use crate::queue::Message;
+use crate::values::{Origin, Timestamp};
+
+pub use internal::InternalSeal;
+use internal::{CONTINUED, INTERNAL, MAX_LENGTH};
+
+/// Declares [`Command`] and all that is said of each of its variants.
+macro_rules! commands {
+    ($($variant:ident($fact:ty),)*) => {
+        /// One change that a producer asks for, or that the writer asks of itself.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Command {
+            $(
+                #[doc = concat!("See [`", stringify!($fact), "`].")]
+                $variant($fact),
+            )*
+            /// Not for producers: the writer sends it to itself, sealed.
+            Segment(FanOutSegment),
+            /// `command.continued`. Not for producers: the writer sends it to itself, sealed.
+            Continued(Continued),
+        }
+
+        /// The types of producers' commands.
+        const TYPES: &[&[&str]] = &[$(<$fact>::TYPES,)*];
+        /// Their members.
+        const MEMBERS: &[&[&str]] = &[$(<$fact>::MEMBERS,)*];
+
+        impl Command {
+            /// Reads a producer's command.
+            fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+                $(
+                    if <$fact>::TYPES.contains(&type_name) {
+                        return <$fact>::read(type_name, members).map(Self::$variant);
+                    }
+                )*
+                Err(unknown_type(type_name))
+            }
+
+            /// The `type` member of this command.
+            #[must_use]
+            pub fn type_name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(fact) => fact.type_name(),)*
+                    Self::Segment(segment) => segment.type_name(),
+                    Self::Continued(_) => CONTINUED,
+                }
+            }
+
+            fn write(&self, body: Body) -> Body {
+                match self {
+                    $(Self::$variant(fact) => fact.write(body),)*
+                    Self::Segment(segment) => segment.write(body),
+                    Self::Continued(continued) => continued.write(body),
+                }
+            }
+
+            /// The ids that it is about: what a log line is searched by.
+            #[must_use]
+            pub fn subject(&self) -> Subject {
+                match self {
+                    $(Self::$variant(fact) => fact.subject(),)*
+                    Self::Segment(segment) => segment.subject(),
+                    Self::Continued(continued) => continued.command.subject(),
+                }
+            }
+
+            /// What fair queues group messages by: the actor or followee.
+            #[must_use]
+            pub fn group(&self) -> &str {
+                match self {
+                    $(Self::$variant(fact) => fact.group(),)*
+                    Self::Segment(segment) => segment.group(),
+                    Self::Continued(continued) => continued.command.group(),
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Publish(Publish),
+    Update(Update),
+    Delete(Delete),
+    Follow(FollowChange),
+}
+
+/// The rest of a command that an earlier delivery acknowledged before all of it was done, because
+/// it takes longer than one invocation. How far it has come is noted in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continued {
+    /// The id of the message with which the command came first: its progress is noted under it.
+    pub origin: Origin,
+    /// Whether an earlier delivery may have died half-way.
+    pub redelivered: bool,
+    /// The command, which is not itself continued.
+    pub command: Box<Command>,
+}
+
+/// Members of internal commands, which are ignored in a producer's.
+const INTERNAL_MEMBERS: &[&str] = &["followers", "origin", "redelivered", "seal", "command"];
+const NAMES: Names = Names { known: MEMBERS, besides: INTERNAL_MEMBERS };
+
+impl Command {
+    /// Reads one message body of a producer at the instant `now`. An internal command is none.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected; it is permanent.
+    pub fn parse(body: &str, now: Timestamp) -> Result<Self, CommandError> {
+        Self::open(body, now, |_, _| false)
+    }
+
+    /// The same for those who look at bodies and apply none: internal commands are read too, whoever
+    /// sealed them.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected; it is permanent.
+    pub fn parse_unverified(body: &str, now: Timestamp) -> Result<Self, CommandError> {
+        Self::open(body, now, |_, _| true)
+    }
+
+    /// Reads a body, and an envelope for whose seal and command `is_sealed` vouches.
+    fn open(
+        body: &str,
+        now: Timestamp,
+        is_sealed: impl FnOnce(&str, &str) -> bool,
+    ) -> Result<Self, CommandError> {
+        let members = Members::read(body, NAMES, now)?;
+        let type_name = members.string(TYPE)?;
+        if type_name != INTERNAL {
+            return Self::read(&type_name, &members);
+        }
+        match (members.string("seal"), members.raw("command")) {
+            (Ok(seal), Some(command)) if body.len() <= MAX_LENGTH && is_sealed(&seal, command) => {
+                Self::read_internal(&Members::read(command, NAMES, now)?)
+            }
+            _ => Err(unknown_type(&type_name)),
+        }
+    }
+
+    /// Reads an internal command: a segment, or the rest of a command.
+    fn read_internal(members: &Members<'_>) -> Result<Self, CommandError> {
+        let type_name = members.string(TYPE)?;
+        match type_name.as_str() {
+            CONTINUED => Continued::read(members).map(Self::Continued),
+            part if FanOutSegment::TYPES.contains(&part) => {
+                FanOutSegment::read(part, members).map(Self::Segment)
+            }
+            _ => Err(unknown_type(&type_name)),
+        }
+    }
+
+    /// The message body that [`parse`](Self::parse) reads back, if the command is a producer's. That of
+    /// an internal command goes into an envelope ([`InternalSeal`]).
+    #[must_use]
+    pub fn to_body(&self) -> String {
+        self.write(Body::new(self.type_name())).end()
+    }
+
+    /// True for what only the writer sends, to itself.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Continued(_))
+    }
+}
+
+impl Continued {
+    /// What is continued is not itself continued: a body nested in itself a thousand times is not
+    /// followed down.
+    fn read(members: &Members<'_>) -> Result<Self, CommandError> {
+        let origin = members.parsed("origin", Origin::new)?;
+        let command = members.raw("command").ok_or(CommandError::Missing("command"))?;
+        let redelivered = members.raw("redelivered") == Some("true");
+        let members = Members::read(command, NAMES, members.now())?;
+        let type_name = members.string(TYPE)?;
+        let command = match type_name.as_str() {
+            part if FanOutSegment::TYPES.contains(&part) => {
+                Command::Segment(FanOutSegment::read(part, &members)?)
+            }
+            other => Command::read(other, &members)?,
+        };
+        Ok(Self { origin, redelivered, command: Box::new(command) })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let body = body.text("origin", &self.origin);
+        let body = if self.redelivered { body.json("redelivered", "true") } else { body };
+        body.json("command", &self.command.to_body())
+    }
+}
+
+impl From<&Command> for Message {
+    fn from(command: &Command) -> Self {
+        let group = Some(command.group().to_string());
+        Self { body: command.to_body(), group, ..Self::default() }
+    }
+}
+
+fn unknown_type(found: &str) -> CommandError {
+    let types: Vec<_> = TYPES.iter().flat_map(|types| types.iter()).copied().collect();
+    let mut expected = String::new();
+    for (index, name) in types.iter().enumerate() {
+        let separator = match index {
+            0 => "",
+            _ if index + 1 == types.len() => " or ",
+            _ => ", ",
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(expected, "{separator}{name}");
+    }
+    CommandError::unknown_type(found, expected)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! Seals, digests and hexadecimal digits.
+
+pub mod hash;
+pub mod seal;

@@ -1,0 +1,103 @@
+//! Parts of bodies that no letter needs.
+//!
+//! A part without a letter is either left over or on its way: the letter is written last. Nobody writes
+//! for longer than an invocation lasts, so one that was stored some time ago is left over. A message that
+//! comes again stores its parts once more, with a new instant, before its letter; a part is removed only
+//! as it was seen.
+
+use std::collections::HashSet;
+
+use super::DeadLetters;
+use super::store::{LETTER, part_key};
+use crate::dynamo::item::{Row, text};
+use crate::dynamo::{Condition, DynamoError, Query};
+use crate::runtime::deadline::Deadline;
+use crate::values::Timestamp;
+
+/// A part of a body whose letter is not there, or is another message's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SparePart {
+    id: String,
+    part: String,
+    /// When it was stored; unknown of parts that are older than this attribute.
+    pub stored_at: Option<Timestamp>,
+}
+
+/// A key of the table, and the message that a letter is of.
+struct Key {
+    id: String,
+    part: String,
+    message_id: Option<String>,
+    stored_at: Option<Timestamp>,
+}
+
+impl DeadLetters {
+    /// Reads through all keys for parts that no letter needs. `deadline` makes the deadline of each step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn spare_parts(
+        &self,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<SparePart>, DynamoError> {
+        let keys = self.keys(deadline).await?;
+        let letters = keys.iter().filter_map(|key| Some((&*key.id, key.message_id.as_deref()?)));
+        let letters: HashSet<_> = letters.collect();
+        let spare = keys.iter().filter(|key| {
+            let message = message_of(&key.part);
+            message.is_some_and(|message| !letters.contains(&(&key.id, message)))
+        });
+        let spare = spare.map(|Key { id, part, stored_at, .. }| SparePart {
+            id: id.clone(),
+            part: part.clone(),
+            stored_at: *stored_at,
+        });
+        Ok(spare.collect())
+    }
+
+    async fn keys(&self, deadline: impl Fn() -> Deadline) -> Result<Vec<Key>, DynamoError> {
+        let query = Query {
+            projection: Some("id, #part, message_id, stored_at"),
+            names: vec![("#part", "part")],
+            ..Query::default()
+        };
+        self.table.all(query, deadline).await?.iter().map(read_key).collect()
+    }
+
+    /// Removes a part as it was seen, unless a letter needs it by now. False if it stays.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub async fn remove_spare_part(
+        &self,
+        part: &SparePart,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let letter = self.part(&part.id, LETTER, deadline).await?;
+        let message = letter.as_ref().map_or(Ok(None), |row| row.optional_text("message_id"))?;
+        if message == message_of(&part.part) {
+            return Ok(false);
+        }
+        let seen = match part.stored_at {
+            None => Condition::new("attribute_not_exists(stored_at)"),
+            Some(seen) => {
+                Condition::new("stored_at = :seen").value(":seen", text(seen.to_string()))
+            }
+        };
+        self.table.delete(part_key(&part.id, &part.part), Some(seen), deadline).await
+    }
+}
+
+fn read_key(row: &Row<'_>) -> Result<Key, DynamoError> {
+    Ok(Key {
+        id: row.text("id")?.to_owned(),
+        part: row.text("part")?.to_owned(),
+        message_id: row.optional_text("message_id")?.map(ToOwned::to_owned),
+        stored_at: row.optional("stored_at", "an instant")?,
+    })
+}
+
+/// The message that brought a part of a body: `body#<message id>#<nnnn>`.
+fn message_of(part: &str) -> Option<&str> {
+    Some(part.strip_prefix("body#")?.rsplit_once('#')?.0)
+}

@@ -1,0 +1,281 @@
+//! The table of dead letters.
+//!
+//! ```text
+//! id    part                        content
+//! <id>  letter                      reason, receive count, instants, and the body if it is short
+//! <id>  body#<message id>#<nnnn>    the rest of a body too long for one item (SQS admits 1 MiB,
+//!                                   DynamoDB 400 KB), and when it was stored
+//! ```
+//!
+//! The parts of a body are written before the letter that needs them, and under the id of the
+//! message that brought them. A letter that comes back under the same id after a redrive is another
+//! message, so neither its parts nor the letter can be removed by whoever is still clearing away
+//! the former one: [`DeadLetters::remove`] removes the letter it has seen and no other. So parts can be
+//! left without a letter: of one that was refused because its id was taken, that was overtaken by the
+//! same letter in another message, or whose storing or dropping ended half-way.
+//! [`DeadLetters::spare_parts`] finds those.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+
+use super::DeadLetters;
+use crate::crypto::hash::sha256;
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::runtime::deadline::Deadline;
+use crate::values::Timestamp;
+
+/// The most bytes of a body that go into one item.
+const PART_BYTES: usize = 300_000;
+/// The sort key of the letter itself.
+pub(super) const LETTER: &str = "letter";
+
+/// A command that gave up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The id of the message that was first sent. It stays the same when the letter is redriven
+    /// and comes back.
+    pub id: String,
+    /// The id of the message that arrived on the dead-letter queue.
+    pub message_id: String,
+    /// Why, in a short fixed word.
+    pub reason: String,
+    /// Why, in a sentence of at most [`MAX_DETAIL_BYTES`](crate::dead_letters::MAX_DETAIL_BYTES).
+    pub detail: String,
+    /// True if reason and detail are what the body itself bears out. False if they came along with the
+    /// message: then they are the words of whoever sent it to the dead-letter queue.
+    pub verified: bool,
+    /// How often it was received before it gave up.
+    pub receive_count: i64,
+    /// When it was first sent.
+    pub sent_at: Timestamp,
+    /// When it was stored.
+    pub stored_at: Timestamp,
+    /// The group (`MessageGroupId`) it was sent with, if any.
+    pub group: Option<String>,
+    /// The message body, byte for byte. Empty in a list.
+    pub body: String,
+}
+
+/// Some dead letters, in no order, without their bodies.
+#[derive(Debug, Clone, Default)]
+pub struct DeadLetterPage {
+    /// The letters.
+    pub letters: Vec<DeadLetter>,
+    /// Where to go on, if there is more.
+    pub next: Option<Item>,
+}
+
+impl DeadLetters {
+    /// Stores a letter. Storing the same one again changes nothing. Returns false, and stores
+    /// nothing, if another body has that id.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been stored.
+    pub async fn put(&self, letter: &DeadLetter, deadline: Deadline) -> Result<bool, DynamoError> {
+        let parts = split(&letter.body);
+        let inline = parts.len() == 1;
+        for (index, part) in parts.iter().enumerate().filter(|_| !inline) {
+            let mut item = part_key(&letter.id, &part_name(&letter.message_id, index));
+            item.insert("body".to_owned(), text(*part));
+            item.insert("stored_at".to_owned(), text(letter.stored_at.to_string()));
+            self.table.put(item, deadline).await?;
+        }
+        let digest = text(sha256(letter.body.as_bytes()));
+        let mut item = part_key(&letter.id, LETTER);
+        item.extend(write_letter(letter, parts.len()));
+        item.insert("digest".to_owned(), digest.clone());
+        let same = Condition::new("attribute_not_exists(id) OR digest = :digest");
+        let stored = self.table.put_if(item, same.value(":digest", digest), deadline).await?;
+        Ok(stored == Put::Done)
+    }
+
+    /// Reads one letter with its body.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; [`DynamoError::Corrupt`] if a part of the body is missing.
+    pub async fn get(
+        &self,
+        id: &str,
+        deadline: Deadline,
+    ) -> Result<Option<DeadLetter>, DynamoError> {
+        let Some(row) = self.part(id, LETTER, deadline).await? else {
+            return Ok(None);
+        };
+        let mut letter = read_letter(&row)?;
+        if row.optional_text("body")?.is_some() {
+            return Ok(Some(letter));
+        }
+        for index in 0..usize::try_from(row.number("parts")?).unwrap_or(0) {
+            let name = part_name(&letter.message_id, index);
+            let part = self.part(id, &name, deadline).await?;
+            letter.body += part.unwrap_or_else(|| self.table.row(Item::new())).text("body")?;
+        }
+        Ok(Some(letter))
+    }
+
+    /// Lists letters without their bodies, on from where the last page ended.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn page(
+        &self,
+        after: Option<Item>,
+        deadline: Deadline,
+    ) -> Result<DeadLetterPage, DynamoError> {
+        let query = Query {
+            filter: Some("#part = :letter"),
+            projection: Some(
+                "id, #part, message_id, reason, detail, verified, receive_count, sent_at, stored_at, \
+                 #group",
+            ),
+            names: vec![("#part", "part"), ("#group", "group_id")],
+            values: vec![(":letter", text(LETTER))],
+            start: after,
+            ..Query::default()
+        };
+        let page = self.table.page(&query, deadline).await?;
+        let letters = page.rows.iter().map(read_letter).collect::<Result<_, _>>()?;
+        Ok(DeadLetterPage { letters, next: page.next })
+    }
+
+    /// Lists all letters that there are now, without their bodies. `deadline` makes the deadline of each
+    /// step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all(
+        &self,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<DeadLetter>, DynamoError> {
+        let (mut letters, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.page(after, deadline()).await?;
+            letters.extend(page.letters);
+            match page.next {
+                None => return Ok(letters),
+                next => after = next,
+            }
+        }
+    }
+
+    /// Removes a letter as it was read; one that has come back since stays. True if nothing is left of
+    /// it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been removed.
+    pub async fn remove(
+        &self,
+        letter: &DeadLetter,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let seen = Condition::new("attribute_not_exists(id) OR message_id = :seen");
+        let seen = seen.value(":seen", text(&letter.message_id));
+        let removed = self.table.delete(part_key(&letter.id, LETTER), Some(seen), deadline).await?;
+        let parts = split(&letter.body).len();
+        for index in (0..parts).filter(|_| removed && parts > 1) {
+            let key = part_key(&letter.id, &part_name(&letter.message_id, index));
+            self.table.delete(key, None, deadline).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Takes the detail out of a letter as it was read, for what it says of others than the command is
+    /// about. One that has come back since stays as it is.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be taken out.
+    pub async fn remove_detail(
+        &self,
+        letter: &DeadLetter,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.table
+            .attempt(deadline, || async {
+                let update = self
+                    .table
+                    .client()
+                    .update_item()
+                    .table_name(self.table.name())
+                    .set_key(Some(part_key(&letter.id, LETTER)))
+                    .update_expression("SET detail = :none")
+                    .condition_expression("message_id = :seen")
+                    .expression_attribute_values(":none", text(""))
+                    .expression_attribute_values(":seen", text(&letter.message_id));
+                match update.send().await {
+                    Err(e) if !is_overtaken(&e) => Err(e),
+                    _ => Ok(()),
+                }
+            })
+            .await
+    }
+
+    pub(super) async fn part(
+        &self,
+        id: &str,
+        part: &str,
+        deadline: Deadline,
+    ) -> Result<Option<Row<'_>>, DynamoError> {
+        self.table.get(part_key(id, part), deadline).await
+    }
+}
+
+fn is_overtaken<R>(error: &SdkError<UpdateItemError, R>) -> bool {
+    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
+}
+
+pub(super) fn part_key(id: &str, part: &str) -> Item {
+    Item::from([("id".to_owned(), text(id)), ("part".to_owned(), text(part))])
+}
+
+fn part_name(message_id: &str, index: usize) -> String {
+    format!("body#{message_id}#{index:04}")
+}
+
+/// Cuts a body into parts that fit an item, never within a character.
+fn split(body: &str) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), body);
+    while rest.len() > PART_BYTES {
+        let (part, tail) = rest.split_at(rest.floor_char_boundary(PART_BYTES));
+        parts.push(part);
+        rest = tail;
+    }
+    parts.push(rest);
+    parts
+}
+
+fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
+    let mut item = Item::from([
+        ("message_id".to_owned(), text(&letter.message_id)),
+        ("reason".to_owned(), text(&letter.reason)),
+        ("detail".to_owned(), text(&letter.detail)),
+        ("verified".to_owned(), truth(letter.verified)),
+        ("receive_count".to_owned(), number(letter.receive_count)),
+        ("sent_at".to_owned(), text(letter.sent_at.to_string())),
+        ("stored_at".to_owned(), text(letter.stored_at.to_string())),
+        ("parts".to_owned(), number(parts)),
+    ]);
+    if let Some(group) = &letter.group {
+        item.insert("group_id".to_owned(), text(group));
+    }
+    if parts == 1 {
+        item.insert("body".to_owned(), text(&letter.body));
+    }
+    item
+}
+
+fn read_letter(row: &Row<'_>) -> Result<DeadLetter, DynamoError> {
+    Ok(DeadLetter {
+        id: row.text("id")?.to_owned(),
+        message_id: row.text("message_id")?.to_owned(),
+        reason: row.text("reason")?.to_owned(),
+        detail: row.text("detail")?.to_owned(),
+        // Not said of letters that were kept before there was such a mark.
+        verified: row.flag("verified")?,
+        receive_count: row.number("receive_count")?,
+        sent_at: row.parsed("sent_at", "an instant")?,
+        stored_at: row.parsed("stored_at", "an instant")?,
+        group: row.optional_text("group_id")?.map(ToOwned::to_owned),
+        body: row.optional_text("body")?.unwrap_or_default().to_owned(),
+    })
+}

@@ -1,0 +1,166 @@
+//! BatchWriteItem as many writes need it: the body written by hand, sent with a [`RequestTemplate`].
+//!
+//! The tests compare it with what the SDK would have sent.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use serde::Deserialize;
+
+use super::DynamoError;
+use super::transport::{Attribute, RequestTemplate, read_answer};
+
+/// Items that one call of BatchWriteItem takes.
+pub const BATCH_WRITE: usize = 25;
+/// Room for an item of ordinary length.
+const ITEM_BYTES: usize = 224;
+
+/// An item as a batch writes it. `BatchWriteItem` takes no conditions, so writing it twice, or late, has
+/// to change nothing.
+pub trait BatchItem<'a>: Copy {
+    /// The names of the table's partition key and sort key, both of them strings.
+    const KEY: [&'static str; 2];
+
+    /// The values of its partition key and its sort key.
+    fn key(&self) -> [&'a str; 2];
+
+    /// True if it is put, false if it is deleted.
+    fn is_put(&self) -> bool;
+
+    /// What a put writes besides the key.
+    fn attributes(&self, to: &mut Attributes<'_>);
+}
+
+/// Where an item's attributes are written to.
+#[derive(Debug)]
+pub struct Attributes<'o>(&'o mut String);
+
+impl Attributes<'_> {
+    /// A string.
+    pub fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.0.push_str(r#"{"S":"#);
+        push_text(self.0, value);
+        self.0.push('}');
+    }
+
+    /// A number.
+    pub fn number(&mut self, name: &str, value: i64) {
+        self.name(name);
+        self.0.push_str(r#"{"N":""#);
+        self.0.push_str(itoa::Buffer::new().format(value));
+        self.0.push_str("\"}");
+    }
+
+    fn name(&mut self, name: &str) {
+        self.0.push(',');
+        push_text(self.0, name);
+        self.0.push(':');
+    }
+}
+
+/// What DynamoDB answers when it has written everything.
+const ALL_WRITTEN: &[u8] = br#"{"UnprocessedItems":{}}"#;
+
+/// Writes up to [`BATCH_WRITE`] items in one call. No two of them may have the same key. Returns those
+/// that the table did not take.
+pub(super) async fn write<'a, I: BatchItem<'a>>(
+    template: &RequestTemplate,
+    table: &str,
+    batch: &[I],
+) -> Result<Vec<I>, DynamoError> {
+    let answer = template.call("BatchWriteItem", body(table, batch)).await?;
+    if answer == ALL_WRITTEN { Ok(Vec::new()) } else { unprocessed(batch, &answer) }
+}
+
+/// Those of a batch that an answer says were not written. If it names others than were sent, nobody knows,
+/// and it is all of them.
+fn unprocessed<'a, I: BatchItem<'a>>(batch: &[I], answer: &[u8]) -> Result<Vec<I>, DynamoError> {
+    let answer: Answer<'_> = read_answer(answer)?;
+    let left: Vec<_> = answer.unprocessed.into_iter().flatten().flat_map(|(_, l)| l).collect();
+    if left.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys: HashSet<_> = left.iter().filter_map(|left| left.key(I::KEY)).collect();
+    let named: Vec<_> = batch.iter().filter(|item| keys.contains(&item.key())).copied().collect();
+    Ok(if named.len() == left.len() { named } else { batch.to_vec() })
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(rename = "UnprocessedItems", borrow)]
+    unprocessed: Option<HashMap<Cow<'a, str>, Vec<Left<'a>>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Left<'a> {
+    #[serde(borrow)]
+    put_request: Option<Change<'a>>,
+    #[serde(borrow)]
+    delete_request: Option<Change<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Change<'a> {
+    #[serde(rename = "Item", alias = "Key", borrow)]
+    attributes: HashMap<Cow<'a, str>, Attribute<'a>>,
+}
+
+impl Left<'_> {
+    fn key(&self, names: [&str; 2]) -> Option<[&str; 2]> {
+        let Change { attributes } = self.put_request.as_ref().or(self.delete_request.as_ref())?;
+        let text = |name| attributes.get(name)?.as_text();
+        Some([text(names[0])?, text(names[1])?])
+    }
+}
+
+fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
+    let mut out = String::with_capacity(64 + items.len() * ITEM_BYTES);
+    out.push_str(r#"{"RequestItems":{"#);
+    push_text(&mut out, table);
+    out.push_str(":[");
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        push_item(&mut out, item);
+    }
+    out.push_str("]}}");
+    out
+}
+
+fn push_item<'a, I: BatchItem<'a>>(out: &mut String, item: &I) {
+    out.push_str(match item.is_put() {
+        true => r#"{"PutRequest":{"Item":{"#,
+        false => r#"{"DeleteRequest":{"Key":{"#,
+    });
+    let ([partition, sort], [partition_key, sort_key]) = (item.key(), I::KEY);
+    for (separator, name, value) in [("\"", partition_key, partition), (",\"", sort_key, sort)] {
+        out.push_str(separator);
+        out.push_str(name);
+        out.push_str(r#"":{"S":"#);
+        push_text(out, value);
+        out.push('}');
+    }
+    if item.is_put() {
+        item.attributes(&mut Attributes(out));
+    }
+    out.push_str("}}}");
+}
+
+/// A JSON string. Ids and instants consist of characters that need no escape; whatever else comes
+/// is left to serde.
+fn push_text(out: &mut String, text: &str) {
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&serde_json::Value::from(text).to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests;

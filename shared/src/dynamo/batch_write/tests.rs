@@ -1,0 +1,144 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::dynamo::transport::tests::{Wiretap, run};
+use crate::timelines::EntryWrite;
+use crate::values::{ActorId, ViewerId};
+
+async fn send<'a>(
+    client: &Client,
+    table: &str,
+    entries: &[EntryWrite<'a>],
+) -> Result<Vec<EntryWrite<'a>>, DynamoError> {
+    let template = RequestTemplate::capture(client, table).await?;
+    write(&template, table, entries).await
+}
+
+fn text(value: &str) -> AttributeValue {
+    AttributeValue::S(value.to_owned())
+}
+
+/// The same write as the SDK's own types say it.
+fn in_the_sdks_words(entry: &EntryWrite<'_>) -> WriteRequest {
+    let [viewer, sort_key] = entry.key();
+    let mut item = HashMap::from([
+        ("viewer_id".to_owned(), text(viewer)),
+        ("sort_key".to_owned(), text(sort_key)),
+    ]);
+    if let EntryWrite::Put { actor, expires_at, .. } = entry {
+        item.insert("actor_id".to_owned(), text(actor.as_str()));
+        item.insert("expires_at".to_owned(), AttributeValue::N(expires_at.to_string()));
+        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
+        return WriteRequest::builder().put_request(put).build();
+    }
+    let delete = DeleteRequest::builder().set_key(Some(item)).build().unwrap();
+    WriteRequest::builder().delete_request(delete).build()
+}
+
+fn json(request: &HttpRequest) -> Value {
+    serde_json::from_slice(request.body().bytes().unwrap()).unwrap()
+}
+
+/// A viewer, a sort key, and what a put says besides.
+type Words = (ViewerId, String, Option<(ActorId, i64)>);
+
+fn entry((viewer, sort_key, put): &Words) -> EntryWrite<'_> {
+    match put {
+        None => EntryWrite::Delete { viewer, sort_key },
+        Some((actor, expires_at)) => {
+            EntryWrite::Put { viewer, sort_key, actor, expires_at: *expires_at }
+        }
+    }
+}
+
+fn words() -> impl Strategy<Value = Words> {
+    let id = || "[A-Za-z0-9._:@-]{1,128}";
+    let viewer = id().prop_map(|id| ViewerId::new(id).unwrap());
+    let actor = id().prop_map(|id| ActorId::new(id).unwrap());
+    // Sort keys are checked by whoever prints them; here they may be anything.
+    (viewer, ".{0,64}", proptest::option::of((actor, any::<i64>())))
+}
+
+proptest! {
+    #[test]
+    fn says_what_the_sdk_would_say(
+        words in proptest::collection::vec(words(), 1..=BATCH_WRITE),
+        // A name. An ARN would make the SDK choose the endpoint of its account.
+        table in "[a-zA-Z0-9_.-]{3,255}",
+    ) {
+        let entries: Vec<_> = words.iter().map(entry).collect();
+        let tap = Wiretap::answering("{}");
+        let client = tap.client();
+        prop_assert_eq!(run(send(&client, &table, &entries)).unwrap(), []);
+        let ours = tap.request();
+        let requests = entries.iter().map(in_the_sdks_words).collect();
+        run(client.batch_write_item().request_items(&table, requests).send()).unwrap();
+        let theirs = tap.request();
+
+        prop_assert_eq!(json(&ours), json(&theirs));
+        prop_assert_eq!(ours.uri(), theirs.uri());
+        prop_assert_eq!(ours.method(), theirs.method());
+        // Its connector says the host; what tells of its retries and says the user agent twice is left out.
+        let other = |name: &str| name == "x-amz-user-agent" || name.starts_with("amz-sdk-");
+        let names = |request: &HttpRequest| {
+            let names = request.headers().iter().map(|(name, _)| name.to_owned());
+            names.filter(|name| !other(name)).collect::<BTreeSet<_>>()
+        };
+        let mut expected = names(&theirs);
+        expected.insert("host".to_owned());
+        prop_assert_eq!(names(&ours), expected);
+        for name in ["content-type", "x-amz-target", "user-agent"] {
+            prop_assert_eq!(ours.headers().get(name), theirs.headers().get(name), "{}", name);
+        }
+        let length = ours.body().bytes().unwrap().len().to_string();
+        prop_assert_eq!(ours.headers().get("content-length"), Some(length.as_str()));
+    }
+
+    #[test]
+    fn what_is_given_back_is_recognised(
+        words in proptest::collection::vec(words(), 1..=BATCH_WRITE),
+        left in proptest::collection::vec(any::<bool>(), BATCH_WRITE),
+    ) {
+        let entries: Vec<_> = words.iter().map(entry).collect();
+        let distinct: HashSet<_> = entries.iter().map(BatchItem::key).collect();
+        prop_assume!(distinct.len() == entries.len());
+        let left: Vec<_> =
+            entries.iter().zip(left).filter(|(_, left)| *left).map(|(entry, _)| *entry).collect();
+        let answer = serde_json::from_str::<Value>(&body("entries", &left)).unwrap();
+        let mut items = answer["RequestItems"].clone();
+        if left.is_empty() {
+            items = serde_json::json!({});
+        }
+        let tap = Wiretap::answering(serde_json::json!({"UnprocessedItems": items}));
+        prop_assert_eq!(run(send(&tap.client(), "entries", &entries)).unwrap(), left);
+    }
+}
+
+#[test]
+fn an_answer_about_somebody_else_says_nothing() {
+    let viewers = ["ann", "bob", "cat"].map(|id| ViewerId::new(id).unwrap());
+    let [ann, bob, cat] =
+        viewers.each_ref().map(|v| EntryWrite::Delete { viewer: v, sort_key: "s" });
+    let items = serde_json::from_str::<Value>(&body("entries", &[ann, cat])).unwrap();
+    let tap = Wiretap::answering(serde_json::json!({"UnprocessedItems": items["RequestItems"]}));
+    assert_eq!(run(send(&tap.client(), "entries", &[ann, bob])).unwrap(), [ann, bob]);
+}
+
+#[test]
+fn what_is_no_answer_is_no_success() {
+    let viewer = ViewerId::new("bob").unwrap();
+    let entries = [EntryWrite::Delete { viewer: &viewer, sort_key: "s" }];
+    for answer in ["", "{", "[]", r#"{"UnprocessedItems":{"entries":[{"DeleteRe"#] {
+        let tap = Wiretap::answering(answer);
+        let error = run(send(&tap.client(), "entries", &entries)).unwrap_err();
+        assert!(error.is_retryable(), "{answer}: {error:?}");
+    }
+}

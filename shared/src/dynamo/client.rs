@@ -1,0 +1,122 @@
+//! The client: one configuration, one way to attempt a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::StalledStreamProtectionConfig;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use tokio::sync::OnceCell;
+
+use super::transport::RequestTemplate;
+use super::usage::UsageCounter;
+use super::{DynamoError, Table, Usage};
+use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::{self, Backoff, LONGEST_ATTEMPT};
+
+/// A connection that takes longer is not coming.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
+/// timeouts on every attempt, and no retries of its own, because [`crate::runtime::retry`] is the one
+/// retry policy.
+pub async fn sdk_config() -> SdkConfig {
+    let https = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(LONGEST_ATTEMPT)
+        .build();
+    aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .http_client(https)
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts)
+        // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .load()
+        .await
+}
+
+/// A client of DynamoDB. Cheap to clone; clones share its usage.
+#[derive(Debug, Clone)]
+pub struct Dynamo {
+    pub(super) client: Client,
+    /// For what is called by the thousand; captured when it is first needed.
+    template: Arc<OnceCell<RequestTemplate>>,
+    pub(super) usage: UsageCounter,
+}
+
+impl Dynamo {
+    /// Over a client made from [`sdk_config`] (or a test's).
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, template: Arc::default(), usage: UsageCounter::default() }
+    }
+
+    /// One of its tables.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Table {
+        Table::new(self.clone(), name)
+    }
+
+    /// The same client, whose usage is counted from zero.
+    #[must_use]
+    pub fn metered(&self) -> Self {
+        Self { usage: UsageCounter::default(), ..self.clone() }
+    }
+
+    /// What the calls of this client and its clones have cost since it was made, or
+    /// [metered](Self::metered).
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.usage.read()
+    }
+
+    pub(super) async fn template(&self, table: &str) -> Result<&RequestTemplate, DynamoError> {
+        self.template.get_or_try_init(|| RequestTemplate::capture(&self.client, table)).await
+    }
+
+    /// Calls until it succeeds, fails permanently, or the deadline passes. Returns the last failure, which
+    /// says more than that time ran out.
+    pub(super) async fn attempt<T, E, F>(
+        &self,
+        deadline: Deadline,
+        mut call: impl FnMut() -> F,
+    ) -> Result<T, DynamoError>
+    where
+        F: Future<Output = Result<T, E>>,
+        DynamoError: From<E>,
+    {
+        let mut backoff = Backoff::default();
+        loop {
+            let error = match once(deadline, call()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            self.usage.failed(&error);
+            if !error.is_retryable() || backoff.wait(deadline).await.is_err() {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Calls once, for as long as [one attempt](retry::attempt) may take.
+pub(super) async fn once<T, E>(
+    deadline: Deadline,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, DynamoError>
+where
+    DynamoError: From<E>,
+{
+    // In a box: an SDK call's state is kilobytes, and would be copied at every layer it goes through.
+    match retry::attempt(deadline).bound(Box::pin(call)).await {
+        Ok(answer) => Ok(answer?),
+        Err(exceeded) if deadline.remaining().is_zero() => Err(exceeded.into()),
+        Err(_) => Err(DynamoError::Unavailable("no answer in time".to_owned())),
+    }
+}

@@ -1,0 +1,124 @@
+//! Attributes of items: written and read in one place, with errors that name the place.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::DynamoError;
+
+/// An item as DynamoDB holds it.
+pub type Item = HashMap<String, AttributeValue>;
+
+/// A string.
+#[must_use]
+pub fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+/// A number.
+#[must_use]
+pub fn number(value: impl std::fmt::Display) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// A boolean.
+#[must_use]
+pub fn truth(value: bool) -> AttributeValue {
+    AttributeValue::Bool(value)
+}
+
+/// The error of an attribute that is not what it should be.
+#[must_use]
+pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str) -> DynamoError {
+    DynamoError::Corrupt {
+        place: format!("table {table}, item {item}, attribute {attribute}"),
+        expected,
+    }
+}
+
+/// An item that was read, with the name of its table for errors.
+#[derive(Debug, Clone)]
+pub struct Row<'a> {
+    /// The table's name.
+    pub table: &'a str,
+    /// The attributes.
+    pub item: Item,
+}
+
+impl Row<'_> {
+    /// The error of an attribute that is not what it should be.
+    #[must_use]
+    pub fn corrupt(&self, attribute: &str, expected: &'static str) -> DynamoError {
+        let key = |name| self.item.get(name).and_then(|v| v.as_s().ok()).map_or("", String::as_str);
+        let keys = ["pk", "sk", "id", "part"].map(key).join(" ");
+        corrupt(self.table, keys.trim(), attribute, expected)
+    }
+
+    /// A string, if the attribute is there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is something else.
+    pub fn optional_text(&self, name: &str) -> Result<Option<&str>, DynamoError> {
+        match self.item.get(name) {
+            None => Ok(None),
+            Some(AttributeValue::S(text)) => Ok(Some(text)),
+            Some(_) => Err(self.corrupt(name, "a string")),
+        }
+    }
+
+    /// A string.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Result<&str, DynamoError> {
+        self.optional_text(name)?.ok_or_else(|| self.corrupt(name, "a string"))
+    }
+
+    /// A parsed string, if the attribute is there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is something else.
+    pub fn optional<T: std::str::FromStr>(
+        &self,
+        name: &str,
+        expected: &'static str,
+    ) -> Result<Option<T>, DynamoError> {
+        let parse = |text: &str| text.parse().map_err(|_| self.corrupt(name, expected));
+        self.optional_text(name)?.map(parse).transpose()
+    }
+
+    /// A parsed string that has to be there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is not.
+    pub fn parsed<T: std::str::FromStr>(
+        &self,
+        name: &str,
+        expected: &'static str,
+    ) -> Result<T, DynamoError> {
+        self.optional(name, expected)?.ok_or_else(|| self.corrupt(name, expected))
+    }
+
+    /// A whole number that has to be there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is not.
+    pub fn number(&self, name: &str) -> Result<i64, DynamoError> {
+        match self.item.get(name) {
+            Some(AttributeValue::N(digits)) => {
+                digits.parse().map_err(|_| self.corrupt(name, "a whole number"))
+            }
+            _ => Err(self.corrupt(name, "a whole number")),
+        }
+    }
+
+    /// A boolean; false where the attribute is not there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is something else.
+    pub fn flag(&self, name: &str) -> Result<bool, DynamoError> {
+        match self.item.get(name) {
+            None => Ok(false),
+            Some(AttributeValue::Bool(value)) => Ok(*value),
+            Some(_) => Err(self.corrupt(name, "true or false")),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! DynamoDB: how it is called. This module knows tables, keys and items, and nothing of what they mean.
+//!
+//! ```text
+//! client          the configuration of AWS clients; Dynamo, from which tables are made
+//! table           one table: get, put, delete and query, each repeated until its deadline while that helps
+//! batch_get       up to a hundred items in one call
+//! batch_write     up to 25 items in one call, their body written by hand
+//! paced           many items, as fast as the table takes them
+//! pacing/         how fast that is
+//! transport/      a request of the SDK, captured once and repeated with other bodies
+//! item            attributes of items
+//! usage           what calls have cost
+//! error           what can go wrong, and whether a retry helps
+//! ```
+//!
+//! A [`Dynamo`] holds a concrete client; tests fake at the SDK's edge, under the client. This is the only
+//! layer that retries. A caller whose write timed out does not know whether it was applied, so all
+//! writes are made to be applied twice without harm.
+
+mod batch_get;
+mod batch_write;
+mod client;
+mod error;
+pub mod item;
+mod paced;
+pub mod pacing;
+mod table;
+mod transport;
+mod usage;
+
+pub use batch_get::BATCH_GET;
+pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
+pub use client::{Dynamo, sdk_config};
+pub use error::DynamoError;
+pub use paced::{PacedTable, Written};
+pub use table::{Condition, Page, Put, Query, Table, cancelled_by_condition};
+pub use transport::{Attribute, read_answer};
+pub use usage::Usage;
+
+/// Write calls in flight at once for each priority of one process, at most: enough to fill the time the
+/// table takes to answer (64 calls of 25 items at 5 ms are far above what one table admits), and a
+/// bound on memory. A slow table has fewer.
+pub const IN_FLIGHT: usize = 64;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) use super::transport::tests::{Wiretap, run};
+}

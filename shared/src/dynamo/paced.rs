@@ -1,0 +1,323 @@
+//! Many items at the pace of their table.
+//!
+//! A batch is begun when the [pacer](super::pacing) admits it and not before, so what waits costs nothing
+//! to give up, and several writers take turns. What DynamoDB gives back as unprocessed (with a status
+//! of 200) is sent again alone; the SDK does not do that.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+
+use super::batch_write::{self, BATCH_WRITE, BatchItem};
+use super::client::once;
+use super::pacing::{Attempt, Call, FEW, Pacer, Priority, Share, Ticket, WeakPacer};
+use super::{Dynamo, DynamoError, IN_FLIGHT, Table, Usage};
+use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::Backoff;
+
+/// What came of writing items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// How many of the writes, from the first on, are acknowledged: all of them unless time or capacity
+    /// ran out.
+    pub leading: usize,
+    /// All are.
+    pub complete: bool,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+impl Written {
+    /// The usage, if everything is written.
+    ///
+    /// # Errors
+    /// [`DynamoError::Throttled`] if some of the writes are missing.
+    pub fn whole(self) -> Result<Usage, DynamoError> {
+        if self.complete { Ok(self.usage) } else { Err(DynamoError::Throttled) }
+    }
+}
+
+/// What came of some of the items.
+struct Sent {
+    usage: Usage,
+    /// Which item is the first that is not acknowledged.
+    missing: Option<usize>,
+}
+
+/// The next batch, and with which item it begins.
+enum Begun<'b, I> {
+    Call(usize, &'b [I], Ticket<'b>),
+    TooLate(usize),
+    /// There is none.
+    All,
+}
+
+/// A table that is written to at its pace. Cheap to clone; clones share the pace.
+#[derive(Debug, Clone)]
+pub struct PacedTable {
+    table: Table,
+    priority: Priority,
+    pacer: Pacer,
+    /// The work that these calls are part of: each piece takes its turn.
+    share: Share,
+    partition_pacers: Arc<PartitionPacers>,
+    most_in_flight: usize,
+}
+
+impl PacedTable {
+    /// A table with a pace of its own, which is still to be found out.
+    #[must_use]
+    pub fn new(table: Table) -> Self {
+        Self::with_in_flight(table, IN_FLIGHT)
+    }
+
+    /// The same with at most N write calls in flight at once.
+    #[must_use]
+    pub fn with_in_flight(table: Table, most_in_flight: usize) -> Self {
+        Self {
+            table,
+            priority: Priority::Normal,
+            pacer: Pacer::of_table(most_in_flight),
+            share: Share::default(),
+            partition_pacers: Arc::default(),
+            most_in_flight,
+        }
+    }
+
+    /// The same for another piece of work: it counts towards that one's usage, and takes turns with
+    /// the others.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { table: self.table.over(dynamo), share: Share::default(), ..self.clone() }
+    }
+
+    /// The same, for writes that give way to others.
+    #[must_use]
+    pub fn in_bulk(&self) -> Self {
+        Self { priority: Priority::Bulk, ..self.clone() }
+    }
+
+    /// The same, for many items of one partition. They go at the pace of the partition, which is one for
+    /// all clones of this table, and say nothing about the table's.
+    #[must_use]
+    pub fn for_partition(&self, key: &str) -> Self {
+        let pacer = self.partition_pacers.of(key, self.most_in_flight);
+        Self { pacer, share: Share::default(), ..self.clone() }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Writes items in order, 25 a call, several calls at once. From `enough` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
+    /// written. A key that is named twice is written once: DynamoDB refuses a batch that repeats a key.
+    ///
+    /// Too little capacity is not an error but a [`Written`] that is not complete.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: some of the items may not be written. Writing all of them again is right.
+    pub async fn write<'a, I: BatchItem<'a>>(
+        &self,
+        writes: impl IntoIterator<Item = I>,
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Written, DynamoError> {
+        let given: Vec<_> = writes.into_iter().collect();
+        let mut seen = HashSet::with_capacity_and_hasher(given.len(), RandomState::default());
+        let mut distinct = given.clone();
+        distinct.retain(|write| seen.insert(write.key()));
+        let Sent { usage, missing } = self.write_distinct(&distinct, enough, deadline).await?;
+        let first = missing.map(|nth| distinct[nth].key());
+        let leading = given.iter().position(|write| Some(write.key()) == first);
+        let leading = leading.unwrap_or(given.len());
+        Ok(Written { leading, complete: missing.is_none(), usage })
+    }
+
+    /// Begins one batch after another while those before it are in flight.
+    async fn write_distinct<'a, I: BatchItem<'a>>(
+        &self,
+        writes: &[I],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Sent, DynamoError> {
+        let (mut sum, mut missing) = (Usage::default(), writes.len());
+        let mut batches = writes.chunks(BATCH_WRITE).enumerate();
+        let mut in_flight = FuturesUnordered::new();
+        let mut next = pin!(self.begin(batches.next(), enough));
+        let mut more = true;
+        loop {
+            tokio::select! {
+                biased;
+                Some(sent) = in_flight.next() => {
+                    let sent: Sent = sent?;
+                    sum += sent.usage;
+                    missing = missing.min(sent.missing.unwrap_or(missing));
+                }
+                begun = &mut next, if more => match begun {
+                    Begun::Call(first, batch, ticket) => {
+                        in_flight.push(self.complete(first, batch, ticket, deadline));
+                        next.set(self.begin(batches.next(), enough));
+                    }
+                    Begun::TooLate(first) => {
+                        missing = missing.min(first);
+                        more = false;
+                    }
+                    Begun::All => more = false,
+                },
+                else => break,
+            }
+        }
+        Ok(Sent { usage: sum, missing: (missing < writes.len()).then_some(missing) })
+    }
+
+    /// Waits until a batch may be sent, if there is one more.
+    async fn begin<'b, I>(
+        &'b self,
+        batch: Option<(usize, &'b [I])>,
+        enough: Deadline,
+    ) -> Begun<'b, I> {
+        let Some((nth, batch)) = batch else { return Begun::All };
+        match self.admit(batch.len(), Attempt::First, enough).await {
+            Ok(ticket) => Begun::Call(nth * BATCH_WRITE, batch, ticket),
+            Err(_) => Begun::TooLate(nth * BATCH_WRITE),
+        }
+    }
+
+    /// Sends a batch, and what is left of it, until the table has taken everything or time runs out.
+    async fn complete<'a, I: BatchItem<'a>>(
+        &self,
+        first: usize,
+        batch: &[I],
+        ticket: Ticket<'_>,
+        deadline: Deadline,
+    ) -> Result<Sent, DynamoError> {
+        let mut left = Cow::Borrowed(batch);
+        let (mut usage, mut backoff) = (Usage::default(), Backoff::default());
+        let (mut ticket, mut attempt, mut apart) = (ticket, Attempt::First, 0);
+        loop {
+            usage.sends += left.len() as u64;
+            let before = left.len();
+            let failure = match self.send_batch(&left, ticket, attempt, deadline).await {
+                Ok(unprocessed) => {
+                    left = Cow::Owned(unprocessed);
+                    None
+                }
+                Err(DynamoError::Throttled | DynamoError::DeadlineExceeded(_)) => None,
+                Err(error) if error.is_retryable() => Some(error),
+                Err(error) => return Err(error),
+            };
+            usage.written += (before - left.len()) as u64;
+            let Some(next) = left.first() else { return Ok(Sent { usage, missing: None }) };
+            let missing = batch.iter().position(|write| write.key() == next.key());
+            let given_up = |failure: Option<DynamoError>| match failure {
+                Some(error) => Err(error),
+                None => Ok(Sent { usage, missing: missing.map(|nth| first + nth) }),
+            };
+            if failure.is_none() && attempt == Attempt::Apart {
+                apart += 1;
+                self.note_hot(&left, apart);
+            }
+            attempt = self.next_attempt(left.len());
+            let progress = left.len() < before;
+            if progress {
+                backoff.reset();
+            }
+            // Where the table takes some of it, the pace is wait enough, for those who keep to it.
+            let paced = progress && self.priority == Priority::Bulk && attempt == Attempt::Again;
+            if !paced && backoff.wait(deadline).await.is_err() {
+                return given_up(failure);
+            }
+            ticket = match self.admit(left.len(), attempt, deadline).await {
+                Ok(ticket) => ticket,
+                Err(_) => return given_up(failure),
+            };
+        }
+    }
+
+    async fn admit(
+        &self,
+        items: usize,
+        attempt: Attempt,
+        deadline: Deadline,
+    ) -> Result<Ticket<'_>, DynamoError> {
+        let call = Call { items, priority: self.priority, share: &self.share, attempt };
+        Ok(self.pacer.admit(call, deadline).await?)
+    }
+
+    fn next_attempt(&self, left: usize) -> Attempt {
+        let few = left <= FEW && self.pacer.has_many_partitions();
+        if few { Attempt::Apart } else { Attempt::Again }
+    }
+
+    /// Once may be chance.
+    fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
+        if times > 1 {
+            left.iter().for_each(|write| self.pacer.found_hot(write.key()[0]));
+        }
+    }
+
+    /// Sends a batch. Returns what the table did not take.
+    async fn send_batch<'a, I: BatchItem<'a>>(
+        &self,
+        batch: &[I],
+        ticket: Ticket<'_>,
+        attempt: Attempt,
+        deadline: Deadline,
+    ) -> Result<Vec<I>, DynamoError> {
+        let counter = &self.table.dynamo.usage;
+        counter.sent(batch.len());
+        let call = async {
+            batch_write::write(self.table.template().await?, self.table.name(), batch).await
+        };
+        let left = match once(deadline, call).await {
+            Ok(left) => left,
+            Err(error) => {
+                counter.failed(&error);
+                if matches!(error, DynamoError::Throttled) {
+                    ticket.ended(0, self.lacking(batch, attempt));
+                }
+                return Err(error);
+            }
+        };
+        let taken = batch.len() - left.len();
+        ticket.ended(taken, self.lacking(&left, attempt));
+        counter.written(taken);
+        counter.unprocessed(left.len());
+        Ok(left)
+    }
+
+    /// How many of the items that came back lacked the table's capacity.
+    fn lacking<'a, I: BatchItem<'a>>(&self, left: &[I], attempt: Attempt) -> usize {
+        if left.len() > FEW || attempt == Attempt::Apart {
+            return left.len();
+        }
+        let hot: Vec<_> = left.iter().filter(|write| self.pacer.is_hot(write.key()[0])).collect();
+        hot.iter().for_each(|write| self.pacer.found_hot(write.key()[0]));
+        left.len() - hot.len()
+    }
+}
+
+/// The pacers of single partitions, of those that many items are written to at the moment.
+#[derive(Debug, Default)]
+struct PartitionPacers(Mutex<HashMap<String, WeakPacer>>);
+
+impl PartitionPacers {
+    fn of(&self, key: &str, most_in_flight: usize) -> Pacer {
+        let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pacer) = pacers.get(key).and_then(WeakPacer::upgrade) {
+            return pacer;
+        }
+        pacers.retain(|_, pacer| pacer.upgrade().is_some());
+        let pacer = Pacer::of_partition(most_in_flight);
+        pacers.insert(key.to_owned(), pacer.downgrade());
+        pacer
+    }
+}

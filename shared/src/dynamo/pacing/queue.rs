@@ -1,0 +1,79 @@
+//! Whose turn it is.
+//!
+//! The calls of a priority wait in one order: first what was sent before and came back, because it is
+//! nearly done; then those whose work has begun least, so that 48 fan-outs at once take turns call by
+//! call and each of them comes through its page. How much a piece of work has begun is kept with the
+//! work, so one that stops waiting and comes again does not lose its turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+use super::{Attempt, Call};
+
+/// How much one piece of work has begun, in each priority, on the clock of the queue. Clones are the same work.
+#[derive(Debug, Clone, Default)]
+pub struct Share([Arc<AtomicU64>; 2]);
+
+/// The place of one waiting call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    fresh: bool,
+    after: u64,
+    nth: u64,
+}
+
+/// The waiting calls of one priority.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: BTreeMap<Turn, Arc<Notify>>,
+    /// Where the work stands that was served last: new work begins there, neither before nor behind
+    /// what is waiting.
+    clock: u64,
+    next: u64,
+}
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A call begins to wait. It is notified when it may have become the first.
+    pub(super) fn join(&mut self, call: &Call<'_>, notify: Arc<Notify>) -> Turn {
+        let fresh = call.attempt == Attempt::First;
+        let begun = call.share.0[call.priority as usize].load(Ordering::Relaxed);
+        let after = if fresh { begun.max(self.clock) } else { 0 };
+        let turn = Turn { fresh, after, nth: self.next };
+        self.next += 1;
+        self.waiting.insert(turn, notify);
+        turn
+    }
+
+    pub(super) fn is_first(&self, turn: &Turn) -> bool {
+        self.waiting.first_key_value().is_some_and(|(first, _)| first == turn)
+    }
+
+    /// The call is sent.
+    pub(super) fn serve(&mut self, turn: &Turn, call: &Call<'_>) {
+        if turn.fresh {
+            self.clock = self.clock.max(turn.after);
+            let begun = turn.after + call.items as u64;
+            call.share.0[call.priority as usize].fetch_max(begun, Ordering::Relaxed);
+        }
+    }
+
+    /// The call waits no longer.
+    pub(super) fn leave(&mut self, turn: &Turn) {
+        self.waiting.remove(turn);
+        self.wake();
+    }
+
+    /// Something has changed for whoever is first.
+    pub(super) fn wake(&self) {
+        if let Some((_, notify)) = self.waiting.first_key_value() {
+            notify.notify_one();
+        }
+    }
+}

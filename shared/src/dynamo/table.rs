@@ -1,0 +1,400 @@
+//! One table, and the calls that read and change single items of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValuesOnConditionCheckFailure as OnFailure, TransactWriteItem,
+};
+use bytes::Bytes;
+
+use super::client::once;
+use super::item::{Item, Row};
+use super::transport::RequestTemplate;
+use super::{Dynamo, DynamoError};
+use crate::runtime::deadline::Deadline;
+
+/// A table. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub(super) dynamo: Dynamo,
+    name: Arc<str>,
+}
+
+/// Under which condition an item is changed.
+#[derive(Debug, Clone)]
+pub struct Condition<'a> {
+    expression: &'a str,
+    names: Vec<(&'a str, &'a str)>,
+    values: Vec<(&'a str, AttributeValue)>,
+}
+
+impl<'a> Condition<'a> {
+    /// A condition expression without values.
+    #[must_use]
+    pub fn new(expression: &'a str) -> Self {
+        Self { expression, names: Vec::new(), values: Vec::new() }
+    }
+
+    /// The attribute whose name one of its placeholders stands for.
+    #[must_use]
+    pub fn name(mut self, placeholder: &'a str, name: &'a str) -> Self {
+        self.names.push((placeholder, name));
+        self
+    }
+
+    /// The value of one of its placeholders.
+    #[must_use]
+    pub fn value(mut self, placeholder: &'a str, value: AttributeValue) -> Self {
+        self.values.push((placeholder, value));
+        self
+    }
+}
+
+/// How a conditional put ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Put {
+    /// The item is there now.
+    Done,
+    /// The condition did not hold. This is what is there instead, unless nothing is.
+    Refused(Item),
+}
+
+/// Which items are asked for. Reads are strongly consistent unless they are of an index, or eventual.
+#[derive(Debug, Clone, Default)]
+pub struct Query<'a> {
+    /// The index, if it is not the table itself.
+    pub index: Option<&'a str>,
+    /// The key condition expression; without one all items are looked at, which is a scan.
+    pub keys: Option<&'a str>,
+    /// Whether what was written a moment ago may be missing, at half the cost.
+    pub eventual: bool,
+    /// Which of the items looked at are returned.
+    pub filter: Option<&'a str>,
+    /// Which of their attributes.
+    pub projection: Option<&'a str>,
+    /// Names of attributes that stand for placeholders.
+    pub names: Vec<(&'a str, &'a str)>,
+    /// Values that stand for placeholders.
+    pub values: Vec<(&'a str, AttributeValue)>,
+    /// Beyond which key to begin.
+    pub start: Option<Item>,
+    /// Whether the greatest sort key comes first.
+    pub descending: bool,
+    /// The most items looked at in one call.
+    pub limit: Option<i32>,
+}
+
+impl Query<'_> {
+    fn is_consistent(&self) -> bool {
+        self.index.is_none() && !self.eventual
+    }
+}
+
+/// What one call of a query has found.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// The items.
+    pub rows: Vec<Row<'a>>,
+    /// Where to go on, if there may be more.
+    pub next: Option<Item>,
+    /// How many items were looked at.
+    pub scanned: u64,
+}
+
+impl Table {
+    pub(super) fn new(dynamo: Dynamo, name: &str) -> Self {
+        Self { dynamo, name: name.into() }
+    }
+
+    /// The same table, whose calls count towards another usage.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { dynamo: dynamo.clone(), name: Arc::clone(&self.name) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The client that it is called by.
+    #[must_use]
+    pub fn dynamo(&self) -> &Dynamo {
+        &self.dynamo
+    }
+
+    /// The SDK's client, for calls that are made nowhere else.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.dynamo.client
+    }
+
+    /// An item of this table.
+    #[must_use]
+    pub fn row(&self, item: Item) -> Row<'_> {
+        Row { table: &self.name, item }
+    }
+
+    /// Calls until it succeeds, fails permanently, or the deadline passes.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: the last failure.
+    pub async fn attempt<T, E, F>(
+        &self,
+        deadline: Deadline,
+        call: impl FnMut() -> F,
+    ) -> Result<T, DynamoError>
+    where
+        F: Future<Output = Result<T, E>>,
+        DynamoError: From<E>,
+    {
+        self.dynamo.attempt(deadline, call).await
+    }
+
+    /// Calls an operation with a body that the caller has written, until `read` can read the answer.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn call<T>(
+        &self,
+        operation: &str,
+        body: &str,
+        deadline: Deadline,
+        read: impl Fn(&Bytes) -> Result<T, DynamoError>,
+    ) -> Result<T, DynamoError> {
+        self.attempt(deadline, || async {
+            let answer = self.template().await?.call(operation, body.to_owned()).await?;
+            // Read here already: half an answer is asked for again.
+            read(&answer)
+        })
+        .await
+    }
+
+    pub(super) async fn template(&self) -> Result<&RequestTemplate, DynamoError> {
+        self.dynamo.template(&self.name).await
+    }
+
+    /// The item at a key, if there is one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn get(&self, key: Item, deadline: Deadline) -> Result<Option<Row<'_>>, DynamoError> {
+        let answer = self.attempt(deadline, || {
+            let get = self.client().get_item().table_name(self.name());
+            get.set_key(Some(key.clone())).consistent_read(true).send()
+        });
+        Ok(answer.await?.item.map(|item| self.row(item)))
+    }
+
+    /// Writes an item, whatever is there.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put(&self, item: Item, deadline: Deadline) -> Result<(), DynamoError> {
+        self.attempt(deadline, || {
+            let put = self.client().put_item().table_name(self.name());
+            put.set_item(Some(item.clone())).send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Writes an item if a condition holds. A put that was repeated may be refused by what its first
+    /// attempt wrote.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put_if(
+        &self,
+        item: Item,
+        condition: Condition<'_>,
+        deadline: Deadline,
+    ) -> Result<Put, DynamoError> {
+        self.attempt(deadline, || async {
+            let mut put = self
+                .client()
+                .put_item()
+                .table_name(self.name())
+                .set_item(Some(item.clone()))
+                .condition_expression(condition.expression)
+                .return_values_on_condition_check_failure(OnFailure::AllOld);
+            for (placeholder, name) in &condition.names {
+                put = put.expression_attribute_names(*placeholder, *name);
+            }
+            for (placeholder, value) in &condition.values {
+                put = put.expression_attribute_values(*placeholder, value.clone());
+            }
+            match put.send().await {
+                Ok(_) => Ok(Put::Done),
+                Err(error) => match error.as_service_error() {
+                    Some(PutItemError::ConditionalCheckFailedException(failure)) => {
+                        Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
+                    }
+                    _ => Err(error),
+                },
+            }
+        })
+        .await
+    }
+
+    /// Deletes an item if a condition holds, or whatever it is if there is none. False if the condition
+    /// did not hold.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been deleted.
+    pub async fn delete(
+        &self,
+        key: Item,
+        condition: Option<Condition<'_>>,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        self.attempt(deadline, || async {
+            let mut delete = self.client().delete_item().table_name(self.name());
+            delete = delete.set_key(Some(key.clone()));
+            if let Some(Condition { expression, names, values }) = &condition {
+                delete = delete.condition_expression(*expression);
+                for (placeholder, name) in names {
+                    delete = delete.expression_attribute_names(*placeholder, *name);
+                }
+                for (placeholder, value) in values {
+                    delete = delete.expression_attribute_values(*placeholder, value.clone());
+                }
+            }
+            match delete.send().await {
+                Ok(_) => Ok(true),
+                Err(error) => match error.as_service_error() {
+                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                    _ => Err(error),
+                },
+            }
+        })
+        .await
+    }
+
+    /// Makes one call of a query.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn page(
+        &self,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> Result<Page<'_>, DynamoError> {
+        let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+        let pairs =
+            |(placeholder, name): &(&str, &str)| ((*placeholder).to_owned(), (*name).to_owned());
+        let names: HashMap<_, _> = query.names.iter().map(pairs).collect();
+        let value = |(placeholder, value): &(&str, AttributeValue)| {
+            ((*placeholder).to_owned(), value.clone())
+        };
+        let values: HashMap<_, _> = query.values.iter().map(value).collect();
+        // An empty map is refused; none at all is not.
+        let names = || Some(names.clone()).filter(|names| !names.is_empty());
+        let values = || Some(values.clone()).filter(|values| !values.is_empty());
+        let consistent = query.is_consistent().then_some(true);
+        // The two builders are of different types and take the same settings.
+        macro_rules! call {
+            ($builder:expr) => {
+                $builder
+                    .table_name(self.name())
+                    .set_index_name(owned(query.index))
+                    .set_filter_expression(owned(query.filter))
+                    .set_projection_expression(owned(query.projection))
+                    .set_expression_attribute_names(names())
+                    .set_expression_attribute_values(values())
+                    .set_exclusive_start_key(query.start.clone())
+                    .set_consistent_read(consistent)
+                    .set_limit(query.limit)
+            };
+        }
+        let (items, next, scanned) = match query.keys {
+            Some(keys) => {
+                let call = || call!(self.client().query()).key_condition_expression(keys);
+                let order = query.descending.then_some(false);
+                let answer =
+                    self.attempt(deadline, || call().set_scan_index_forward(order).send()).await?;
+                (answer.items, answer.last_evaluated_key, answer.scanned_count)
+            }
+            None => {
+                let answer = self.attempt(deadline, || call!(self.client().scan()).send()).await?;
+                (answer.items, answer.last_evaluated_key, answer.scanned_count)
+            }
+        };
+        let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
+        Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
+    }
+
+    /// Makes calls of a query until nothing is left. `deadline` makes the deadline of each.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all(
+        &self,
+        mut query: Query<'_>,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
+        let mut rows = Vec::new();
+        loop {
+            let page = self.page(&query, deadline()).await?;
+            rows.extend(page.rows);
+            query.start = page.next;
+            if query.start.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Commits a transaction once. False if one of its conditions did not hold.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been committed.
+    pub async fn transact(
+        &self,
+        items: Vec<TransactWriteItem>,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let call = self.client().transact_write_items().set_transact_items(Some(items));
+        let committed = once(deadline, async {
+            match call.send().await {
+                Ok(_) => Ok(true),
+                Err(error) => cancelled_by_condition(error).map(|()| false),
+            }
+        });
+        committed.await.inspect_err(|error| self.dynamo.usage.failed(error))
+    }
+
+    /// Counts items that a transaction has written.
+    pub fn count_written(&self, items: usize) {
+        self.dynamo.usage.sent(items);
+        self.dynamo.usage.written(items);
+    }
+}
+
+/// Nothing, if a transaction was cancelled because a condition did not hold.
+///
+/// # Errors
+/// [`DynamoError`]: what else went wrong with it.
+pub fn cancelled_by_condition<R>(
+    error: SdkError<TransactWriteItemsError, R>,
+) -> Result<(), DynamoError>
+where
+    DynamoError: From<SdkError<TransactWriteItemsError, R>>,
+{
+    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
+        error.as_service_error()
+    else {
+        return Err(error.into());
+    };
+    let codes = || cancelled.cancellation_reasons().iter().map(|r| r.code().unwrap_or_default());
+    if codes().any(|code| code == "ConditionalCheckFailed") {
+        return Ok(());
+    }
+    Err(DynamoError::of_cancellation(codes()))
+}

@@ -1,0 +1,284 @@
+//! A request template: a request that the SDK made once, repeated with other bodies for every call that
+//! is made by the thousand.
+//!
+//! The SDK puts a call together from scratch each time: it resolves the endpoint, gathers its
+//! configuration, runs its interceptors, derives the signing key, and has a map of maps for each item.
+//! For a million entries that is forty thousand times the same, and most of the writer's work. So the
+//! SDK is asked for one call, an interceptor captures the request, signed and ready to be sent, and
+//! stops it; from then on that request is repeated with another body, date and signature, over the
+//! connector that the SDK would have used. Credentials come from the SDK's own cache for each call,
+//! so they are renewed as ever, and its deserialiser reads every error.
+//!
+//! Of what the SDK does for a call, these are left out: the headers that tell about its retries
+//! (there are none, see [`crate::runtime::retry`]), the user agent's repetition in `x-amz-user-agent`, and
+//! the correction of a wrong clock. How long an attempt may take is said by [`super::client`]. Bodies are
+//! written and read by whoever calls.
+
+mod signature;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_runtime::auth::sigv4::SCHEME_ID;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Credentials, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::{BoxError, SdkError};
+use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItem, BatchWriteItemError};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::identity::{ResolveCachedIdentity, SharedIdentityResolver};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::GetIdentityResolver;
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_runtime_api::client::ser_de::{DeserializeResponse, SharedResponseDeserializer};
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
+use aws_smithy_types::config_bag::FrozenLayer;
+use bytes::Bytes;
+use http::Uri;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use self::signature::Signer;
+use super::DynamoError;
+use super::client::CONNECT_TIMEOUT;
+
+/// DynamoDB's API, as the header `x-amz-target` names it.
+const API: &str = "DynamoDB_20120810";
+/// Headers of the SDK's request that are not repeated, by how they begin.
+const NOT_REPEATED: [&str; 7] = [
+    "amz-sdk-",
+    "authorization",
+    "content-length",
+    "x-amz-date",
+    "x-amz-security-token",
+    "x-amz-target",
+    "x-amz-user-agent",
+];
+
+/// Calls DynamoDB.
+#[derive(Debug)]
+pub(super) struct RequestTemplate {
+    connector: SharedHttpConnector,
+    /// What all requests have in common.
+    common: HttpRequest,
+    /// Nothing, if the SDK does not sign either.
+    signing: Option<Signing>,
+    operation: FrozenLayer,
+}
+
+#[derive(Debug)]
+struct Signing {
+    signer: Signer,
+    identities: SharedIdentityResolver,
+    components: RuntimeComponents,
+}
+
+impl RequestTemplate {
+    /// Captures a request of a client, without sending it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: what keeps the SDK from making a request, no credentials for instance.
+    pub(super) async fn capture(client: &Client, table: &str) -> Result<Self, DynamoError> {
+        let capture = Capture::default();
+        // The endpoint may depend on the table's name. The rest of the call is never sent.
+        let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
+        let call = client.batch_write_item().set_request_items(Some(nothing));
+        let outcome = call.customize().interceptor(capture.clone()).send().await;
+        match (capture.take(), outcome) {
+            (Some(template), _) => template.map_err(|problem| DynamoError::not_built(&problem)),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(_)) => Err(DynamoError::not_built("the SDK has made no request")),
+        }
+    }
+
+    /// Calls an operation and returns its answer, in JSON.
+    ///
+    /// # Errors
+    /// [`DynamoError`], the same as if the SDK had called.
+    pub(super) async fn call(&self, operation: &str, body: String) -> Result<Bytes, DynamoError> {
+        let mut request =
+            self.common.try_clone().ok_or_else(|| DynamoError::not_built("it has a body"))?;
+        request.headers_mut().insert("x-amz-target", format!("{API}.{operation}"));
+        request.headers_mut().insert("content-length", body.len().to_string());
+        if let Some(signing) = &self.signing {
+            signing.sign(&mut request, body.as_bytes()).await?;
+        }
+        *request.body_mut() = SdkBody::from(Bytes::from(body));
+        let mut response = self.connector.call(request).await.map_err(not_reached)?;
+        let answer = whole(response.take_body()).await?;
+        if response.status().is_success() {
+            return Ok(answer);
+        }
+        *response.body_mut() = SdkBody::from(answer);
+        Err(self.error(&response))
+    }
+
+    /// Reads an error as the SDK does. It has the same form whatever the operation.
+    fn error(&self, response: &HttpResponse) -> DynamoError {
+        let Some(reader) = self.operation.load::<SharedResponseDeserializer>() else {
+            return unreadable();
+        };
+        let outcome = reader.deserialize_nonstreaming_with_config(response, &ConfigBag::base());
+        let error = outcome.err();
+        let error = error.as_ref().and_then(|error| error.as_operation_error()?.downcast_ref());
+        error.map_or_else(unreadable, |error: &BatchWriteItemError| {
+            DynamoError::answered(error, response.status().as_u16())
+        })
+    }
+}
+
+/// An attribute of an item in an answer. What is neither a string nor a boolean is not looked into.
+#[derive(Debug, Deserialize)]
+pub enum Attribute<'a> {
+    /// A string.
+    #[serde(rename = "S", borrow)]
+    Text(Cow<'a, str>),
+    /// A boolean.
+    #[serde(rename = "BOOL")]
+    Truth(bool),
+    /// Anything else.
+    #[serde(alias = "N", alias = "B", alias = "SS", alias = "NS", alias = "BS")]
+    #[serde(alias = "M", alias = "L", alias = "NULL")]
+    Other(IgnoredAny),
+}
+
+impl Attribute<'_> {
+    /// The string, if it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// [`DynamoError::Unavailable`] if it is not what was asked for, half of it for instance: nobody knows what
+/// it said.
+pub fn read_answer<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, DynamoError> {
+    serde_json::from_slice(answer).map_err(|_| unreadable())
+}
+
+impl Signing {
+    async fn sign(&self, request: &mut HttpRequest, body: &[u8]) -> Result<(), DynamoError> {
+        let unknown = || DynamoError::Unavailable("no credentials".to_owned());
+        let (cache, bag) = (self.components.identity_cache(), ConfigBag::base());
+        let identity = cache
+            .resolve_cached_identity(self.identities.clone(), &self.components, &bag)
+            .await
+            .map_err(|_| unknown())?;
+        let credentials = identity.data::<Credentials>().ok_or_else(unknown)?;
+        let now = self.components.time_source().unwrap_or_default().now();
+        self.signer.sign(request, body, credentials, now);
+        Ok(())
+    }
+}
+
+/// All of an answer.
+async fn whole(body: SdkBody) -> Result<Bytes, DynamoError> {
+    if let Some(bytes) = body.bytes() {
+        return Ok(Bytes::copy_from_slice(bytes));
+    }
+    Ok(ByteStream::new(body).collect().await.map_err(|_| unreadable())?.into_bytes())
+}
+
+fn not_reached(error: ConnectorError) -> DynamoError {
+    SdkError::<BatchWriteItemError, HttpResponse>::dispatch_failure(error).into()
+}
+
+fn unreadable() -> DynamoError {
+    DynamoError::Unavailable("the answer could not be read".to_owned())
+}
+
+/// What was captured: a template, or why there is none.
+type Captured = Result<RequestTemplate, String>;
+
+/// The interceptor: captures the request that the SDK is about to send, and stops it.
+#[derive(Debug, Clone, Default)]
+struct Capture(Arc<Mutex<Option<Captured>>>);
+
+impl Capture {
+    fn take(&self) -> Option<Captured> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Intercept for Capture {
+    fn name(&self) -> &'static str {
+        "Capture"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        components: &RuntimeComponents,
+        _config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let template = of_request(context.request(), components);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(template);
+        Err("captured, not sent".into())
+    }
+}
+
+fn of_request(made: &HttpRequest, components: &RuntimeComponents) -> Captured {
+    let client = components.http_client().ok_or("it has no HTTP client")?;
+    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT_TIMEOUT).build();
+    let operation = BatchWriteItem::new().config().ok_or("its operation is not configured")?;
+    let address: Uri = made.uri().parse().map_err(|_| "its endpoint is no URL")?;
+    Ok(RequestTemplate {
+        connector: client.http_connector(&settings, components),
+        common: in_common(made, &address)?,
+        signing: signing(made, &address, components)?,
+        operation,
+    })
+}
+
+fn in_common(made: &HttpRequest, address: &Uri) -> Result<HttpRequest, String> {
+    let mut common = HttpRequest::new(SdkBody::empty());
+    common.set_method(made.method()).map_err(|e| e.to_string())?;
+    common.set_uri(made.uri()).map_err(|e| e.to_string())?;
+    let headers = common.headers_mut();
+    for (name, value) in made.headers() {
+        if !NOT_REPEATED.iter().any(|start| name.starts_with(start)) {
+            headers.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    // Signed, so it is said here rather than left to the connector.
+    headers.insert("host", host(address)?);
+    Ok(common)
+}
+
+/// The host, with its port if that does not go without saying.
+fn host(address: &Uri) -> Result<String, String> {
+    let host = address.host().ok_or("its endpoint has no host")?;
+    Ok(match (address.port_u16(), address.scheme_str()) {
+        (None, _) | (Some(443), Some("https")) | (Some(80), Some("http")) => host.to_owned(),
+        (Some(port), _) => format!("{host}:{port}"),
+    })
+}
+
+/// Who signs, in the region and for the service that the SDK has signed for.
+fn signing(
+    made: &HttpRequest,
+    address: &Uri,
+    components: &RuntimeComponents,
+) -> Result<Option<Signing>, String> {
+    let Some(authorization) = made.headers().get("authorization") else {
+        return Ok(None);
+    };
+    let signer = Signer::like(authorization, address.path().to_owned());
+    let signer = signer.ok_or("it signs in another way than with SigV4")?;
+    let identities = components.identity_resolver(SCHEME_ID).ok_or("it has no credentials")?;
+    Ok(Some(Signing { signer, identities, components: components.clone() }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

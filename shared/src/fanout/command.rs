@@ -1,0 +1,73 @@
+//! One segment of a large fan-out, which the writer sends to itself.
+
+use crate::activities::ActivityKey;
+use crate::follows::{FollowerRange, FollowerRangeError};
+use crate::message::{Body, CommandError, Fact, MemberError, Members, Plain, Subject};
+use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
+
+/// One segment of a large fan-out: make these followers' timelines agree with the activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FanOutSegment {
+    /// Which activity.
+    pub activity_id: ActivityId,
+    /// Whose.
+    pub actor_id: ActorId,
+    /// When it was published.
+    pub published_at: Timestamp,
+    /// Which followers.
+    pub followers: FollowerRange,
+}
+
+impl FanOutSegment {
+    /// The record this command speaks of, and the activity's sort key in every timeline.
+    #[must_use]
+    pub fn target(&self) -> (ActivityKey, SortKey) {
+        let (activity_id, published_at) = (self.activity_id.clone(), self.published_at);
+        let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
+        (ActivityKey { activity_id, actor_id: self.actor_id.clone() }, sort_key)
+    }
+}
+
+impl Plain for FollowerRange {}
+
+impl From<FollowerRangeError> for MemberError {
+    fn from(_: FollowerRangeError) -> Self {
+        Self::Expected("a range of followers such as 0000-0fff")
+    }
+}
+
+impl Fact for FanOutSegment {
+    const TYPES: &'static [&'static str] = &["fanout.part"];
+    const MEMBERS: &'static [&'static str] =
+        &["activity_id", "actor_id", "published_at", "followers"];
+
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[0]
+    }
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            activity_id: members.parsed("activity_id", ActivityId::new)?,
+            actor_id: members.parsed("actor_id", ActorId::new)?,
+            published_at: members.instant("published_at")?,
+            followers: members.parsed("followers", |text| text.parse::<FollowerRange>())?,
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        body.text("activity_id", &self.activity_id)
+            .text("actor_id", &self.actor_id)
+            .text("published_at", &self.published_at)
+            .text("followers", &self.followers)
+    }
+
+    fn subject(&self) -> Subject {
+        let (activity, actor) = (&self.activity_id, &self.actor_id);
+        let (activity_id, actor_id) = (Some(activity.to_string()), Some(actor.to_string()));
+        Subject { activity_id, actor_id, ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.actor_id.as_str()
+    }
+}

@@ -1,0 +1,234 @@
+//! How far large fan-outs have come.
+//!
+//! A segment that is done stays done: whoever follows or unfollows later reconciles their own timeline.
+//! So delivering a segment again costs a read of it, and one of the others, to see whether it was the
+//! last.
+//!
+//! A recheck looks behind deliveries that died. It is noted for each message that was delivered
+//! again, because the message knows that all of its earlier deliveries are over: what one message has
+//! rechecked says nothing about a delivery of another message that dies later.
+
+use super::{FanOuts, keys};
+use crate::activities::ActivityKey;
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::follows::FollowerRange;
+use crate::runtime::deadline::Deadline;
+use crate::values::{Origin, Timestamp};
+
+/// What a fan-out does to timelines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FanOutKind {
+    /// Puts entries there.
+    Insert,
+    /// Takes them out.
+    Remove,
+}
+
+/// How far one segment has come.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The sort key of the last edge that is done.
+    pub position: Option<String>,
+    /// Timelines that were written.
+    pub written: u64,
+    /// Nothing is left to do.
+    pub done: bool,
+}
+
+/// A fan-out that was cut into segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FanOut {
+    /// Into how many.
+    pub segments: usize,
+    /// When that was.
+    pub begun_at: Option<Timestamp>,
+    /// When the last of them was done, once it was.
+    pub ended_at: Option<Timestamp>,
+    /// Those that have begun.
+    pub begun: Vec<(FollowerRange, Progress)>,
+}
+
+impl FanOut {
+    /// Timelines that its segments have written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.begun.iter().map(|(_, progress)| progress.written).sum()
+    }
+
+    /// Segments that are not done.
+    #[must_use]
+    pub fn segments_left(&self) -> usize {
+        let done = self.begun.iter().filter(|(_, progress)| progress.done).count();
+        self.segments.saturating_sub(done)
+    }
+}
+
+/// Whose progress it is: of a segment, or of the recheck of a segment that a message asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass<'a> {
+    /// Every follower's timeline is reconciled.
+    Main,
+    /// What deliveries that died may have left is looked for.
+    Recheck {
+        /// The id of the message that was delivered again.
+        origin: &'a Origin,
+    },
+}
+
+impl FanOutKind {
+    /// Its name in keys.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "spread",
+            Self::Remove => "erase",
+        }
+    }
+}
+
+fn write_progress(progress: &Progress) -> Item {
+    let mut item = Item::from([
+        ("done".to_owned(), truth(progress.done)),
+        ("written".to_owned(), number(progress.written)),
+    ]);
+    // What is done needs no position, which would name a follower permanently.
+    let position = progress.position.as_ref().filter(|_| !progress.done);
+    item.extend(position.map(|position| ("place".to_owned(), text(position))));
+    item
+}
+
+impl FanOuts {
+    /// Records into how many segments a fan-out is cut at `now`, unless that was decided before. Returns
+    /// how many it is.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn plan(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        segments: usize,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<usize, DynamoError> {
+        let plan = Item::from([
+            ("parts".to_owned(), number(segments)),
+            ("begun_at".to_owned(), text(now.to_string())),
+        ]);
+        let new = Condition::new("attribute_not_exists(pk)");
+        match self.ledger.put_if(keys::plan(key, kind), plan, new, deadline).await? {
+            Put::Done => Ok(segments),
+            Put::Refused(there) => Ok(read_plan(&self.ledger.table().row(there))?.segments),
+        }
+    }
+
+    /// Ends a fan-out at `now` if each of its segments is done. It is returned to the one who ended it
+    /// and to nobody after that, so that what is counted then is counted once.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have ended.
+    pub async fn end(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Option<FanOut>, DynamoError> {
+        let fan_out = self.fan_out(key, kind, deadline).await?;
+        let over = |fan_out: &FanOut| fan_out.ended_at.is_none() && fan_out.segments_left() == 0;
+        let Some(mut fan_out) = fan_out.filter(over) else { return Ok(None) };
+        fan_out.ended_at = Some(now);
+        let mut plan = Item::from([("parts".to_owned(), number(fan_out.segments))]);
+        for (name, at) in [("begun_at", fan_out.begun_at), ("ended_at", fan_out.ended_at)] {
+            plan.extend(at.map(|at| (name.to_owned(), text(at.to_string()))));
+        }
+        let first = Condition::new("attribute_not_exists(ended_at)");
+        let ended = self.ledger.put_if(keys::plan(key, kind), plan, first, deadline).await?;
+        Ok((ended == Put::Done).then_some(fan_out))
+    }
+
+    /// How far a segment has come; a segment that has not begun is at its beginning.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn progress(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        range: FollowerRange,
+        pass: Pass<'_>,
+        deadline: Deadline,
+    ) -> Result<Progress, DynamoError> {
+        let row = self.ledger.get(keys::segment(key, kind, range, pass), deadline).await?;
+        row.as_ref().map_or(Ok(Progress::default()), read_progress)
+    }
+
+    /// Notes how far a segment has come, unless it is done already.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_progress(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        range: FollowerRange,
+        pass: Pass<'_>,
+        progress: &Progress,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let key = keys::segment(key, kind, range, pass);
+        let not_done = Condition::new("attribute_not_exists(pk) OR done = :no");
+        let not_done = not_done.value(":no", truth(false));
+        self.ledger.put_if(key, write_progress(progress), not_done, deadline).await.map(|_| ())
+    }
+
+    /// How far a fan-out has come, if it was cut into segments.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn fan_out(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        deadline: Deadline,
+    ) -> Result<Option<FanOut>, DynamoError> {
+        let plan = keys::plan(key, kind);
+        let query = Query {
+            keys: Some("pk = :pk AND begins_with(sk, :plan)"),
+            values: vec![(":pk", text(&plan.pk)), (":plan", text(&plan.sk))],
+            ..Query::default()
+        };
+        let mut found = None;
+        // The plan sorts before its segments. Segments of an insertion that meet a delete remove, and there
+        // may be no plan for that yet, or never.
+        for row in self.ledger.table().all(query, || deadline).await? {
+            match found.as_mut() {
+                None if row.text("sk")? == plan.sk => found = Some(read_plan(&row)?),
+                None => {}
+                Some(FanOut { begun, .. }) => begun.push(read_segment(&row)?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn read_plan(row: &Row<'_>) -> Result<FanOut, DynamoError> {
+    let segments = usize::try_from(row.number("parts")?)
+        .map_err(|_| row.corrupt("parts", "a number of segments"))?;
+    let begun_at = row.optional("begun_at", "an instant")?;
+    let ended_at = row.optional("ended_at", "an instant")?;
+    Ok(FanOut { segments, begun_at, ended_at, begun: Vec::new() })
+}
+
+fn read_segment(row: &Row<'_>) -> Result<(FollowerRange, Progress), DynamoError> {
+    let range = row.text("sk")?.rsplit_once('#').and_then(|(_, range)| range.parse().ok());
+    let range = range.ok_or_else(|| row.corrupt("sk", "a segment of a fan-out"))?;
+    Ok((range, read_progress(row)?))
+}
+
+fn read_progress(row: &Row<'_>) -> Result<Progress, DynamoError> {
+    let written = u64::try_from(row.number("written")?)
+        .map_err(|_| row.corrupt("written", "a number of entries"))?;
+    let position = row.optional_text("place")?.map(ToOwned::to_owned);
+    Ok(Progress { position, written, done: row.flag("done")? })
+}

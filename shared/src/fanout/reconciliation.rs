@@ -1,0 +1,85 @@
+//! How far long follows and unfollows have come.
+//!
+//! Noted only by commands that take longer than a few seconds, and removed when they end. What is noted
+//! is valid for one message and one state of the edge: earlier deliveries of that message are over, and
+//! what they may have left behind the position is redone with it. A command that finds another state
+//! begins at the newest activity.
+
+use super::{FanOuts, keys};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, text, truth};
+use crate::follows::FollowState;
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Origin, SortKey, ViewerId};
+
+/// One actor's activities in one viewer's timeline, as the command of one message reconciles them.
+#[derive(Debug, Clone, Copy)]
+pub struct Reconciliation<'a> {
+    /// Whose timeline.
+    pub viewer: &'a ViewerId,
+    /// Whose activities.
+    pub actor: &'a ActorId,
+    /// The id of the message with which the command came first.
+    pub origin: &'a Origin,
+}
+
+impl FanOuts {
+    /// The activity up to which, from the newest on, the timeline agrees with this state of the edge, if
+    /// that was noted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn reconciled_up_to(
+        &self,
+        of: Reconciliation<'_>,
+        state: FollowState,
+        deadline: Deadline,
+    ) -> Result<Option<SortKey>, DynamoError> {
+        let row = self.ledger.get(of.key(), deadline).await?;
+        let Some(row) = row else { return Ok(None) };
+        let changed_at = row.parsed("changed_at", "an instant")?;
+        if (FollowState { following: row.flag("following")?, changed_at }) != state {
+            return Ok(None);
+        }
+        let position = row.text("place")?;
+        SortKey::parse(position).map(Some).map_err(|_| row.corrupt("place", "a sort key"))
+    }
+
+    /// Notes up to which activity the timeline agrees with this state of the edge.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_reconciled(
+        &self,
+        of: Reconciliation<'_>,
+        state: FollowState,
+        position: &SortKey,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = Item::from([
+            ("following".to_owned(), truth(state.following)),
+            ("changed_at".to_owned(), text(state.changed_at.to_string())),
+            ("place".to_owned(), text(position.to_string())),
+        ]);
+        self.ledger.put(of.key(), item, deadline).await
+    }
+
+    /// Removes what was noted, now that all is done.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub async fn end_reconciliation(
+        &self,
+        of: Reconciliation<'_>,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.ledger.delete(of.key(), deadline).await
+    }
+}
+
+impl Reconciliation<'_> {
+    fn key(&self) -> LedgerKey {
+        keys::reconciliation(self.viewer, self.actor, self.origin)
+    }
+}

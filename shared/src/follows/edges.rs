@@ -1,0 +1,212 @@
+//! The followers of an actor, read page by page with a [request template](crate::dynamo): a fan-out to a
+//! million reads a million edges, each of which the SDK would make a map of.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{FollowerRange, Follows, keys};
+use crate::dynamo::item::corrupt;
+use crate::dynamo::{Attribute, DynamoError, read_answer};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, ViewerId};
+
+/// The expressions of the query that reads edges.
+#[derive(Debug)]
+pub struct EdgesQuery {
+    /// Which items: those of one partition from `:first` to `:last`.
+    pub keys: &'static str,
+    /// What of them is read.
+    pub projection: &'static str,
+    /// Which of them are former followers.
+    pub former: &'static str,
+}
+
+/// The expressions of the query that reads edges, for engines that know it.
+pub const EDGES_QUERY: EdgesQuery = EdgesQuery {
+    keys: "pk = :pk AND sk BETWEEN :first AND :last",
+    projection: "sk, following",
+    former: "following = :no",
+};
+
+/// One edge, seen from the followee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Who follows, or followed.
+    pub follower: ViewerId,
+    /// False once they ceased to.
+    pub following: bool,
+    /// The edge's sort key in the ledger: where to go on from.
+    pub sort_key: String,
+}
+
+/// Some edges, in the order of their sort keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgePage {
+    /// The edges, those of former followers included.
+    pub edges: Vec<Edge>,
+    /// Where to go on, if there is more.
+    pub next: Option<String>,
+}
+
+/// Which edges of one followee are asked for.
+struct Asked<'a> {
+    followee: &'a ActorId,
+    first: &'a str,
+    last: &'a str,
+    after: Option<&'a str>,
+    limit: Option<u16>,
+    /// Only those who ceased to follow.
+    former: bool,
+}
+
+impl Follows {
+    /// Reads at most `limit` edges of one followee in a range, beyond a sort key if one is given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn edges(
+        &self,
+        followee: &ActorId,
+        range: FollowerRange,
+        after: Option<&str>,
+        limit: u16,
+        deadline: Deadline,
+    ) -> Result<EdgePage, DynamoError> {
+        let [first, last] = &range.bounds();
+        let asked = Asked { followee, first, last, after, limit: Some(limit), former: false };
+        self.query_edges(&asked, deadline).await
+    }
+
+    /// Reads who of the edges from one sort key to another (both included) does not follow now.
+    /// DynamoDB filters: the answer is short, whatever the number of edges.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn former_followers(
+        &self,
+        followee: &ActorId,
+        first: &str,
+        last: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<Edge>, DynamoError> {
+        let (mut found, mut next) = (Vec::new(), None);
+        loop {
+            let after = next.as_deref();
+            let asked = Asked { followee, first, last, after, limit: None, former: true };
+            let page = self.query_edges(&asked, deadline).await?;
+            found.extend(page.edges);
+            next = page.next;
+            if next.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// One step through the edges of a range that are not followed now, beyond a sort key if one
+    /// is given. A step looks at a megabyte of edges, so it may find none of them and not be the last.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn former_page(
+        &self,
+        followee: &ActorId,
+        range: FollowerRange,
+        after: Option<&str>,
+        deadline: Deadline,
+    ) -> Result<EdgePage, DynamoError> {
+        let [first, last] = &range.bounds();
+        let asked = Asked { followee, first, last, after, limit: None, former: true };
+        self.query_edges(&asked, deadline).await
+    }
+
+    async fn query_edges(
+        &self,
+        asked: &Asked<'_>,
+        deadline: Deadline,
+    ) -> Result<EdgePage, DynamoError> {
+        let table = self.ledger.table();
+        let body = asked.body(table.name());
+        let read = |answer: &Bytes| read_answer::<Answer<'_>>(answer)?.page(table.name());
+        table.call("Query", &body, deadline, read).await
+    }
+}
+
+impl Asked<'_> {
+    fn body(&self, table: &str) -> String {
+        let pk = keys::followers(self.followee);
+        let mut query = json!({
+            "TableName": table,
+            "ConsistentRead": true,
+            "KeyConditionExpression": EDGES_QUERY.keys,
+            "ProjectionExpression": EDGES_QUERY.projection,
+            "ExpressionAttributeValues": {
+                ":pk": {"S": pk},
+                ":first": {"S": self.first},
+                ":last": {"S": self.last},
+            },
+        });
+        if let Some(limit) = self.limit {
+            query["Limit"] = json!(limit);
+        }
+        if let Some(after) = self.after {
+            query["ExclusiveStartKey"] = json!({"pk": {"S": pk}, "sk": {"S": after}});
+        }
+        if self.former {
+            query["FilterExpression"] = json!(EDGES_QUERY.former);
+            query["ExpressionAttributeValues"][":no"] = json!({"BOOL": false});
+        }
+        query.to_string()
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(rename = "Items", borrow)]
+    items: Vec<Item<'a>>,
+    #[serde(rename = "LastEvaluatedKey", borrow)]
+    last: Option<Item<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    sk: Option<Attribute<'a>>,
+    #[serde(borrow)]
+    following: Option<Attribute<'a>>,
+}
+
+impl Answer<'_> {
+    fn page(self, table: &str) -> Result<EdgePage, DynamoError> {
+        let edges = self.items.into_iter().map(|item| item.edge(table));
+        let next =
+            self.last.map(|last| sort_key(last.sk, table).map(Cow::into_owned)).transpose()?;
+        Ok(EdgePage { edges: edges.collect::<Result<_, _>>()?, next })
+    }
+}
+
+impl Item<'_> {
+    fn edge(self, table: &str) -> Result<Edge, DynamoError> {
+        let sort_key = sort_key(self.sk, table)?;
+        let following = match self.following {
+            None => false,
+            Some(Attribute::Truth(following)) => following,
+            Some(_) => return Err(corrupt(table, &sort_key, "following", "true or false")),
+        };
+        let follower = keys::follower_of(&sort_key);
+        let follower = follower.ok_or_else(|| corrupt(table, &sort_key, "sk", "an edge"))?;
+        Ok(Edge { follower, following, sort_key: sort_key.into_owned() })
+    }
+}
+
+fn sort_key<'a>(sk: Option<Attribute<'a>>, table: &str) -> Result<Cow<'a, str>, DynamoError> {
+    match sk {
+        Some(Attribute::Text(sort_key)) => Ok(sort_key),
+        _ => Err(corrupt(table, "", "sk", "a string")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! What is on record of one edge follower → followee.
+
+use super::{FollowChange, FollowState, Follows, keys};
+use crate::dynamo::item::{Item, Row, text, truth};
+use crate::dynamo::{Condition, DynamoError, Put};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, ViewerId};
+
+impl Follows {
+    /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
+    /// then: this state, or the later one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn record(
+        &self,
+        change: &FollowChange,
+        deadline: Deadline,
+    ) -> Result<FollowState, DynamoError> {
+        let FollowChange { follower_id, followee_id, state } = change;
+        let edge = Item::from([
+            ("follower_id".to_owned(), text(follower_id.as_str())),
+            ("followee_id".to_owned(), text(followee_id.as_str())),
+            ("following".to_owned(), truth(state.following)),
+            ("changed_at".to_owned(), text(state.changed_at.to_string())),
+        ]);
+        // On a tie the unfollow wins. What is on record already is not written again: it may be marked as
+        // expired.
+        let later = match state.following {
+            true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
+            false => Condition::new(
+                "attribute_not_exists(changed_at) OR changed_at < :at \
+                 OR (changed_at = :at AND following = :yes)",
+            )
+            .value(":yes", truth(true)),
+        };
+        let later = later.value(":at", text(state.changed_at.to_string()));
+        let key = keys::edge(follower_id, followee_id);
+        match self.ledger.put_if(key, edge, later, deadline).await? {
+            Put::Done => Ok(*state),
+            Put::Refused(there) => read_state(&self.ledger.table().row(there)),
+        }
+    }
+
+    /// What is on record of one edge, if anything.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn state(
+        &self,
+        follower: &ViewerId,
+        followee: &ActorId,
+        deadline: Deadline,
+    ) -> Result<Option<FollowState>, DynamoError> {
+        let row = self.ledger.get(keys::edge(follower, followee), deadline).await?;
+        row.as_ref().map(read_state).transpose()
+    }
+}
+
+/// Reads an edge's state back.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read_state(row: &Row<'_>) -> Result<FollowState, DynamoError> {
+    let changed_at = row.parsed("changed_at", "an instant")?;
+    Ok(FollowState { following: row.flag("following")?, changed_at })
+}

@@ -1,0 +1,149 @@
+//! The ledger: the one table of what must not be lost.
+//!
+//! ```text
+//! pk                       sk                          what                        whose
+//! activity#<activity>      claim                       whose the activity id is    activities
+//! activity#<activity>      actor#<actor>               the activity record         activities
+//! outbox#<actor>           <sort key>                  the actor published this    activities
+//! followers#<followee>     <hash>#<follower>           an edge                     follows
+//! fanout#<activity>        actor#<actor>#<what>#…      progress of a long fan-out  fanout
+//! settle#<viewer>#<actor>  <message>                   progress of a long follow   fanout
+//! person#<viewer>#<what>   …                           what is about one person    several
+//! ```
+//!
+//! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes
+//! above are distinct, and [`LedgerItem`] knows all of them. No id contains `#`, so no id can reach into
+//! another's keys.
+//!
+//! **Why one ledger.** Follows, activities and outboxes are what must not be lost. They are backed
+//! up, restored and protected together, or a restore would tear edges from activities. Timelines
+//! are a table of their own because they are derived: they expire, they are the hot one, and a lost
+//! one can be rebuilt. Dead letters are a third because they are raw input, kept for operators, and
+//! the function that stores them has no business in the ledger.
+//!
+//! **What is about one person** is erased in one way, whatever it is: everything but its key and the
+//! instant `at` goes ([`PERSON`]). So an item there has its instant of change in `at`, is written only over
+//! what is older, and counts as absent once it is [marked as expired](FORGET_AT) and has no content.
+//!
+//! [`LedgerItem`]: crate::ledger_item::LedgerItem
+
+use std::collections::HashMap;
+
+use crate::dynamo::item::{Item, Row, text};
+use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
+use crate::runtime::deadline::Deadline;
+
+/// The attribute that the ledger's TTL goes by, in unix seconds. Only the erasure of a person sets it.
+pub const FORGET_AT: &str = "forget_at";
+
+/// The index of edges by follower: keys only, so that a follow costs it one write and a change of the
+/// edge none. Operators read it; no request does.
+pub const BY_FOLLOWER: &str = "by_follower";
+
+/// How the partition keys begin that hold what is about one person and goes with them.
+pub const PERSON: &str = "person#";
+
+/// A key of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LedgerKey {
+    /// Partition key.
+    pub pk: String,
+    /// Sort key.
+    pub sk: String,
+}
+
+impl LedgerKey {
+    /// Its attributes.
+    #[must_use]
+    pub fn into_item(self) -> Item {
+        HashMap::from([("pk".to_owned(), text(self.pk)), ("sk".to_owned(), text(self.sk))])
+    }
+
+    /// The key of an item that was read.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it has none.
+    pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { pk: row.text("pk")?.to_owned(), sk: row.text("sk")?.to_owned() })
+    }
+}
+
+/// The ledger. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Ledger(Table);
+
+impl Ledger {
+    /// The ledger in this table.
+    #[must_use]
+    pub fn new(table: Table) -> Self {
+        Self(table)
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self(self.0.over(dynamo))
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.0
+    }
+
+    /// The item at a key, if there is one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn get(
+        &self,
+        key: LedgerKey,
+        deadline: Deadline,
+    ) -> Result<Option<Row<'_>>, DynamoError> {
+        self.0.get(key.into_item(), deadline).await
+    }
+
+    /// Writes an item, whatever is there.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put(
+        &self,
+        key: LedgerKey,
+        attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.0.put(item(key, attributes), deadline).await
+    }
+
+    /// Writes an item if a condition holds.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put_if(
+        &self,
+        key: LedgerKey,
+        attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
+        condition: Condition<'_>,
+        deadline: Deadline,
+    ) -> Result<Put, DynamoError> {
+        self.0.put_if(item(key, attributes), condition, deadline).await
+    }
+
+    /// Deletes an item, whatever it is.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been deleted.
+    pub async fn delete(&self, key: LedgerKey, deadline: Deadline) -> Result<(), DynamoError> {
+        self.0.delete(key.into_item(), None, deadline).await.map(|_| ())
+    }
+}
+
+fn item(
+    key: LedgerKey,
+    attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
+) -> Item {
+    let mut item = key.into_item();
+    item.extend(attributes);
+    item
+}

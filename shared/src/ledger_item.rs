@@ -1,0 +1,88 @@
+//! What an item of the ledger is, as its key says.
+
+use crate::activities::{ActivityItem, ActivityKey, keys as activities};
+use crate::fanout::{ProgressItem, keys as fanout};
+use crate::follows::keys as follows;
+use crate::ledger::PERSON;
+use crate::values::{ActivityId, ActorId, ViewerId};
+
+/// What an item of the ledger is. Whoever looks for a person goes through all of these: a new kind of
+/// item is one about a single person, or a new variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LedgerItem {
+    /// Whose an activity id is.
+    Claim(ActivityId),
+    /// An activity record.
+    Record(ActivityKey),
+    /// An actor published something.
+    OutboxRow(ActorId),
+    /// An edge follower → followee.
+    Edge(ViewerId, ActorId),
+    /// How far a fan-out of an activity has come, or a segment of it.
+    FanOut(ActivityKey),
+    /// How far a follow or unfollow has come in the viewer's timeline.
+    Reconciliation(ViewerId, ActorId),
+    /// Something about one person alone.
+    Person(ViewerId),
+}
+
+impl LedgerItem {
+    /// What the item with this key is; `None` if it is nothing that any feature writes.
+    #[must_use]
+    pub fn of(pk: &str, sk: &str) -> Option<Self> {
+        let activity = || {
+            Some(match activities::of_key(pk, sk)? {
+                ActivityItem::Claim(activity) => Self::Claim(activity),
+                ActivityItem::Record(key) => Self::Record(key),
+                ActivityItem::OutboxRow(actor) => Self::OutboxRow(actor),
+            })
+        };
+        let edge = || follows::of_key(pk, sk).map(|(from, to)| Self::Edge(from, to));
+        let progress = || {
+            Some(match fanout::of_key(pk, sk)? {
+                ProgressItem::FanOut(key) => Self::FanOut(key),
+                ProgressItem::Reconciliation(viewer, actor) => Self::Reconciliation(viewer, actor),
+            })
+        };
+        let person = || {
+            let viewer = pk.strip_prefix(PERSON)?.split('#').next()?;
+            ViewerId::new(viewer).ok().map(Self::Person)
+        };
+        activity().or_else(edge).or_else(progress).or_else(person)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::LedgerKey;
+
+    #[test]
+    fn every_key_says_what_its_item_is() {
+        let (bob, anna) =
+            (ViewerId::new("bob").expect("an id"), ActorId::new("anna").expect("an id"));
+        let live = ActivityId::new("live:1").expect("an id");
+        let key = ActivityKey { activity_id: live.clone(), actor_id: anna.clone() };
+        let of = |key: LedgerKey| LedgerItem::of(&key.pk, &key.sk);
+        assert_eq!(of(activities::claim(&live)), Some(LedgerItem::Claim(live.clone())));
+        assert_eq!(of(activities::record(&key)), Some(LedgerItem::Record(key.clone())));
+        assert_eq!(
+            of(follows::edge(&bob, &anna)),
+            Some(LedgerItem::Edge(bob.clone(), anna.clone()))
+        );
+        let row = LedgerItem::of(&activities::outbox(&anna), "2026-11-20T12:00:00.000Z#live:1");
+        assert_eq!(row, Some(LedgerItem::OutboxRow(anna.clone())));
+        for sk in ["actor#anna#spread", "actor#anna#spread#0000-0fff"] {
+            let found = LedgerItem::of(&fanout::fan_outs(&live), sk);
+            assert_eq!(found, Some(LedgerItem::FanOut(key.clone())));
+        }
+        let reconciliation = Some(LedgerItem::Reconciliation(bob.clone(), anna));
+        assert_eq!(LedgerItem::of("settle#bob#anna", "any"), reconciliation);
+        assert_eq!(LedgerItem::of("person#bob#profile", "any"), Some(LedgerItem::Person(bob)));
+        for (pk, sk) in
+            [("", ""), ("likes#bob", "x"), ("activity#live:1", "x"), ("settle#bob", "x")]
+        {
+            assert_eq!(LedgerItem::of(pk, sk), None, "{pk}");
+        }
+    }
+}

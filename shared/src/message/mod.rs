@@ -1,0 +1,38 @@
+//! Message bodies: one JSON object a message (docs/PRODUCERS.md). Which commands there are is said in
+//! [`crate::command`]; what each of them means, in the folder of its feature.
+
+mod error;
+mod read;
+mod subject;
+mod write;
+
+pub use error::{CommandError, MemberError};
+pub use read::{MAX_FUTURE_MILLIS, Members, Names, TYPE};
+pub use subject::Subject;
+pub use write::{Body, Plain};
+
+/// A command as its feature declares it.
+pub trait Fact: Sized {
+    /// The values of `type` that it is sent with.
+    const TYPES: &'static [&'static str];
+    /// The members that it has besides `type`.
+    const MEMBERS: &'static [&'static str];
+
+    /// The value of `type` that this one is sent with.
+    fn type_name(&self) -> &'static str;
+
+    /// Reads it from the members of a body of one of its types.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected; it is permanent.
+    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError>;
+
+    /// Writes its members.
+    fn write(&self, body: Body) -> Body;
+
+    /// The ids that it is about: what a log line is searched by.
+    fn subject(&self) -> Subject;
+
+    /// What fair queues group messages by.
+    fn group(&self) -> &str;
+}

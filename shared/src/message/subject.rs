@@ -1,0 +1,43 @@
+//! The ids that a command is about.
+
+/// Declares the ids that log lines are searched by, each under the name of the member that holds it, and
+/// how they are logged.
+macro_rules! subject {
+    (of: { $($thing:ident),* $(,)? }, people: { $($person:ident),* $(,)? }) => {
+        /// The ids that a command is about.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the names are those of the members that hold them")]
+        pub struct Subject {
+            $(pub $thing: Option<String>,)*
+            $(pub $person: Option<String>,)*
+        }
+
+        impl Subject {
+            /// Those that are ids of people.
+            pub fn people(&self) -> impl Iterator<Item = &str> {
+                [$(self.$person.as_deref(),)*].into_iter().flatten()
+            }
+        }
+
+        subject!(@logged ($) $($thing)* $($person)*);
+    };
+    // The fields of an event have to be constants, and the level too.
+    (@logged ($dollar:tt) $($id:ident)*) => {
+        /// Logs an event with the ids of a [`Subject`](crate::message::Subject) and other fields, as the
+        /// macros of `tracing` do.
+        #[macro_export]
+        macro_rules! log_subject {
+            ($dollar level:ident, $dollar subject:expr, $dollar($dollar rest:tt)*) => {
+                ::tracing::$dollar level!(
+                    $($id = $dollar subject.$id.as_deref(),)*
+                    $dollar($dollar rest)*
+                )
+            };
+        }
+    };
+}
+
+subject! {
+    of: { activity_id },
+    people: { actor_id, follower_id, followee_id, viewer_id }
+}

@@ -1,0 +1,118 @@
+//! The one reader of the environment: every variable's name, and how its value is parsed.
+
+use std::str::FromStr;
+
+use crate::crypto::seal::{SecretError, Secrets};
+use crate::values::{DEFAULT_RETENTION_DAYS, Retention};
+
+/// The timelines table.
+pub const TIMELINES_TABLE: &str = "NAGARE_TIMELINES_TABLE";
+/// The table of follows, activities and outboxes.
+pub const LEDGER_TABLE: &str = "NAGARE_LEDGER_TABLE";
+/// The table of dead letters.
+pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
+/// The queue that takes commands.
+pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
+/// The queue of commands that gave up.
+pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
+/// Days an activity stays in timelines.
+pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
+/// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
+/// the second is not set there is none.
+pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"];
+/// The secret that the writer seals with what it sends to itself, and another, as for cursors.
+pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
+/// `jwt`, `iam` or `open`: who vouches for callers of the API.
+pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
+/// The base address of the HTTP API, for the command line.
+pub const API_URL: &str = "NAGARE_API_URL";
+/// The bearer token the command line sends to the HTTP API, if any.
+pub const TOKEN: &str = "NAGARE_TOKEN";
+/// The key of the local stack's tokens, for the command line to make them with.
+pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
+/// Which deployment it is: the dimension of all metrics.
+pub const STAGE: &str = "NAGARE_STAGE";
+/// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,
+/// several with commas between. Where it is not set or cannot be read, the functions log `info`.
+pub const LOG: &str = "NAGARE_LOG";
+
+/// A variable is missing or not what it should be. Nothing helps but to set it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvError {
+    /// It is not set.
+    #[error("the environment variable {0} is not set")]
+    Missing(&'static str),
+    /// It is set to something else than it should be.
+    #[error("the environment variable {name}: {problem}")]
+    Invalid {
+        /// Its name.
+        name: &'static str,
+        /// What was expected.
+        problem: String,
+    },
+}
+
+/// Reads a variable if it is set to anything.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub fn optional(name: &'static str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Reads a variable that has to be set.
+///
+/// # Errors
+/// [`EnvError::Missing`] if it is not.
+pub fn required(name: &'static str) -> Result<String, EnvError> {
+    optional(name).ok_or(EnvError::Missing(name))
+}
+
+/// Reads and parses a variable, or takes the default where it is not set.
+///
+/// # Errors
+/// [`EnvError::Invalid`] if it is set but does not parse.
+pub fn parsed_or<T>(name: &'static str, default: T) -> Result<T, EnvError>
+where
+    T: FromStr<Err: std::fmt::Display>,
+{
+    match optional(name) {
+        None => Ok(default),
+        Some(text) => {
+            text.parse().map_err(|e: T::Err| EnvError::Invalid { name, problem: e.to_string() })
+        }
+    }
+}
+
+/// A secret that has to be set, and another that may be.
+///
+/// # Errors
+/// [`EnvError`] if the first is not set, or one of the two is too short.
+pub fn secrets([name, other]: [&'static str; 2]) -> Result<Secrets, EnvError> {
+    let invalid = |name| move |e: SecretError| EnvError::Invalid { name, problem: e.to_string() };
+    let secrets = Secrets::new(required(name)?.as_bytes()).map_err(invalid(name))?;
+    match optional(other) {
+        None => Ok(secrets),
+        Some(secret) => secrets.also_opening(secret.as_bytes()).map_err(invalid(other)),
+    }
+}
+
+/// Which deployment this is; `local` where nobody says.
+#[must_use]
+pub fn stage() -> String {
+    optional(STAGE).unwrap_or_else(|| "local".to_owned())
+}
+
+/// How long activities stay in timelines.
+///
+/// # Errors
+/// [`EnvError::Invalid`] if it is not a number of days from 1 to 3650.
+pub fn retention() -> Result<Retention, EnvError> {
+    let name = RETENTION_DAYS;
+    match parsed_or(name, DEFAULT_RETENTION_DAYS)? {
+        days @ 1..=3650 => Ok(Retention::days(days)),
+        days => {
+            let problem = format!("expected 1 to 3650 days, got {days}");
+            Err(EnvError::Invalid { name, problem })
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What surrounds the rules: time, the environment, logs and metrics, each in one place.
+
+pub mod clock;
+pub mod deadline;
+pub mod env;
+pub mod metrics;
+pub mod panics;
+pub mod retry;
+pub mod telemetry;

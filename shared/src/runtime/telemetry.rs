@@ -1,0 +1,38 @@
+//! The one way to log: JSON lines that read well alone and can be queried by field.
+//!
+//! A message and a request have one line each, written when it is known what became of them; a failure
+//! is logged once, where it is handled. Lines carry ids, never payloads, tokens or cursors, nor
+//! anything else that a sender is free to write.
+
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::runtime::env;
+
+/// Starts logging JSON lines to standard output, as Lambda collects them. Calling it again changes
+/// nothing.
+pub fn init_json() {
+    let _ = json_lines(std::io::stdout).try_init();
+}
+
+/// What logs JSON lines to wherever `output` leads.
+#[must_use]
+pub fn json_lines<W>(output: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
+    let lines = lines.with_current_span(false).with_writer(output);
+    tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)))
+}
+
+/// What is to be logged: what the environment says of it, or else everything of at least this level.
+#[must_use]
+pub fn filter(otherwise: LevelFilter) -> Targets {
+    let asked = env::optional(env::LOG).and_then(|targets| targets.parse().ok());
+    asked.unwrap_or_else(|| Targets::new().with_default(otherwise))
+}

@@ -1,0 +1,53 @@
+//! Entries as they are written.
+//!
+//! `BatchWriteItem` takes no conditions, so an entry is a pure function of its activity and its
+//! viewer: writing it twice, or late, changes nothing.
+
+use crate::dynamo::{Attributes, BatchItem};
+use crate::values::{ActorId, ViewerId};
+
+/// One change to one timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryWrite<'a> {
+    /// Put the entry there.
+    Put {
+        /// Whose timeline.
+        viewer: &'a ViewerId,
+        /// The printed [`SortKey`](crate::values::SortKey).
+        sort_key: &'a str,
+        /// Who published the activity.
+        actor: &'a ActorId,
+        /// When the table may drop it, in unix seconds.
+        expires_at: i64,
+    },
+    /// Take the entry out, whatever it says.
+    Delete {
+        /// Whose timeline.
+        viewer: &'a ViewerId,
+        /// The printed [`SortKey`](crate::values::SortKey).
+        sort_key: &'a str,
+    },
+}
+
+impl<'a> BatchItem<'a> for EntryWrite<'a> {
+    const KEY: [&'static str; 2] = ["viewer_id", "sort_key"];
+
+    fn key(&self) -> [&'a str; 2] {
+        match self {
+            Self::Put { viewer, sort_key, .. } | Self::Delete { viewer, sort_key } => {
+                [viewer.as_str(), sort_key]
+            }
+        }
+    }
+
+    fn is_put(&self) -> bool {
+        matches!(self, Self::Put { .. })
+    }
+
+    fn attributes(&self, to: &mut Attributes<'_>) {
+        if let Self::Put { actor, expires_at, .. } = self {
+            to.text("actor_id", actor.as_str());
+            to.number("expires_at", *expires_at);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Timelines: one entry for each activity of each actor that a viewer follows.
+//!
+//! ```text
+//! entry       entries as they are written
+//! purge       taking one actor's entries out of one timeline
+//! reading     which entries there are
+//! hydration   what the ledger says about them, which decides whether they are shown
+//! cursor      a sealed position in a timeline
+//! ```
+
+mod cursor;
+mod entry;
+mod hydration;
+mod purge;
+mod reading;
+
+pub use cursor::{Cursor, CursorError, CursorSeal, MAX_CURSOR_LENGTH, Order, Range};
+pub use entry::EntryWrite;
+pub use hydration::Hydration;
+pub use purge::Purge;
+pub use reading::{EntryRow, Span, entry_key, entry_row};
+
+use crate::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};
+use crate::ledger::Ledger;
+use crate::runtime::deadline::Deadline;
+use crate::values::ViewerId;
+
+/// The timelines, and the ledger that says what belongs there. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Timelines {
+    table: PacedTable,
+    ledger: Ledger,
+}
+
+impl Timelines {
+    /// The timelines in this table.
+    #[must_use]
+    pub fn new(table: PacedTable, ledger: &Ledger) -> Self {
+        Self { table, ledger: ledger.clone() }
+    }
+
+    /// The same for another piece of work: it counts towards that one's usage, and takes turns with the
+    /// others.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { table: self.table.over(dynamo), ledger: self.ledger.over(dynamo) }
+    }
+
+    /// The same, for writes that give way to others.
+    #[must_use]
+    pub fn in_bulk(&self) -> Self {
+        Self { table: self.table.in_bulk(), ledger: self.ledger.clone() }
+    }
+
+    /// The same, for many entries of one viewer, which go at the pace of that viewer's partition.
+    #[must_use]
+    pub fn for_viewer(&self, viewer: &ViewerId) -> Self {
+        Self { table: self.table.for_partition(viewer.as_str()), ledger: self.ledger.clone() }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        self.table.table()
+    }
+
+    /// Writes entries in order, 25 a call, several calls at once. From `enough` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
+    /// written.
+    ///
+    /// Too little capacity is not an error but a [`Written`] that is not complete.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: some of the entries may not be written. Writing all of them again is right.
+    pub async fn write<'a>(
+        &self,
+        writes: impl IntoIterator<Item = EntryWrite<'a>>,
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Written, DynamoError> {
+        self.table.write(writes, enough, deadline).await
+    }
+}

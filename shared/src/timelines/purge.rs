@@ -1,0 +1,156 @@
+//! Taking one actor's entries out of one timeline, for as long as the edge says that they do not
+//! belong there.
+//!
+//! Each transaction checks the edge, so entries that a later follow brings in are never touched. A
+//! transaction is admitted as a whole or not at all, and pays two write units an item: a table that
+//! takes 50 writes a second never admits 100 items at once. So the number of items falls by half
+//! with every refusal and doubles again with every success.
+
+use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
+
+use super::{Timelines, entry_key};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{text, truth};
+use crate::follows::{FollowState, keys};
+use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::Backoff;
+use crate::values::{ActorId, SortKey, ViewerId};
+
+/// Entries one transaction takes out at most: 100 items, less the check.
+const MOST: usize = 99;
+
+/// How a purge ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// All the entries are out.
+    Done,
+    /// The edge changed meanwhile; whoever changed it reconciles the timeline.
+    Overtaken,
+    /// Time or capacity ran out after the first N of the entries.
+    Stopped(usize),
+}
+
+impl Purge {
+    /// All the entries are out, or no longer this purge's business.
+    ///
+    /// # Errors
+    /// [`DynamoError::Throttled`]: time or capacity ran out.
+    pub fn whole(self) -> Result<(), DynamoError> {
+        match self {
+            Self::Done | Self::Overtaken => Ok(()),
+            Self::Stopped(_) => Err(DynamoError::Throttled),
+        }
+    }
+}
+
+impl Timelines {
+    /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as
+    /// `unfollowed` is what the edge says. No transaction begins after `enough`.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: some may still be there, hidden from readers. Purging again is right.
+    pub async fn purge(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        unfollowed: FollowState,
+        sort_keys: &[SortKey],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Purge, DynamoError> {
+        let check = self
+            .edge_check(viewer, actor)
+            .condition_expression("following = :no AND changed_at = :at")
+            .expression_attribute_values(":no", truth(false))
+            .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
+        let check = check.build()?;
+        self.purge_while(check, viewer, sort_keys, enough, deadline).await
+    }
+
+    /// The same for a viewer who never followed the actor: as long as there is no edge.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: some may still be there, hidden from readers. Purging again is right.
+    pub async fn purge_strangers(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        sort_keys: &[SortKey],
+        deadline: Deadline,
+    ) -> Result<Purge, DynamoError> {
+        let check = self.edge_check(viewer, actor).condition_expression("attribute_not_exists(pk)");
+        let check = check.build()?;
+        self.purge_while(check, viewer, sort_keys, deadline, deadline).await
+    }
+
+    fn edge_check(&self, viewer: &ViewerId, actor: &ActorId) -> ConditionCheckBuilder {
+        ConditionCheck::builder()
+            .table_name(self.ledger.table().name())
+            .set_key(Some(keys::edge(viewer, actor).into_item()))
+    }
+
+    async fn purge_while(
+        &self,
+        check: ConditionCheck,
+        viewer: &ViewerId,
+        sort_keys: &[SortKey],
+        enough: Deadline,
+        deadline: Deadline,
+    ) -> Result<Purge, DynamoError> {
+        let (mut done, mut size, mut backoff) = (0, MOST, Backoff::default());
+        while done < sort_keys.len() {
+            if enough.has_passed() {
+                return Ok(Purge::Stopped(done));
+            }
+            let keys = &sort_keys[done..sort_keys.len().min(done + size)];
+            let failure = match self.transact(&check, viewer, keys, deadline).await {
+                Ok(Purge::Done) => {
+                    done += keys.len();
+                    size = (size * 2).min(MOST);
+                    backoff.reset();
+                    continue;
+                }
+                Ok(other) => return Ok(other),
+                Err(DynamoError::Throttled) => {
+                    size = (keys.len() / 2).max(1);
+                    None
+                }
+                Err(error) if error.is_retryable() => Some(error),
+                Err(error) => return Err(error),
+            };
+            if backoff.wait(deadline).await.is_err() {
+                return failure.map_or(Ok(Purge::Stopped(done)), Err);
+            }
+        }
+        Ok(Purge::Done)
+    }
+
+    /// Commits one transaction whose first item is the check that the rest depends on.
+    async fn transact(
+        &self,
+        check: &ConditionCheck,
+        viewer: &ViewerId,
+        keys: &[SortKey],
+        deadline: Deadline,
+    ) -> Result<Purge, DynamoError> {
+        let mut items = vec![TransactWriteItem::builder().condition_check(check.clone()).build()];
+        for key in keys {
+            items.push(self.deletion(viewer, key)?);
+        }
+        let committed = self.table().transact(items, deadline).await?;
+        if !committed {
+            return Ok(Purge::Overtaken);
+        }
+        self.table().count_written(keys.len());
+        Ok(Purge::Done)
+    }
+
+    fn deletion(&self, viewer: &ViewerId, key: &SortKey) -> Result<TransactWriteItem, DynamoError> {
+        let delete = Delete::builder()
+            .table_name(self.table().name())
+            .set_key(Some(entry_key(viewer, &key.to_string())))
+            .build()?;
+        Ok(TransactWriteItem::builder().delete(delete).build())
+    }
+}

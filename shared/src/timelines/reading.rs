@@ -1,0 +1,136 @@
+//! Reading timelines: which entries there are. [`hydration`](super::hydration) says whether they are
+//! shown.
+
+use std::collections::{HashMap, HashSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::try_join_all;
+
+use super::{Order, Timelines};
+use crate::dynamo::item::{Item, text};
+use crate::dynamo::{BATCH_GET, DynamoError, Query};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
+
+/// A stretch of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first instant in it.
+    pub from: Timestamp,
+    /// The first instant beyond it, if it ends.
+    pub to: Option<Timestamp>,
+    /// Which end to begin at.
+    pub order: Order,
+}
+
+/// An entry as it stands in the table, which anybody with write access may have put there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryRow {
+    /// The sort key as stored.
+    pub sort_key: String,
+    /// The actor as stored, if there is one.
+    pub actor_id: Option<String>,
+    /// The TTL as stored, if there is one.
+    pub expires_at: Option<i64>,
+}
+
+impl EntryRow {
+    /// What the entry points at, if it is one that a writer could have written.
+    #[must_use]
+    pub fn target(&self) -> Option<(SortKey, ActorId)> {
+        let sort_key = SortKey::parse(&self.sort_key).ok()?;
+        Some((sort_key, ActorId::new(self.actor_id.as_deref()?).ok()?))
+    }
+}
+
+impl Timelines {
+    /// Reads at most `limit` entries of a stretch, beyond a stored sort key if one is given.
+    /// Returns the sort key to go on from if the table may hold more.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn entries(
+        &self,
+        viewer: &ViewerId,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<(Vec<EntryRow>, Option<String>), DynamoError> {
+        let first = span.from.to_string();
+        // `~` sorts behind every character of a key, so nothing in the last millisecond is missed.
+        let last = span.to.map_or_else(|| format!("{}~", Timestamp::LAST), |to| to.to_string());
+        // DynamoDB refuses a start key outside the condition, and one that retention has passed by
+        // lies outside: what was beyond it is then either all of the span or nothing.
+        let after = match (after, span.order) {
+            (Some(key), Order::Newest) if key < first.as_str() => return Ok((vec![], None)),
+            (Some(key), Order::Oldest) if key > last.as_str() => return Ok((vec![], None)),
+            (Some(key), _) if (first.as_str()..=last.as_str()).contains(&key) => Some(key),
+            _ => None,
+        };
+        if first > last {
+            return Ok((vec![], None));
+        }
+        let query = Query {
+            keys: Some("viewer_id = :viewer AND sort_key BETWEEN :first AND :last"),
+            values: vec![
+                (":viewer", text(viewer.as_str())),
+                (":first", text(first)),
+                (":last", text(last)),
+            ],
+            start: after.map(|key| entry_key(viewer, key)),
+            descending: span.order == Order::Newest,
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let page = self.table().page(&query, deadline).await?;
+        let next = page.next.and_then(|mut key| into_text(key.remove("sort_key")?));
+        let rows = page.rows.into_iter().map(|row| entry_row(row.item));
+        Ok((rows.collect(), next))
+    }
+
+    /// Which of these viewers have an entry at a sort key. No viewer may be named twice.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn holders<'v>(
+        &self,
+        viewers: &'v [ViewerId],
+        sort_key: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<&'v ViewerId>, DynamoError> {
+        let calls = viewers.chunks(BATCH_GET).map(|viewers| {
+            let keys = viewers.iter().map(|viewer| entry_key(viewer, sort_key)).collect();
+            self.table().batch_get(keys, deadline)
+        });
+        let rows = try_join_all(calls).await?.into_iter().flatten();
+        let holders: HashSet<_> =
+            rows.filter_map(|mut row| into_text(row.item.remove("viewer_id")?)).collect();
+        Ok(viewers.iter().filter(|viewer| holders.contains(viewer.as_str())).collect())
+    }
+}
+
+/// The key of an entry.
+#[must_use]
+pub fn entry_key(viewer: &ViewerId, sort_key: &str) -> Item {
+    let viewer = ("viewer_id".to_owned(), text(viewer.as_str()));
+    HashMap::from([viewer, ("sort_key".to_owned(), text(sort_key))])
+}
+
+/// An entry as it was read.
+#[must_use]
+pub fn entry_row(mut item: Item) -> EntryRow {
+    let number = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
+    EntryRow {
+        expires_at: item.get("expires_at").and_then(number),
+        sort_key: item.remove("sort_key").and_then(into_text).unwrap_or_default(),
+        actor_id: item.remove("actor_id").and_then(into_text),
+    }
+}
+
+fn into_text(value: AttributeValue) -> Option<String> {
+    match value {
+        AttributeValue::S(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,17 @@
+//! Values that cannot be invalid: they are parsed at the edge, and do no I/O.
+
+mod id;
+mod origin;
+mod payload;
+mod retention;
+mod sort_key;
+mod timestamp;
+
+pub use id::{ActivityId, ActorId, IdError, MAX_ID_LENGTH, ViewerId, is_id_character};
+pub use origin::{Origin, OriginError, is_message_id};
+pub use payload::{
+    Kind, KindError, MAX_KIND_LENGTH, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError,
+};
+pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
+pub use sort_key::{SortKey, SortKeyError};
+pub use timestamp::{TIMESTAMP_LENGTH, Timestamp, TimestampError};

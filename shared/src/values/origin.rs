@@ -1,0 +1,45 @@
+//! The id of the message with which a command came first.
+
+use std::fmt;
+
+/// The id of the message with which a command came first. What is handed on keeps it, so that progress
+/// which was noted under it is found again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin(String);
+
+/// The text cannot be the id of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of a message: 1 to 128 letters, digits and hyphens")]
+pub struct OriginError;
+
+impl Origin {
+    /// # Errors
+    /// [`OriginError`] if the text cannot be the id of a message ([`is_message_id`]).
+    pub fn new(text: String) -> Result<Self, OriginError> {
+        if is_message_id(&text) { Ok(Self(text)) } else { Err(OriginError) }
+    }
+
+    /// Of a command that came without a message, or with one whose id is none.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self("unknown".to_owned())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// True for a text that can be the id of a message: 1 to 128 characters of `A-Z a-z 0-9 -`.
+#[must_use]
+pub fn is_message_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}

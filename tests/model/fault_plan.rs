@@ -1,0 +1,62 @@
+//! What goes wrong with calls, and how often, in one run.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use nagare::local::faults::{Fault, Rates};
+
+/// How a run goes.
+pub(crate) struct FaultPlan {
+    /// Of a hundred calls, how many fail.
+    calls: u8,
+    /// Whether tables go missing and access is denied too.
+    broken: bool,
+    /// Whether every fan-out to more than two is cut into parts.
+    pub(crate) small_segments: bool,
+    /// Writes a second that each table takes, where nothing is wrong with it but that it is slow.
+    pub(crate) slow: Option<f64>,
+    /// How often the latest call overtakes all others, in a hundred: then the others wait while much
+    /// happens.
+    pub(crate) haste: u8,
+}
+
+impl FaultPlan {
+    pub(crate) fn any(random: &mut Rng) -> Self {
+        let fault_plan = Self {
+            calls: random.choice([3, 3, 8, 25]).unwrap(),
+            broken: random.u8(0..4) == 0,
+            small_segments: random.u8(0..3) == 0,
+            slow: random.choice([None, None, None, Some(8.0), Some(25.0)]).unwrap(),
+            haste: random.choice([0, 50, 90]).unwrap(),
+        };
+        match fault_plan.slow {
+            Some(_) => Self { calls: 0, ..fault_plan },
+            None => fault_plan,
+        }
+    }
+
+    /// What the tables take.
+    pub(crate) fn rates(&self) -> Rates {
+        Rates { writes: self.slow, ..Rates::default() }
+    }
+
+    /// What becomes of the next call.
+    pub(crate) fn fault(&self, random: &mut Rng) -> Option<Fault> {
+        if random.u8(0..100) >= self.calls {
+            return None;
+        }
+        Some(match random.u8(0..24) {
+            0..3 => Fault::Throttled,
+            3..6 => Fault::Leftovers(random.usize(0..4)),
+            6..9 => Fault::ServerError,
+            9..12 => Fault::LostRequest,
+            12..17 => Fault::LostAnswer,
+            17..20 => Fault::CutAnswer,
+            20 => Fault::Slow(Duration::from_millis(random.u64(0..8_000))),
+            21 => Fault::Hang,
+            22 if self.broken => Fault::TableMissing,
+            23 if self.broken => Fault::Denied,
+            _ => Fault::LostAnswer,
+        })
+    }
+}

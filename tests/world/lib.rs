@@ -1,0 +1,397 @@
+//! What the tests of the whole share: one of each function over one engine, and short names for
+//! frequent calls. Each test binary is a folder beside this one.
+//!
+//! The tables are the embedded ones, or with `NAGARE_TEST_ENDPOINT` those of a DynamoDB Local there
+//! (`docs/TESTING.md` says how).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking"
+)]
+
+mod dynamodb_local;
+mod observed;
+pub mod properties;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use dlq_alerter::Alerter;
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use nagare::cli::Sender;
+use nagare::local::connector::{self, InProcess};
+use nagare::local::engine::Engine;
+use nagare::local::sqs::{QueueConfig, Queues, ReceivedMessage, Wire};
+use nagare::local::{schema, sqs_event};
+use nagare::tables::{TableNames, Tables};
+use serde_json::{Value, json};
+use shared::command::InternalSeal;
+use shared::crypto::seal::Secrets;
+use shared::queue;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::timelines::CursorSeal;
+use shared::values::{Retention, Timestamp};
+use timeline_reader::{Authorization, Reader};
+
+use observed::Observed;
+
+/// What the clock of a new world shows.
+pub const NOW: &str = "2026-11-20T12:00:00.000Z";
+const COMMANDS: &str = "commands";
+const DEAD_LETTERS: &str = "dead";
+
+/// The functions and what they work on.
+pub struct World {
+    /// The fan-out writer.
+    pub writer: Writer,
+    /// The timeline reader.
+    pub reader: Reader,
+    /// The alerter.
+    pub alerter: Alerter,
+    /// The tables as they reach them.
+    pub tables: Tables,
+    /// What all of them take the time from.
+    pub clock: Clock,
+    /// The tables themselves.
+    pub engine: Engine,
+    /// What the functions counted.
+    pub metrics: Output,
+    /// Sends to the queue of commands, which nobody empties but [`World::take_commands`].
+    pub sender: Sender,
+    to_commands: queue::Sender,
+    queues: Queues,
+}
+
+/// What the writer of every world seals with.
+#[must_use]
+pub fn internal_seal() -> InternalSeal {
+    InternalSeal::new(&secrets(8))
+}
+
+/// Secrets that consist of one byte.
+#[must_use]
+pub fn secrets(byte: u8) -> Secrets {
+    Secrets::new(&[byte; 32]).unwrap()
+}
+
+/// What a body says, without the envelope that the writer may have put around it.
+#[must_use]
+pub fn said(body: &str) -> Value {
+    let mut said: Value = serde_json::from_str(body).unwrap();
+    match said["type"] == "internal" {
+        true => said["command"].take(),
+        false => said,
+    }
+}
+
+/// What was written to standard output.
+#[derive(Clone, Default)]
+pub struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output {
+    /// The lines, each a JSON object.
+    pub fn lines(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        let lines = std::str::from_utf8(&bytes).unwrap().lines();
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World {
+    /// A world in which nothing has happened.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_tables(&schema::names())
+    }
+
+    /// A world whose functions were told these names; the engine has the true ones.
+    #[must_use]
+    pub fn with_tables(names: &TableNames) -> Self {
+        Self::built(names, |inside| inside)
+    }
+
+    /// A world whose functions reach the tables and queues by way of what `wrap` makes of the direct
+    /// way: the edge at which tests watch, delay and fail calls.
+    #[must_use]
+    pub fn behind(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
+        Self::built(&schema::names(), wrap)
+    }
+
+    fn built(
+        names: &TableNames,
+        wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
+    ) -> Self {
+        let clock = Clock::manual(NOW.parse().unwrap());
+        let time = clock.clone();
+        let time = Arc::new(move || time.now().unix_millis());
+        let queues =
+            Queues::in_memory([COMMANDS, DEAD_LETTERS].map(QueueConfig::new).into(), time).unwrap();
+        let wire = Wire::new(queues.clone(), "http://queue");
+        let engine = Engine::in_memory().unwrap();
+        let inside = InProcess::new(engine.clone(), wire.clone());
+        let inside = wrap(dynamodb_local::unless_embedded(inside));
+        let tables = Tables::new(connector::dynamodb(inside.clone()), names);
+        let of = |function| {
+            let observed = Observed::of(function, &inside);
+            Tables::new(connector::dynamodb(observed), names)
+        };
+        let (retention, output) = (Retention::default(), Output::default());
+        let metrics = Metrics::to(output.clone(), "test");
+        let sender = Sender::new(connector::sqs(inside.clone()), wire.queue_url(COMMANDS));
+        let sqs = connector::sqs(Observed::of("fanout-writer", &inside));
+        let to = |name| queue::Sender::new(sqs.clone(), wire.queue_url(name));
+        let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
+        let (commands, dead_letters) =
+            (CommandQueue::new(to(COMMANDS), internal_seal()), DeadLetterQueue(to(DEAD_LETTERS)));
+        let to_commands = to(COMMANDS);
+        let sizes = Sizes::default();
+        Self {
+            writer: Writer {
+                ledger: writers.ledger,
+                timelines: writers.timelines,
+                commands,
+                dead_letters,
+                sizes,
+                retention,
+                metrics: metrics.clone(),
+                clock: clock.clone(),
+            },
+            reader: Reader {
+                ledger: readers.ledger,
+                timelines: readers.timelines,
+                seal: CursorSeal::new(&secrets(7)),
+                authorization: Authorization::Open,
+                retention,
+                metrics: metrics.clone(),
+                clock: clock.clone(),
+            },
+            alerter: Alerter {
+                letters: of("dlq-alerter").dead_letters,
+                metrics,
+                clock: clock.clone(),
+            },
+            tables,
+            clock,
+            engine,
+            metrics: output,
+            sender,
+            to_commands,
+            queues,
+        }
+    }
+
+    /// Gives the writer another seal.
+    pub fn sealing_with(&mut self, seal: InternalSeal) {
+        self.writer.commands = CommandQueue::new(self.to_commands.clone(), seal);
+    }
+
+    /// Gives the writer a batch of bodies, all received for the n-th time; returns the indexes of
+    /// those that have to come again.
+    pub async fn write(&self, bodies: &[&str], receives: u32) -> Vec<usize> {
+        let records = bodies.iter().enumerate();
+        let records = records.map(|(index, body)| message(&index.to_string(), body, receives));
+        let response = self.writer.handle(event(records), soon()).await.unwrap();
+        unfinished(&response)
+    }
+
+    /// Gives the writer commands, one batch each, and expects all of them to be done.
+    pub async fn done(&self, commands: &[Value]) {
+        for command in commands {
+            let body = command.to_string();
+            assert_eq!(self.write(&[&body], 1).await, [0_usize; 0], "{body}");
+        }
+    }
+
+    /// What is on the dead-letter queue.
+    pub async fn dead_letters(&self) -> Vec<ReceivedMessage> {
+        let queue = self.queues.queue(DEAD_LETTERS).unwrap();
+        queue.receive(10, None, Duration::ZERO).await.unwrap()
+    }
+
+    /// Takes what is on the dead-letter queue, as the alerter is given it.
+    pub async fn take_dead_letters(&self) -> Vec<SqsMessage> {
+        self.take(DEAD_LETTERS).await
+    }
+
+    /// Takes what is on the queue of commands, as the writer is given it.
+    pub async fn take_commands(&self) -> Vec<SqsMessage> {
+        self.take(COMMANDS).await
+    }
+
+    async fn take(&self, name: &str) -> Vec<SqsMessage> {
+        let (queue, mut taken) = (self.queues.queue(name).unwrap(), Vec::new());
+        loop {
+            let received = queue.receive(10, None, Duration::ZERO).await.unwrap();
+            if received.is_empty() {
+                return taken;
+            }
+            let handles: Vec<_> = received.iter().map(|message| message.receipt_handle).collect();
+            queue.delete_batch(&handles).unwrap();
+            taken.extend(sqs_event::event(&queue, &received).records);
+        }
+    }
+
+    /// Reads a path of the API; the answer's status, headers and body.
+    pub async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
+        self.request("GET", path, query, None).await
+    }
+
+    /// The same, with a deadline that matters.
+    pub async fn get_within(
+        &self,
+        path: &str,
+        query: &str,
+        deadline: Deadline,
+    ) -> (i64, Vec<(String, String)>, Value) {
+        self.answer(api_event("GET", path, query, None), deadline).await
+    }
+
+    /// Sends a request to the reader, in the name of `subject` if there is one.
+    pub async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        subject: Option<&str>,
+    ) -> (i64, Vec<(String, String)>, Value) {
+        let authorizer = subject.map(|subject| json!({"jwt": {"claims": {"sub": subject}}}));
+        self.answer(api_event(method, path, query, authorizer), soon()).await
+    }
+
+    /// Gives the reader an event of API Gateway; the answer's status, headers and body.
+    pub async fn answer(
+        &self,
+        event: Value,
+        deadline: Deadline,
+    ) -> (i64, Vec<(String, String)>, Value) {
+        let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
+        let answer = self.reader.handle(&event, deadline).await;
+        let answer = serde_json::to_value(&answer).unwrap();
+        let headers = answer["headers"].as_object().unwrap().iter();
+        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
+        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+    }
+
+    /// The activity ids on the first page of a timeline.
+    pub async fn ids(&self, viewer: &str, query: &str) -> Vec<String> {
+        let (status, _, page) = self.get(&format!("/v1/timelines/{viewer}"), query).await;
+        assert_eq!(status, 200, "{page}");
+        let items = page["items"].as_array().unwrap().iter();
+        items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How many entries there are.
+    pub async fn entry_count(&self, deadline: Deadline) -> u64 {
+        let table = self.tables.timelines.table();
+        let describe = || table.client().describe_table().table_name(table.name()).send();
+        let description = table.attempt(deadline, describe).await.unwrap().table.unwrap();
+        u64::try_from(description.item_count.unwrap()).unwrap()
+    }
+
+    /// Sets the time.
+    pub fn set_clock(&self, text: &str) {
+        self.clock.set(text.parse::<Timestamp>().unwrap());
+    }
+}
+
+/// A deadline that no test comes near.
+#[must_use]
+pub fn soon() -> Deadline {
+    Deadline::after(Duration::from_secs(20))
+}
+
+/// An event as API Gateway makes it, with what its authorizer found out.
+#[must_use]
+pub fn api_event(method: &str, path: &str, query: &str, authorizer: Option<Value>) -> Value {
+    let mut event = json!({
+        "version": "2.0", "rawPath": path, "rawQueryString": query, "headers": {},
+        "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
+            "method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
+        }},
+    });
+    if let Some(authorizer) = authorizer {
+        event["requestContext"]["authorizer"] = authorizer;
+    }
+    event
+}
+
+/// A message as Lambda hands it over.
+#[must_use]
+pub fn message(id: &str, body: &str, receives: u32) -> SqsMessage {
+    serde_json::from_value(json!({
+        "messageId": id, "body": body,
+        "attributes": {"ApproximateReceiveCount": receives.to_string(), "SentTimestamp": "1795176000000"},
+    }))
+    .unwrap()
+}
+
+/// A batch of messages.
+#[must_use]
+pub fn event(records: impl IntoIterator<Item = SqsMessage>) -> SqsEvent {
+    let mut event = SqsEvent::default();
+    event.records = records.into_iter().collect();
+    event
+}
+
+/// The reported ids.
+#[must_use]
+pub fn unfinished_ids(response: &SqsBatchResponse) -> Vec<String> {
+    response.batch_item_failures.iter().map(|item| item.item_identifier.clone()).collect()
+}
+
+/// The reported ids, as indexes into the batch.
+#[must_use]
+pub fn unfinished(response: &SqsBatchResponse) -> Vec<usize> {
+    let ids = response.batch_item_failures.iter().map(|item| item.item_identifier.parse());
+    ids.collect::<Result<_, _>>().unwrap()
+}
+
+/// A follow command.
+#[must_use]
+pub fn follow(follower: &str, followee: &str, at: &str) -> Value {
+    json!({"type": "follow.created", "follower_id": follower, "followee_id": followee, "at": at})
+}
+
+/// An unfollow command.
+#[must_use]
+pub fn unfollow(follower: &str, followee: &str, at: &str) -> Value {
+    json!({"type": "follow.deleted", "follower_id": follower, "followee_id": followee, "at": at})
+}
+
+/// A publish command.
+#[must_use]
+pub fn publish(actor: &str, activity: &str, at: &str) -> Value {
+    json!({"type": "activity.published", "actor_id": actor, "activity_id": activity,
+           "published_at": at, "payload": {"of": activity}})
+}
+
+/// A delete command.
+#[must_use]
+pub fn delete(actor: &str, activity: &str) -> Value {
+    json!({"type": "activity.deleted", "actor_id": actor, "activity_id": activity})
+}

@@ -1,0 +1,65 @@
+//! Cursors.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use shared::timelines::{Cursor, MAX_CURSOR_LENGTH, Order, Range};
+use shared::values::ViewerId;
+
+use super::{id, instant, place, seal};
+
+/// Taken as a text, it is refused, or is the very cursor that was sealed. Taken as the recipe of a
+/// cursor, that cursor is opened by its viewer alone, and by nobody once it was changed.
+pub fn cursor(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        let bob = ViewerId::new("bob").unwrap();
+        if let Ok(opened) = seal().open(&bob, text) {
+            assert_eq!(seal().seal(&bob, &opened), text);
+        }
+    }
+    // Too few bytes for a recipe prove nothing.
+    let _ = sealed(&mut Unstructured::new(data));
+}
+
+fn sealed(bytes: &mut Unstructured<'_>) -> Result<()> {
+    let (viewer, other) = (viewer(bytes)?, viewer(bytes)?);
+    let cursor = recipe(bytes)?;
+    let text = seal().seal(&viewer, &cursor);
+    assert!(text.len() <= MAX_CURSOR_LENGTH, "{} characters", text.len());
+    assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)), "{text}");
+    assert_eq!(seal().open(&viewer, &text), Ok(cursor));
+    assert!(other == viewer || seal().open(&other, &text).is_err(), "{other} opened {viewer}'s");
+    let changed = changed(text.clone(), bytes)?;
+    assert!(changed == text || seal().open(&viewer, &changed).is_err(), "{changed}");
+    Ok(())
+}
+
+fn viewer(bytes: &mut Unstructured<'_>) -> Result<ViewerId> {
+    Ok(ViewerId::new(id(bytes)?).unwrap())
+}
+
+fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
+    Ok(Cursor {
+        order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
+        range: Range { from: maybe(bytes, instant)?, to: maybe(bytes, instant)? },
+        after: maybe(bytes, place)?,
+        newest: maybe(bytes, place)?,
+    })
+}
+
+fn maybe<'a, T>(
+    bytes: &mut Unstructured<'a>,
+    make: fn(&mut Unstructured<'a>) -> Result<T>,
+) -> Result<Option<T>> {
+    if bool::arbitrary(bytes)? { make(bytes).map(Some) } else { Ok(None) }
+}
+
+/// One character put in the place of another, taken out, or put in.
+fn changed(mut text: String, bytes: &mut Unstructured<'_>) -> Result<String> {
+    let at = bytes.choose_index(text.len())?;
+    let character = char::from(*bytes.choose(b"ABCDwxyz0189-_=. \n")?);
+    match bytes.int_in_range(0..=2)? {
+        0 => text.replace_range(at..=at, &character.to_string()),
+        1 => text.replace_range(at..=at, ""),
+        _ => text.insert(at, character),
+    }
+    Ok(text)
+}
