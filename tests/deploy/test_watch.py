@@ -1,6 +1,6 @@
-"""README.md's "The functions one by one": `cargo lambda watch` against `nagare up`.
+"""docs/LOCAL.md's "The functions one by one": `cargo lambda watch` against `nagare up`.
 
-The commands are README.md's own, on other ports. The functions are served as Lambda serves them, by their
+The commands are the page's own, on other ports. The functions are served as Lambda serves them, by their
 own binaries; tables and queues are the local stack's.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Stack, until
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [shlex.split(line.removesuffix("&")) for line in README.splitlines() if line.startswith("cargo lambda ")]
+PAGE = (ROOT / "docs/LOCAL.md").read_text(encoding="utf-8")
+COMMANDS = [shlex.split(line.removesuffix("&")) for line in PAGE.splitlines() if line.startswith("cargo lambda ")]
 # Where nothing is built yet, the first answers wait for the compiler.
 PATIENCE = 900
 
@@ -30,7 +30,7 @@ class Watch:
     def __init__(self, stack, log):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = str(free.getsockname()[1])
-        # Cargo's own settings stay, or it would build everything anew.
+        # Cargo's own settings stay, or it would build everything again.
         kept = ("PATH", "HOME", "CARGO", "RUSTUP")
         self.env = {name: value for name, value in os.environ.items() if name.startswith(kept)}
         self.env |= stack.exports | exported()
@@ -50,7 +50,7 @@ class Watch:
             return probe.connect_ex(("127.0.0.1", int(self.port))) == 0
 
     def invoke(self, name):
-        """The answer to README.md's command for this function."""
+        """The answer to the page's command for this function."""
         [command] = [command for command in COMMANDS if command[2:4] == ["invoke", name]]
         done = subprocess.run(
             self.on_port(command), cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=PATIENCE
@@ -99,8 +99,8 @@ def descendants(pid):
 
 
 def exported():
-    """What README.md exports for the functions, besides what the stack printed."""
-    [section] = re.findall(r"### The functions one by one\n(.*?)\n## ", README, re.DOTALL)
+    """What the page exports for the functions, besides what the stack printed."""
+    [section] = re.findall(r"\n## The functions one by one\n(.*?)\n## ", PAGE, re.DOTALL)
     return dict(re.findall(r"^export (\w+)=(\S+)", section, re.MULTILINE))
 
 

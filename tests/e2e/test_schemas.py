@@ -144,14 +144,15 @@ def documented():
     """(where, a body), for every command that a reader is shown."""
     for record in json.loads((ROOT / "tests/events/commands.json").read_text())["Records"]:
         yield "commands.json", record["body"]
-    for block in re.findall(r"^```json\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE):
-        for line in block.splitlines():
-            yield "README.md", line
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for block in re.findall(r"^```jsonl\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+            for line in block.splitlines():
+                yield page.name, line
 
 
 def test_documented_commands_are_commands():
     shown = list(documented())
-    assert [json.loads(text)["type"] for where, text in shown if where == "README.md"] == TYPES
+    assert [json.loads(text)["type"] for where, text in shown if where == "PRODUCERS.md"] == TYPES
     for where, text in shown:
         assert accepted(text), f"{where}: {text}"
 
