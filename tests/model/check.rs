@@ -10,6 +10,7 @@ use shared::timelines::{Order, Span};
 use shared::values::{Timestamp, ViewerId};
 use tests::{World, soon};
 
+use crate::features;
 use crate::history::{DAY, MINUTE, RETENTION, START, Sent, What, instant, viewers};
 use crate::reference::{Reference, Shown, shown};
 
@@ -238,7 +239,7 @@ pub(crate) async fn in_the_end(
         let found = pages(world, viewer, query, "newer_cursor", random).await?;
         equal(viewer, &expected, found).map_err(|problem| format!("a feed: {problem}"))?;
     }
-    Ok(())
+    features::in_the_end(world, &reference.features).await
 }
 
 /// The reference of a history, less what was refused. Only of publishes under one id may some be

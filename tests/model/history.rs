@@ -5,6 +5,8 @@ use std::fmt;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+use crate::features;
+
 /// The first moment of a run, in unix milliseconds: 2026-11-20T12:00:00Z.
 pub(crate) const START: i64 = 1_795_176_000_000;
 pub(crate) const MINUTE: i64 = 60_000;
@@ -21,10 +23,32 @@ pub(crate) fn viewers() -> impl Iterator<Item = &'static str> {
 /// What a command says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
-    Publish { id: String, actor: String, at: i64, kind: String, payload: Value },
-    Update { id: String, actor: String, at: i64, kind: Option<String>, payload: Value },
-    Delete { id: String, actor: String },
-    Follow { viewer: String, actor: String, at: i64, following: bool },
+    Publish {
+        id: String,
+        actor: String,
+        at: i64,
+        kind: String,
+        payload: Value,
+    },
+    Update {
+        id: String,
+        actor: String,
+        at: i64,
+        kind: Option<String>,
+        payload: Value,
+    },
+    Delete {
+        id: String,
+        actor: String,
+    },
+    Follow {
+        viewer: String,
+        actor: String,
+        at: i64,
+        following: bool,
+    },
+    /// The body of another feature's command.
+    Feature(Value),
 }
 
 /// A command, and how it travels.
@@ -83,6 +107,10 @@ fn what(random: &mut Rng, number: usize, published: &mut Vec<(String, String, i6
             let payload = json!({"edit": random.u8(0..9)});
             What::Update { id, actor, at: changed_at(random), kind, payload }
         }
+        60..70 => match features::command(random) {
+            Some(body) => What::Feature(body),
+            None => unfollow_or_follow(random),
+        },
         _ => unfollow_or_follow(random),
     }
 }
@@ -126,7 +154,7 @@ fn published_at(random: &mut Rng) -> i64 {
     }
 }
 
-fn changed_at(random: &mut Rng) -> i64 {
+pub(crate) fn changed_at(random: &mut Rng) -> i64 {
     START - DAY + i64::from(random.u8(0..40)) * MINUTE
 }
 
@@ -156,6 +184,7 @@ impl What {
             Self::Follow { viewer, actor, at, following } => json!({
                 "type": if *following { "follow.created" } else { "follow.deleted" },
                 "follower_id": viewer, "followee_id": actor, "at": instant(*at)}),
+            Self::Feature(body) => body.clone(),
         }
     }
 }

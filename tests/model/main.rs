@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! history    commands, chosen by a seed
+//! features   what the features beside the timeline send and answer
 //! reference  what they mean: maps and sets, and no code of the project
 //! scheduler  the edge below the SDK: each call of a handler waits there for its turn
 //! fault_plan what goes wrong with calls
@@ -30,6 +31,7 @@
 
 mod check;
 mod fault_plan;
+mod features;
 mod history;
 mod letters;
 mod reference;

@@ -29,6 +29,8 @@ pub(crate) struct Reference {
     kinds: BTreeMap<(String, String), BTreeSet<(i64, String)>>,
     /// By viewer and actor: when, and whether they unfollowed then. The greatest is in force.
     pub(crate) follows: BTreeMap<(String, String), BTreeSet<(i64, bool)>>,
+    /// The commands of other features.
+    pub(crate) features: Vec<Value>,
 }
 
 impl Reference {
@@ -51,6 +53,7 @@ impl Reference {
             What::Follow { viewer, actor, at, following } => {
                 self.follows.entry((viewer, actor)).or_default().insert((at, !following));
             }
+            What::Feature(body) => self.features.push(body),
         }
     }
 

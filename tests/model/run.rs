@@ -19,6 +19,7 @@ use tests::{World, event, message, said, soon, unfinished_ids};
 
 use crate::check::{self, Observed};
 use crate::fault_plan::FaultPlan;
+use crate::features;
 use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::scheduler::{Scheduler, Task, Waiting};
@@ -362,8 +363,12 @@ impl<'a> Run<'a> {
     }
 
     fn read(&mut self) {
-        count("reader: walked through a timeline");
         let random = Rng::with_seed(self.random.u64(..));
+        if self.random.u8(0..4) == 0 {
+            count("reader: asked another feature");
+            return self.readers.push(Task::new(features::ask(self.world, self.observed, random)));
+        }
+        count("reader: walked through a timeline");
         self.readers.push(Task::new(check::walk(self.world, self.observed, random)));
     }
 }

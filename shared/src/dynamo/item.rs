@@ -66,8 +66,10 @@ impl Row<'_> {
         }
     }
 
-    /// A string.
-    #[must_use]
+    /// A string that has to be there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is not.
     pub fn text(&self, name: &str) -> Result<&str, DynamoError> {
         self.optional_text(name)?.ok_or_else(|| self.corrupt(name, "a string"))
     }

@@ -18,7 +18,7 @@ pub(crate) enum Problem {
     Unauthenticated,
     /// It is another viewer's.
     Forbidden,
-    /// There is nothing at this path; these are the paths that there are.
+    /// There is nothing at this path; these are the paths that there are, if it is none of them.
     NotFound(&'static [&'static str]),
     /// There is, but it cannot be done to it.
     MethodNotAllowed,
@@ -93,6 +93,7 @@ impl Problem {
             }
             Self::Unauthenticated => "Send a bearer token with a `sub` claim, or sign the request.",
             Self::Forbidden => "Viewers read only what is their own.",
+            Self::NotFound([]) => "The path is right, and nobody has put anything there.",
             Self::NotFound(paths) => return (format!("Paths: {}", paths.join(", ")), None),
             Self::MethodNotAllowed => "It is read with GET.",
             Self::Unread(_) | Self::Unwritten(_) => "Try again after the time in Retry-After.",

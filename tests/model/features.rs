@@ -1,0 +1,72 @@
+//! The features beside the timeline: what each of them sends, and what it answers.
+//!
+//! A feature computes its answers from the commands alone. While everything goes on it is told which commands
+//! some handler was given and which of them are acknowledged; an answer has to be what the latter and some of
+//! the former mean. In the end all commands are both.
+
+use std::cell::RefCell;
+
+use fastrand::Rng;
+use serde_json::Value;
+use tests::World;
+
+use crate::check::Observed;
+
+/// One feature.
+pub(crate) struct Feature {
+    /// Some command of it, as a message body.
+    pub(crate) command: fn(&mut Rng) -> Value,
+    /// All that is asked of it.
+    pub(crate) paths: fn() -> Vec<String>,
+    /// What is wrong with an answer of this status to a path, if something is.
+    pub(crate) judge: fn(&str, i64, &Value, &Commands<'_>) -> Option<String>,
+}
+
+/// The commands of all features.
+#[allow(dead_code, reason = "for features to read")]
+pub(crate) struct Commands<'a> {
+    /// Those that were acknowledged before the question.
+    pub(crate) done: &'a [Value],
+    /// Those that some handler was given before the answer.
+    pub(crate) started: &'a [Value],
+}
+
+/// All of them.
+const FEATURES: &[Feature] = &[];
+
+/// A command of any of them.
+pub(crate) fn command(random: &mut Rng) -> Option<Value> {
+    random.choice(FEATURES).map(|feature| (feature.command)(random))
+}
+
+/// Asks one of them while everything goes on.
+pub(crate) async fn ask(
+    world: &World,
+    observed: &RefCell<Observed>,
+    mut random: Rng,
+) -> Result<(), String> {
+    let Some(feature) = random.choice(FEATURES) else { return Ok(()) };
+    let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
+    let done = observed.borrow().done.features.clone();
+    let (status, _, answer) = world.get(&path, "").await;
+    if matches!(status, 429 | 503) {
+        return Ok(());
+    }
+    let started = &observed.borrow().started.features;
+    let problem = (feature.judge)(&path, status, &answer, &Commands { done: &done, started });
+    problem.map_or(Ok(()), |problem| Err(format!("{path}: {problem}: {answer}")))
+}
+
+/// Asks all of them everything, now that it is quiet.
+pub(crate) async fn in_the_end(world: &World, commands: &[Value]) -> Result<(), String> {
+    let commands = Commands { done: commands, started: commands };
+    for feature in FEATURES {
+        for path in (feature.paths)() {
+            let (status, _, answer) = world.get(&path, "").await;
+            if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
+                return Err(format!("in the end {path}: {problem}: {answer}"));
+            }
+        }
+    }
+    Ok(())
+}
