@@ -248,10 +248,12 @@ fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String
     let mut reference = Reference::default();
     history.iter().for_each(|sent| reference.take(&sent.what));
     for letter in refused {
-        let body: Value = serde_json::from_str(&letter.body).unwrap();
-        // What was handed on is refused as that.
-        let body = body.get("command").unwrap_or(&body);
-        let sent = history.iter().find(|sent| sent.what.body() == *body);
+        let mut body: Value = serde_json::from_str(&letter.body).unwrap();
+        // What was handed on is refused as that: sealed, and perhaps as the rest of a command.
+        while let Some(command) = body.get_mut("command") {
+            body = command.take();
+        }
+        let sent = history.iter().find(|sent| sent.what.body() == body);
         match sent.map(|sent| &sent.what) {
             Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),
             _ => return Err(format!("a dead letter: {body}")),

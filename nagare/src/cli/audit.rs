@@ -66,9 +66,8 @@ impl Audit {
     }
 
     fn conclude(&self, viewers: usize, found: usize, left: usize) -> Result<(), Failure> {
-        let repaired =
-            if self.repair { format!(", {} repaired", found - left) } else { String::new() };
-        eprintln!("{viewers} timelines audited: {found} differences{repaired}");
+        let mended = if self.repair { format!(", {} mended", found - left) } else { String::new() };
+        eprintln!("{viewers} timelines audited: {found} differences{mended}");
         if left == 0 {
             return Ok(());
         }
