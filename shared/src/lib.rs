@@ -14,6 +14,7 @@
 //! timelines      entries, written and read
 //! fanout         why every race ends right; how far long work has come
 //! dead_letters   commands that gave up
+//! profiles       what people say of themselves
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -35,6 +36,7 @@ pub mod follows;
 pub mod ledger;
 pub mod ledger_item;
 pub mod message;
+pub mod profiles;
 pub mod queue;
 pub mod runtime;
 pub mod timelines;

@@ -33,6 +33,7 @@ def kind_of(item):
         "outbox": {"activity_id": None, "deleted": True},
         "activity#claim": {"actor_id": None, "published_at": None},
         "activity": {"deleted": True},
+        "person": {"at": None},
     }
     if kind == "activity" and "published_at" in says:
         expected[kind] |= {"published_at": None, "kind": "post", "payload": "null"}
@@ -131,6 +132,7 @@ KNOWN = {
             "followers": {"follower_id", "followee_id", "following", "changed_at"},
             "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
             "settle": {"place"},
+            "person": {"at", "payload"},
         }.items()
     },
     "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
@@ -163,6 +165,7 @@ def places(person, other):
     yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#erase#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread", "parts": 1, "begun_at": old}
+    yield ledger, {"pk": f"person#{person}#profile", "sk": "profile", "at": old, "payload": f'"secret of {person}"'}
     yield ledger, {"pk": f"settle#{person}#{other}", "sk": "follow"}
     yield ledger, {"pk": f"settle#{other}#{person}", "sk": "follow"}
     for n, body in enumerate(
@@ -221,8 +224,8 @@ def test_every_place_that_can_hold_an_id_is_emptied(stack, others, life):
             TableName=stack.exports["NAGARE_LEDGER_TABLE"], Key={"pk": {"S": item["pk"]}, "sk": {"S": item["sk"]}}
         )
     only_tombstones(stack, person)
-    assert naming(stack, "what they said") == []
-    assert (report["progress"], report["dead_letters"]) == (4, 3 + 5)
+    assert naming(stack, "what they said") == [] and naming(stack, f"secret of {person}") == []
+    assert (report["progress"], report["dead_letters"]) == (5, 3 + 5)
     assert (report["dead_letter_parts"], report["dead_letter_parts_waiting"]) == (4, 0)
     # The letter about somebody else says nothing of her any more, and is whole.
     shown = json.loads(stack.cli("dead-letters", "show", f"{other}-kept").stdout)

@@ -11,7 +11,7 @@ from conftest import ROOT, body, delete, follow, instant, publish, unfollow, uni
 
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
-TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted"]
+TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated"]
 
 
 def not_json(word):

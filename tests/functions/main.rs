@@ -11,6 +11,7 @@ mod hidden;
 mod metrics;
 mod patience;
 mod payloads;
+mod profiles;
 mod queue_calls;
 mod reader;
 mod redaction;

@@ -4,6 +4,8 @@
 //! some handler was given and which of them are acknowledged; an answer has to be what the latter and some of
 //! the former mean. In the end all commands are both.
 
+mod profiles;
+
 use std::cell::RefCell;
 
 use fastrand::Rng;
@@ -23,7 +25,6 @@ pub(crate) struct Feature {
 }
 
 /// The commands of all features.
-#[allow(dead_code, reason = "for features to read")]
 pub(crate) struct Commands<'a> {
     /// Those that were acknowledged before the question.
     pub(crate) done: &'a [Value],
@@ -32,7 +33,7 @@ pub(crate) struct Commands<'a> {
 }
 
 /// All of them.
-const FEATURES: &[Feature] = &[];
+const FEATURES: &[Feature] = &[profiles::FEATURE];
 
 /// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {

@@ -13,6 +13,7 @@
 //!     request   which page: everything is parsed here
 //!     page      skeleton -> hydration -> rules, until the page is full
 //!     answer    a page as JSON, with its cursors
+//!   profile/    a profile
 //!   log         what is logged and counted of a request
 //! ```
 //!
@@ -21,6 +22,7 @@
 
 mod http;
 mod log;
+mod profile;
 mod router;
 mod timeline;
 

@@ -6,7 +6,7 @@ use crate::Context;
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::timeline;
+use crate::{profile, timeline};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -28,6 +28,7 @@ macro_rules! routes {
 
 routes! {
     "/v1/timelines/{viewer_id}" => timeline,
+    "/v1/profiles/{viewer_id}" => profile,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -11,6 +11,7 @@ use crate::activities::{Delete, Publish, Update};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
+use crate::profiles::ProfileUpdate;
 use crate::queue::Message;
 use crate::values::{Origin, Timestamp};
 
@@ -95,6 +96,7 @@ commands! {
     Update(Update),
     Delete(Delete),
     Follow(FollowChange),
+    Profile(ProfileUpdate),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

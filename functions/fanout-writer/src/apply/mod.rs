@@ -2,6 +2,7 @@
 
 mod activities;
 mod follows;
+mod profiles;
 mod segments;
 
 use shared::command::Command;
@@ -19,6 +20,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Update(update) => Box::pin(activities::update(cx, update)).await,
         Command::Delete(delete) => Box::pin(activities::delete(cx, delete)).await,
         Command::Follow(change) => Box::pin(follows::follow(cx, change)).await,
+        Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);

@@ -1,0 +1,12 @@
+//! Profiles.
+
+use shared::profiles::{ProfileUpdate, Profiles};
+
+use crate::{Context, Disposition, Failure};
+
+/// Records the update, unless a later one is on record. Readers look profiles up, so there is nothing to
+/// fan out.
+pub(crate) async fn update(cx: &Context, update: ProfileUpdate) -> Result<Disposition, Failure> {
+    Profiles::new(&cx.ledger).update(&update, cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}

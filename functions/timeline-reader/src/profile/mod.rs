@@ -1,0 +1,26 @@
+//! A profile, for every caller that is authenticated.
+
+use serde::Serialize;
+use shared::profiles::{Profile, Profiles};
+use shared::values::{Payload, Timestamp, ViewerId};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::response::Answer;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    viewer_id: &'a ViewerId,
+    payload: &'a Payload,
+    updated_at: Timestamp,
+}
+
+/// `GET /v1/profiles/{viewer_id}`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
+    let profiles = Profiles::new(&cx.reader.ledger.over(cx.dynamo));
+    let profile = profiles.profile(&viewer, cx.deadline).await?;
+    let Profile { payload, updated_at } = profile.ok_or(Problem::NotFound(&[]))?;
+    let body = Body { viewer_id: &viewer, payload: &payload, updated_at };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
+}

@@ -1,0 +1,47 @@
+//! The command on profiles.
+
+use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::values::{Payload, Timestamp, ViewerId};
+
+/// Somebody changed their profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileUpdate {
+    /// Whose.
+    pub viewer_id: ViewerId,
+    /// When it was changed: the latest wins, and on a tie the payload that is greater byte by byte, so that
+    /// every order of arrival ends in the same place.
+    pub at: Timestamp,
+    /// What it says from then on.
+    pub payload: Payload,
+}
+
+impl Fact for ProfileUpdate {
+    const TYPES: &'static [&'static str] = &["profile.updated"];
+    const MEMBERS: &'static [&'static str] = &["viewer_id", "at", "payload"];
+
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[0]
+    }
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            viewer_id: members.parsed("viewer_id", ViewerId::new)?,
+            at: members.instant("at")?,
+            payload: members.payload()?.unwrap_or_default(),
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        body.text("viewer_id", &self.viewer_id)
+            .text("at", &self.at)
+            .json("payload", self.payload.as_json())
+    }
+
+    fn subject(&self) -> Subject {
+        Subject { viewer_id: Some(self.viewer_id.to_string()), ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.viewer_id.as_str()
+    }
+}

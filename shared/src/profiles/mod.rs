@@ -1,0 +1,12 @@
+//! Profiles: what people say of themselves. The latest update wins.
+//!
+//! ```text
+//! command   profile.updated
+//! store     profiles in the ledger
+//! ```
+
+mod command;
+mod store;
+
+pub use command::ProfileUpdate;
+pub use store::{Profile, Profiles};

@@ -1,0 +1,73 @@
+//! Profiles in the ledger: one item each, among what is about one person alone
+//! ([`PERSON`](crate::ledger::PERSON)).
+
+use super::ProfileUpdate;
+use crate::dynamo::item::{Item, text};
+use crate::dynamo::{Condition, DynamoError};
+use crate::ledger::{Ledger, LedgerKey, PERSON};
+use crate::runtime::deadline::Deadline;
+use crate::values::{Payload, Timestamp, ViewerId};
+
+/// A profile as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// What it says.
+    pub payload: Payload,
+    /// The `at` of the update that won.
+    pub updated_at: Timestamp,
+}
+
+/// The profiles. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Profiles {
+    ledger: Ledger,
+}
+
+impl Profiles {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// Records an update, unless one that wins over it is on record.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn update(
+        &self,
+        update: &ProfileUpdate,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let (at, payload) = (text(update.at.to_string()), text(update.payload.as_json()));
+        let item =
+            Item::from([("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())]);
+        // One that was erased has no payload, and no update of that instant is greater than none.
+        let later = Condition::new(
+            "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
+        );
+        let later = later.name("#at", "at").value(":at", at).value(":payload", payload);
+        self.ledger.put_if(key(&update.viewer_id), item, later, deadline).await.map(|_| ())
+    }
+
+    /// The profile of a viewer, if there is one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn profile(
+        &self,
+        viewer: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<Option<Profile>, DynamoError> {
+        let row = self.ledger.get(key(viewer), deadline).await?;
+        let Some(row) = row else { return Ok(None) };
+        let Some(payload) = row.optional_text("payload")? else { return Ok(None) };
+        let payload = Payload::stored(payload)
+            .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
+        Ok(Some(Profile { payload, updated_at: row.parsed("at", "an instant")? }))
+    }
+}
+
+fn key(viewer: &ViewerId) -> LedgerKey {
+    LedgerKey { pk: format!("{PERSON}{viewer}#profile"), sk: "profile".to_owned() }
+}
