@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! values         what cannot be invalid: ids, instants, payloads, sort keys, retention
-//! runtime        clock, deadline, retries, environment, logs, metrics
 //! crypto         seals and digests
+//! runtime        clock, deadline, retries, environment, logs, metrics
 //! dynamo         how DynamoDB is called, and how fast: it knows no domain
 //! queue          sending to a queue, and answering for a batch of messages
 //! message        how the body of a command is read and written
@@ -41,3 +41,7 @@ pub mod queue;
 pub mod runtime;
 pub mod timelines;
 pub mod values;
+
+/// For [`log_subject`], wherever it is used.
+#[doc(hidden)]
+pub use tracing;

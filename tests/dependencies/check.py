@@ -1,5 +1,6 @@
 """Which dependencies may come in: licences, sources, what must not be there, what nothing uses; and that
-everything is pinned, for cargo by the lock file, for pip by the hashes of all packages.
+everything is pinned, for cargo by the lock file, for pip by the hashes of all packages. And which modules of
+`shared` may know which others.
 
 Reads `cargo metadata` and this repository, so it needs no network and no further tool. Advisories need a
 database that no package registry serves; `cargo deny check advisories` (deny.toml) covers them where
@@ -129,10 +130,50 @@ def unflagged(file, installing, root):
                 yield f"{file.relative_to(root)}: {line.strip()!r} without {flag}"
 
 
+# The modules of shared, as docs/ARCHITECTURE.md lists them: each sees only what stands before it.
+LAYERS = [
+    "values",
+    "crypto",
+    "runtime",
+    "dynamo",
+    "queue",
+    "message",
+    "ledger",
+    "activities",
+    "follows",
+    "profiles",
+    "timelines",
+    "fanout",
+    "dead_letters",
+    "command",
+    "ledger_item",
+]
+# Features that others are built on. No other feature is seen by a feature.
+SEEN_BY_FEATURES = {"timelines": {"activities", "follows"}, "fanout": {"activities", "follows"}}
+FEATURES = {"activities", "follows", "profiles", "timelines", "fanout", "dead_letters"}
+
+
+def upwards(root=ROOT):
+    """What a module of shared uses and should not know."""
+    source = root / "shared/src"
+    modules = set(re.findall(r"^pub mod (\w+);", (source / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE))
+    yield from (f"shared: {name} has no place in the layers" for name in sorted(modules - set(LAYERS)))
+    for path in source.rglob("*.rs"):
+        module = path.relative_to(source).parts[0].removesuffix(".rs")
+        if module == "lib" or module not in LAYERS or path.name == "tests.rs":
+            continue
+        code = re.sub(r"^ *//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for used in set(re.findall(r"crate::(\w+)", code)) & modules - {module}:
+            above = LAYERS.index(used) < LAYERS.index(module)
+            other = used in FEATURES and module in FEATURES and used not in SEEN_BY_FEATURES.get(module, set())
+            if not above or other:
+                yield f"{path.relative_to(root)} uses {used}, which {module} must not know"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

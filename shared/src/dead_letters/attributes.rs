@@ -92,4 +92,23 @@ mod tests {
             assert_eq!(cut(character.repeat(2_001)), character.repeat(kept) + "…");
         }
     }
+
+    /// What an error of the queue gives as its reason is a reason here.
+    #[test]
+    fn the_reasons_of_a_queue_are_reasons() {
+        use crate::queue::SendError;
+        use crate::runtime::deadline::DeadlineExceeded;
+
+        let text = || "x".to_owned();
+        for error in [
+            SendError::Throttled,
+            SendError::Unavailable(text()),
+            SendError::Missing,
+            SendError::Denied(text()),
+            SendError::not_built("x"),
+            DeadlineExceeded.into(),
+        ] {
+            assert_eq!(known_reason(error.reason()), error.reason(), "{error}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ macro_rules! subject {
         #[macro_export]
         macro_rules! log_subject {
             ($dollar level:ident, $dollar subject:expr, $dollar($dollar rest:tt)*) => {
-                ::tracing::$dollar level!(
+                $dollar crate::tracing::$dollar level!(
                     $($id = $dollar subject.$id.as_deref(),)*
                     $dollar($dollar rest)*
                 )
