@@ -37,7 +37,7 @@ pub struct Attributes<'o>(&'o mut String);
 
 impl Attributes<'_> {
     /// A string.
-    pub fn text(&mut self, name: &str, value: &str) {
+    pub fn text(&mut self, name: &'static str, value: &str) {
         self.name(name);
         self.0.push_str(r#"{"S":"#);
         push_text(self.0, value);
@@ -45,17 +45,18 @@ impl Attributes<'_> {
     }
 
     /// A number.
-    pub fn number(&mut self, name: &str, value: i64) {
+    pub fn number(&mut self, name: &'static str, value: i64) {
         self.name(name);
         self.0.push_str(r#"{"N":""#);
         self.0.push_str(itoa::Buffer::new().format(value));
         self.0.push_str("\"}");
     }
 
-    fn name(&mut self, name: &str) {
-        self.0.push(',');
-        push_text(self.0, name);
-        self.0.push(':');
+    /// Names of attributes are the code's own and need no escape.
+    fn name(&mut self, name: &'static str) {
+        self.0.push_str(",\"");
+        self.0.push_str(name);
+        self.0.push_str("\":");
     }
 }
 
