@@ -2,22 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use nagare::cli::Cli;
-
 /// The stack allocates in every step of every call; this allocator is the cheaper one at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match Cli::parse().run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.is_closed_output() {
-                eprintln!("nagare: {failure}");
-            }
-            ExitCode::from(failure.exit_code())
-        }
-    }
+fn main() -> ExitCode {
+    nagare::cli::main()
 }

@@ -26,6 +26,8 @@ mod sender;
 mod timeline;
 mod up;
 
+use std::process::ExitCode;
+
 use clap::{Args, Parser, Subcommand};
 use shared::activities::{Delete, Update};
 use shared::command::Command;
@@ -39,6 +41,21 @@ pub use follows::follows_in;
 use remote::Remote;
 pub use replay::posts_in;
 pub use sender::Sender;
+
+/// The whole program. It is here and not in the binary so that it is compiled once: what is `async` is
+/// compiled where it is run.
+#[tokio::main]
+pub async fn main() -> ExitCode {
+    match Cli::parse().run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.is_closed_output() {
+                eprintln!("nagare: {failure}");
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
 
 /// The follow timeline on your own machine, and the tools for one on AWS.
 ///
