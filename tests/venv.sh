@@ -7,15 +7,19 @@ tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # Installs a requirements file into a virtual environment of its own, unless that was done before. Whatever
 # has no hash there is refused, and nothing is looked for that is not there. It is uv that installs, in a
-# fraction of pip's time, and pip that installs uv.
+# fraction of pip's time, and pip that installs uv. Whoever asks for the same meanwhile waits.
 install() {
     local directory=$1 requirements=$2
-    if ! cmp -s "$requirements" "$directory/installed.txt"; then
-        echo "installing $(basename "$requirements")"
-        uv venv --quiet --clear --python "$python" "$directory"
-        uv pip install --quiet --python "$directory/bin/python" --no-deps --require-hashes --compile-bytecode -r "$requirements"
-        cp "$requirements" "$directory/installed.txt"
-    fi
+    mkdir -p "$(dirname "$directory")"
+    (
+        flock 8
+        if ! cmp -s "$requirements" "$directory/installed.txt"; then
+            echo "installing $(basename "$requirements")"
+            uv venv --quiet --clear --python "$python" "$directory"
+            uv pip install --quiet --python "$directory/bin/python" --no-deps --require-hashes --compile-bytecode -r "$requirements"
+            cp "$requirements" "$directory/installed.txt"
+        fi
+    ) 8>"$directory.lock"
 }
 
 # The one of tests/dependencies/requirements.txt. Scripts that run beside each other wait for the first.
