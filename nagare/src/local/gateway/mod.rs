@@ -61,6 +61,8 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderName, HeaderValue};
+use shared::runtime::clock::Clock;
+use shared::values::Timestamp;
 use time::OffsetDateTime;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -74,8 +76,6 @@ use self::problem::Problem;
 
 /// The header in which API Gateway tells the caller the request's id.
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
-
-type Clock = Box<dyn Fn() -> OffsetDateTime + Send + Sync>;
 
 /// An HTTP API in front of one handler; see the [module](self).
 pub struct Gateway<H> {
@@ -107,14 +107,14 @@ where
             authorization,
             admission: Admission::new(&limits),
             limits,
-            clock: Box::new(system_time),
+            clock: Clock::system(),
         }
     }
 
     /// Takes the time, for tokens and for events, from `clock` instead of the system.
     #[must_use]
-    pub fn with_clock(self, clock: impl Fn() -> OffsetDateTime + Send + Sync + 'static) -> Self {
-        Self { clock: Box::new(clock), ..self }
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// The API as something to serve.
@@ -131,7 +131,7 @@ where
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
         let (head, body) = request.into_parts();
         body::throw_away(body, &head.headers);
-        let now = (self.clock)();
+        let now = time_of(self.clock.now());
 
         self.limits.check_head(&head)?;
         let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
@@ -181,11 +181,9 @@ where
     response
 }
 
-/// The project's one clock.
-fn system_time() -> OffsetDateTime {
-    let millis = i128::from(shared::runtime::clock::Clock::system().now().unix_millis());
-    OffsetDateTime::from_unix_timestamp_nanos(millis * 1_000_000)
-        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+fn time_of(now: Timestamp) -> OffsetDateTime {
+    let nanos = i128::from(now.unix_millis()) * 1_000_000;
+    OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 /// Tells the log what went wrong, and the caller that something did.

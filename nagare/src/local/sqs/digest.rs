@@ -1,6 +1,7 @@
 //! The MD5 digests by which SDKs check that a message arrived whole.
 
 use md5::{Digest as _, Md5};
+use shared::crypto::hash::hex;
 
 use super::attribute::{AttributeValue, Attributes};
 
@@ -33,10 +34,4 @@ fn update_sized(md5: &mut Md5, part: &[u8]) {
     let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
     md5.update(length.to_be_bytes());
     md5.update(part);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

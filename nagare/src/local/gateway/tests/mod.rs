@@ -8,6 +8,8 @@ mod isolation;
 mod overload;
 mod sizes;
 
+use shared::runtime::clock::Clock;
+use shared::values::Timestamp;
 use std::convert::Infallible;
 use timeline_reader::ROUTES;
 
@@ -17,7 +19,6 @@ use axum::body::Body;
 use axum::extract::Request;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use time::OffsetDateTime;
 use tower::ServiceExt;
 
 use super::{Authorization, Gateway, Limits};
@@ -66,7 +67,7 @@ fn get(target: &str) -> Request {
 /// An API whose handler answers with the event that it got.
 fn echo(authorization: Authorization, limits: Limits) -> Router {
     Gateway::new(echo_handler, ROUTES, authorization, limits)
-        .with_clock(|| OffsetDateTime::from_unix_timestamp(NOW).unwrap())
+        .with_clock(Clock::manual(Timestamp::from_unix_millis(NOW * 1000)))
         .router()
 }
 
