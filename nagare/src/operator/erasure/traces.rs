@@ -82,8 +82,8 @@ impl Marks {
         }
     }
 
-    /// Removes a trace, unless it has changed since. Whatever is in flight begins again and ends the same.
-    /// What is about the person alone is emptied and expires at a second.
+    /// Removes the progress that names somebody, unless it has come further since: whatever is in flight begins
+    /// again and ends the same. What is about the person alone is emptied, and expires at a second.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.
