@@ -8,7 +8,7 @@
 //!   sqs       SQS, as far as anybody can tell
 //!   gateway   API Gateway, as far as the reader can tell
 //!   faults    what goes wrong on purpose
-//! tables      the tables, for whoever needs all of them
+//! tables      the three tables over one client
 //! progress    progress bars
 //! ```
 //!

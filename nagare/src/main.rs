@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// The stack allocates in every step of every call; this allocator is the cheaper one at that.
+/// The stack allocates in every step of every call, and this allocator makes that cheaper.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

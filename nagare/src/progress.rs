@@ -1,4 +1,4 @@
-//! Progress of long work: on a terminal a bar with rate and time left, elsewhere nothing.
+//! Progress of long work: on a terminal a bar with rate and time left, otherwise nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,4 +1,4 @@
-//! The tables, for whoever needs all of them.
+//! All three tables, over one client.
 
 use aws_sdk_dynamodb::Client;
 use shared::dead_letters::DeadLetters;
@@ -22,7 +22,7 @@ pub struct TableNames {
 pub struct Tables {
     /// The client.
     pub dynamo: Dynamo,
-    /// What must not be lost.
+    /// The source of truth.
     pub ledger: Ledger,
     /// The timelines.
     pub timelines: Timelines,

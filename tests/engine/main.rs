@@ -1,5 +1,5 @@
-//! The embedded tables take shorter ways for what is done most. Random calls, of the shapes that the
-//! store sends and of some that it does not, must be answered as the engine answers them itself.
+//! The embedded tables take a fast path for the most frequent calls. Random calls, of the shapes that
+//! the store sends and of some that it does not, must get the answers that the engine itself gives.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use dynoxide::Database;
@@ -66,8 +66,8 @@ fn followers_are_read_as_the_engine_reads_them() {
 }
 
 fn followers(random: &mut Rng, ledger: &str, edges: usize) -> Value {
-    let mut place = || format!("{:04}", random.usize(0..edges));
-    let (first, last, start) = (place(), place(), place());
+    let mut sort_key = || format!("{:04}", random.usize(0..edges));
+    let (first, last, start) = (sort_key(), sort_key(), sort_key());
     let values = json!({
         ":pk": {"S": random.choice(["followers#a", "followers#b"])},
         ":first": {"S": first},
@@ -154,7 +154,7 @@ fn body(request: &Value) -> Vec<u8> {
     request.to_string().into_bytes()
 }
 
-/// A call on few keys, so that calls meet.
+/// A call on few keys, so that calls collide.
 fn call(random: &mut Rng) -> (&'static str, Value) {
     let tables = schema::names();
     let ledger = tables.ledger;

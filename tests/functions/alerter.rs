@@ -1,4 +1,4 @@
-//! The dead-letter alerter: every letter is kept in full, told of, and counted.
+//! The dead-letter alerter: every letter is kept completely, logged, and counted.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use shared::runtime::deadline::DeadlineExceeded;
 use tests::{World, event, message, publish, soon, unfinished};
 
 #[tokio::test]
-async fn a_letter_is_kept_in_full_and_counted_by_reason() {
+async fn a_letter_is_kept_completely_and_counted_by_reason() {
     let world = World::new();
     let long = format!("{{\"type\":\"é{}\"", "x".repeat(1_000_000));
     let batch = event([
@@ -158,7 +158,7 @@ async fn what_a_stranger_says_of_a_letter_is_cut_and_marked() {
     let body = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
     let long = "😀".repeat(250_000);
     let claims = [("nagare.reason", "conflict"), ("nagare.detail", long.as_str())];
-    // As long as a message can be: kept beside the body it would be more than an item takes.
+    // As long as a message can be: stored beside the body, it would exceed the size of an item.
     let filled = format!("{}{}", body, " ".repeat(290_000 - body.len()));
     for (id, body) in [("0", &body), ("1", &filled)] {
         let batch = event([claiming(id, body, &claims)]);
@@ -192,7 +192,7 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
         assert_eq!((letter.reason.as_str(), letter.verified), expected, "{body} {reason}");
         assert_eq!(letter.detail == "their words", !letter.verified, "{body} {reason}");
     }
-    // In a list too, and of those that were kept before there was a mark nothing is known.
+    // In a list too; nothing is known of letters that were stored before there was a mark.
     let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "0"}, "part": {"S": "letter"}},
                          "UpdateExpression": "REMOVE verified"});
     let (status, answer) = world.engine.call("UpdateItem", request.to_string().as_bytes());
@@ -202,7 +202,7 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
     assert_eq!(verified, BTreeSet::from(["2", "4", "5"]));
 }
 
-/// Parts of a body without their letter, as each of these leaves them; how many they are.
+/// Parts of a body without their letter, as each of these cases leaves them, and how many they are.
 #[tokio::test]
 async fn parts_that_no_letter_needs_are_found() {
     let world = World::new();
@@ -218,7 +218,7 @@ async fn parts_that_no_letter_needs_are_found() {
     // Refused: the id is taken by another body. It is kept under its own.
     keep("1", &"y".repeat(700_000), &[("nagare.origin", "0")]).await;
     assert_eq!(spare().await.len(), 3);
-    // Overtaken: the same letter comes in another message. Who saw the former one cannot drop it.
+    // Overtaken: the same letter comes in another message. Whoever read the former one cannot drop it.
     let seen = letters.get("0", soon()).await.unwrap().unwrap();
     keep("2", &long, &[("nagare.origin", "0")]).await;
     assert!(!letters.remove(&seen, soon()).await.unwrap());

@@ -1,7 +1,8 @@
-//! The alerter dies at every step of keeping its letters, or the step goes wrong, with tables that are
-//! well afterwards or are down for the whole next delivery.
+//! The alerter dies at every step of keeping its letters, or the step fails, with tables that work
+//! afterwards or are down for the whole next delivery.
 //!
-//! `cargo test -p tests --test functions alerter_dies -- --show-output` prints how often what was done.
+//! `cargo test -p tests --test functions alerter_dies -- --show-output` prints how often each thing was
+//! done.
 
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,7 +49,7 @@ const BLOWS: [Blow; 11] = [
     Blow::Fails(Fault::Denied),
 ];
 
-/// Counts the calls, and deals one blow.
+/// Counts the calls, and strikes one of them.
 #[derive(Debug, Clone, Default)]
 struct Steps {
     taken: Arc<AtomicUsize>,

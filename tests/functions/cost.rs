@@ -12,7 +12,7 @@ use shared::follows::{FollowChange, FollowState};
 use shared::values::{ActorId, ViewerId};
 use tests::{NOW, World, publish, soon};
 
-/// Notes the operation of each call.
+/// Records the operation of each call.
 #[derive(Debug)]
 struct Counted {
     inside: SharedHttpConnector,

@@ -1,4 +1,4 @@
-//! When the local stack delivers a message again that was not acknowledged. Time is simulated, the queue's
+//! When the local stack redelivers a message that was not acknowledged. Time is simulated, for the queue
 //! too.
 
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ async fn refuse(event: SqsEvent) -> Result<SqsBatchResponse, Infallible> {
     Ok(response)
 }
 
-/// How long a message that always fails, by this handler, stays away, three times in a row.
+/// How long a message stays hidden that this handler always fails, three times in a row.
 async fn waits<F>(
     keeps_visibility: bool,
     handle: impl Fn(SqsEvent) -> F + Clone + Send + Sync + 'static,
@@ -78,7 +78,7 @@ async fn a_handler_that_panics_fails_its_batch_and_no_poller() {
     assert!(waits.is_sorted() && waits[2] < VISIBILITY / 10, "{waits:?}");
 }
 
-/// It dies outside of the handler's task here; its batch comes back by the visibility timeout.
+/// It dies outside of the handler's task here; its batch comes back after the visibility timeout.
 #[tokio::test(start_paused = true)]
 async fn a_poller_that_dies_is_replaced() {
     let waits = waits(false, |_| -> Ready<_> { panic!("on purpose") }).await;

@@ -1,4 +1,4 @@
-//! Tombstones: they stay for as long as commands may be under way, and then they go.
+//! Tombstones: they stay for as long as commands may be in flight, and then they expire.
 
 use nagare::operator::erasure::marks::{Marks, Tombstone};
 use serde_json::{Value, json};
@@ -23,18 +23,19 @@ fn edge() -> Tombstone {
     Tombstone::Edge(ViewerId::new("bob").unwrap(), anna())
 }
 
-async fn bury(world: &World, tombstone: &Tombstone) -> bool {
+async fn mark(world: &World, tombstone: &Tombstone) -> bool {
     let until = until().unix_millis() / 1000;
     Marks(world.tables.ledger.clone()).mark_expired(tombstone, until, soon()).await.unwrap()
 }
 
-async fn bury_activity(world: &World) -> [bool; 3] {
+async fn mark_activity(world: &World) -> [bool; 3] {
     let key = ActivityKey { activity_id: ActivityId::new("live").unwrap(), actor_id: anna() };
-    let place = SortKey { published_at: AT.parse().unwrap(), activity_id: key.activity_id.clone() };
+    let sort_key =
+        SortKey { published_at: AT.parse().unwrap(), activity_id: key.activity_id.clone() };
     [
-        bury(world, &Tombstone::Claim(key.clone())).await,
-        bury(world, &Tombstone::Record(key)).await,
-        bury(world, &Tombstone::OutboxRow(anna(), place)).await,
+        mark(world, &Tombstone::Claim(key.clone())).await,
+        mark(world, &Tombstone::Record(key)).await,
+        mark(world, &Tombstone::OutboxRow(anna(), sort_key)).await,
     ]
 }
 
@@ -46,7 +47,7 @@ fn ledger(world: &World) -> Vec<Value> {
     answer["Items"].as_array().unwrap().clone()
 }
 
-/// What the ledger holds once the tombstones may go.
+/// What the ledger holds once the tombstones have expired.
 fn swept(world: &World) -> Vec<Value> {
     world.engine.sweep(until().plus_millis(-1000)).unwrap();
     assert!(!ledger(world).is_empty(), "it is not yet time");
@@ -55,16 +56,16 @@ fn swept(world: &World) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_is_in_force_is_not_buried() {
+async fn what_is_in_force_is_not_marked() {
     let world = World::new();
-    assert!(!bury(&world, &edge()).await);
+    assert!(!mark(&world, &edge()).await);
     world.done(&[follow("bob", "anna", AT), publish("anna", "live", AT)]).await;
-    assert!(!bury(&world, &edge()).await);
-    assert_eq!(bury_activity(&world).await, [true, false, false], "a claim is nothing but a claim");
+    assert!(!mark(&world, &edge()).await);
+    assert_eq!(mark_activity(&world).await, [true, false, false], "a claim is nothing but a claim");
 }
 
 #[tokio::test]
-async fn commands_that_come_again_write_none_of_it_anew() {
+async fn commands_that_come_again_write_none_of_it_again() {
     let world = World::new();
     let mut update = publish("anna", "live", AT);
     (update["type"], update["at"]) = (json!("activity.updated"), json!(LATER));
@@ -76,8 +77,8 @@ async fn commands_that_come_again_write_none_of_it_anew() {
         unfollow("bob", "anna", LATER),
     ];
     world.done(&commands).await;
-    assert_eq!(bury_activity(&world).await, [true; 3]);
-    assert!(bury(&world, &edge()).await);
+    assert_eq!(mark_activity(&world).await, [true; 3]);
+    assert!(mark(&world, &edge()).await);
     let before = ledger(&world);
     world.done(&commands).await;
     world.done(&commands).await;
@@ -89,7 +90,7 @@ async fn commands_that_come_again_write_none_of_it_anew() {
 async fn a_mark_stays_as_it_was_first_set() {
     let world = World::new();
     world.done(&[unfollow("bob", "anna", AT)]).await;
-    bury(&world, &edge()).await;
+    mark(&world, &edge()).await;
     let before = ledger(&world);
     let later = until().unix_millis() / 1000 + 1_000_000;
     assert!(Marks(world.tables.ledger.clone()).mark_expired(&edge(), later, soon()).await.unwrap());
@@ -100,7 +101,7 @@ async fn a_mark_stays_as_it_was_first_set() {
 async fn a_later_command_takes_the_mark_off() {
     let world = World::new();
     world.done(&[unfollow("bob", "anna", AT)]).await;
-    bury(&world, &edge()).await;
+    mark(&world, &edge()).await;
     world.done(&[follow("bob", "anna", LATER)]).await;
     assert_eq!(swept(&world).len(), 1);
     world.done(&[publish("anna", "live", LATER)]).await;
@@ -116,12 +117,13 @@ async fn a_deleted_activity_says_nothing_any_more() {
     let mut secret = publish("anna", "live", AT);
     (secret["payload"], secret["kind"]) = (json!("a secret"), json!("secret"));
     world.done(&[secret.clone(), update.clone()]).await;
-    let told = |world: &World| ledger(world).iter().any(|item| item.to_string().contains("secret"));
-    assert!(told(&world));
+    let holds_secret =
+        |world: &World| ledger(world).iter().any(|item| item.to_string().contains("secret"));
+    assert!(holds_secret(&world));
     world.done(&[delete("anna", "live")]).await;
-    assert!(!told(&world));
+    assert!(!holds_secret(&world));
     world.done(&[secret, update]).await;
-    assert!(!told(&world));
+    assert!(!holds_secret(&world));
 }
 
 #[tokio::test]

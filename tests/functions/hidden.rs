@@ -1,12 +1,12 @@
 //! What a page costs while the entries of somebody unfollowed are still in the timeline: thousands of
-//! them, which the purge has yet to take out.
+//! them, which the purge has yet to remove.
 
 use shared::follows::{FollowChange, FollowState, Follows};
 use shared::timelines::EntryWrite;
 use shared::values::{ActorId, Timestamp, ViewerId};
 use tests::{NOW, World, follow, publish, soon};
 
-use super::units::Meter;
+use super::units::UnitCounter;
 
 const HIDDEN: usize = 30_000;
 const SHOWN: usize = 2_000;
@@ -19,16 +19,16 @@ fn before_noon(n: usize) -> Timestamp {
     Timestamp::from_unix_millis(noon.unix_millis() - 1_000 * i64::try_from(n).unwrap())
 }
 
-/// A world in which bob follows three actors with some activities, the n-th newest at `place(n)` seconds
+/// A world in which bob follows three actors with some activities, the n-th newest at `seconds(n)`
 /// before noon.
-async fn with_activities(activities: usize, place: impl Fn(usize) -> usize) -> Meter {
-    let meter = Meter::new();
-    meter
+async fn with_activities(activities: usize, seconds: impl Fn(usize) -> usize) -> UnitCounter {
+    let counter = UnitCounter::new();
+    counter
         .uncounted(async |world| {
             let actors = ["anna", "carl", "dora"];
             world.done(&actors.map(|actor| follow("bob", actor, "2026-11-19T00:00:00Z"))).await;
             let commands = (0..activities).map(|n| {
-                let (actor, at) = (actors[n % 3], before_noon(place(n)).to_string());
+                let (actor, at) = (actors[n % 3], before_noon(seconds(n)).to_string());
                 publish(actor, &format!("activity-{n:04}"), &at).to_string()
             });
             let bodies: Vec<_> = commands.collect();
@@ -38,13 +38,13 @@ async fn with_activities(activities: usize, place: impl Fn(usize) -> usize) -> M
             }
         })
         .await;
-    meter
+    counter
 }
 
 /// Leaves entries of an actor behind whom bob has unfollowed, at these seconds before noon.
-async fn leave_behind(meter: &Meter, actor: &str, places: impl Iterator<Item = usize>) {
+async fn leave_behind(counter: &UnitCounter, actor: &str, seconds: impl Iterator<Item = usize>) {
     let (bob, actor) = (ViewerId::new("bob").unwrap(), ActorId::new(actor).unwrap());
-    let keys = places.map(|n| format!("{}#hidden-{n:05}", before_noon(n)));
+    let keys = seconds.map(|n| format!("{}#hidden-{n:05}", before_noon(n)));
     let keys: Vec<_> = keys.collect();
     let entries = keys.iter().map(|sort_key| EntryWrite::Put {
         viewer: &bob,
@@ -54,7 +54,7 @@ async fn leave_behind(meter: &Meter, actor: &str, places: impl Iterator<Item = u
     });
     let state = FollowState { following: false, changed_at: NOW.parse().unwrap() };
     let unfollow = FollowChange { follower_id: bob.clone(), followee_id: actor.clone(), state };
-    meter
+    counter
         .uncounted(async |world| {
             let (follows, timelines) =
                 (Follows::new(&world.tables.ledger), &world.tables.timelines);
@@ -68,13 +68,13 @@ async fn leave_behind(meter: &Meter, actor: &str, places: impl Iterator<Item = u
 }
 
 /// What the first pages cost, by limit, in read units; all of them full and without a gap.
-async fn costs(meter: &Meter) -> Vec<(usize, f64)> {
+async fn costs(counter: &UnitCounter) -> Vec<(usize, f64)> {
     let mut costs = Vec::new();
     for limit in [1, 10, 20, 40, 41, 50, 100] {
-        let ids = meter.world.ids("bob", &format!("limit={limit}")).await;
+        let ids = counter.world.ids("bob", &format!("limit={limit}")).await;
         let expected: Vec<_> = (0..limit).map(|n| format!("activity-{n:04}")).collect();
         assert_eq!(ids, expected);
-        costs.push((limit, meter.take().reads));
+        costs.push((limit, counter.take().reads));
     }
     costs
 }
@@ -90,39 +90,39 @@ fn compare(layout: &str, usual: &[(usize, f64)], busy: &[(usize, f64)]) -> Vec<f
 #[tokio::test(start_paused = true)]
 async fn a_page_costs_little_more_while_a_purge_of_30_000_entries_runs() {
     // Fifteen hidden ones before each of the others.
-    let meter = with_activities(SHOWN, |n| 16 * n + 15).await;
-    let usual = costs(&meter).await;
-    leave_behind(&meter, "xaver", (0..16 * SHOWN).filter(|n| n % 16 != 15)).await;
+    let counter = with_activities(SHOWN, |n| 16 * n + 15).await;
+    let usual = costs(&counter).await;
+    leave_behind(&counter, "xaver", (0..16 * SHOWN).filter(|n| n % 16 != 15)).await;
     let count = async |world: &World| world.entry_count(soon()).await;
-    assert_eq!(meter.uncounted(count).await, (HIDDEN + SHOWN) as u64);
-    for more in compare("interleaved", &usual, &costs(&meter).await) {
+    assert_eq!(counter.uncounted(count).await, (HIDDEN + SHOWN) as u64);
+    for more in compare("interleaved", &usual, &costs(&counter).await) {
         assert!(more <= MORE, "{more} read units more than usual");
     }
 }
 
-/// Nothing tells which entries lie behind the hidden ones, so these are read: a unit for forty.
+/// Nothing says which entries lie behind the hidden ones, so those are read: one unit for forty.
 #[tokio::test(start_paused = true)]
 async fn hidden_entries_that_are_newest_of_all_cost_what_reading_them_costs() {
-    let meter = with_activities(200, |n| HIDDEN + n).await;
-    let usual = costs(&meter).await;
-    leave_behind(&meter, "xaver", 0..HIDDEN).await;
-    for more in compare("newest of all", &usual, &costs(&meter).await) {
+    let counter = with_activities(200, |n| HIDDEN + n).await;
+    let usual = costs(&counter).await;
+    leave_behind(&counter, "xaver", 0..HIDDEN).await;
+    for more in compare("newest of all", &usual, &costs(&counter).await) {
         assert!(more <= HIDDEN as f64 / 40.0 + MORE, "{more} read units more than usual");
     }
 }
 
-/// What lies behind a full page is looked at for a while, not to its end.
+/// What lies behind a full page is read for a while, not to its end.
 #[tokio::test(start_paused = true)]
 async fn a_full_page_does_not_pass_all_that_is_hidden_behind_it() {
-    let meter = with_activities(200, |n| if n < 20 { n } else { HIDDEN + n }).await;
+    let counter = with_activities(200, |n| if n < 20 { n } else { HIDDEN + n }).await;
     let page = async || {
-        let (status, _, page) = meter.world.get("/v1/timelines/bob", "").await;
+        let (status, _, page) = counter.world.get("/v1/timelines/bob", "").await;
         assert_eq!((status, page["items"].as_array().unwrap().len()), (200, 20), "{page}");
         assert!(page["next_cursor"].is_string());
-        meter.take().reads
+        counter.take().reads
     };
     let usual = page().await;
-    leave_behind(&meter, "xaver", 20..HIDDEN).await;
+    leave_behind(&counter, "xaver", 20..HIDDEN).await;
     let busy = page().await;
     println!("behind a full page: {busy} read units, usually {usual}");
     assert!(busy - usual <= 20.0, "{} read units more than usual", busy - usual);

@@ -1,4 +1,4 @@
-//! What is counted, and what it says.
+//! What is counted, and what the numbers mean.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare::local::faults::Faulty;
@@ -14,7 +14,7 @@ use crate::split::{FOLLOWERS, with_followers};
 
 const AT: &str = "2026-11-20T11:59:30.000Z";
 
-/// A world whose tables and queues go wrong like this.
+/// A world whose tables and queues have these faults.
 fn with_faults(settings: &str) -> World {
     let faults = settings.parse().unwrap();
     World::behind(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)))
@@ -47,7 +47,7 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
         } else {
             assert_eq!(sends, entries + 25 * retries, "whole batches failed: {settings}");
         }
-        assert_eq!(world.tables.dynamo.usage(), Usage::default(), "a meter of its own");
+        assert_eq!(world.tables.dynamo.usage(), Usage::default(), "usage of its own");
     }
 }
 
@@ -121,23 +121,23 @@ async fn metrics_have_units() {
 }
 
 #[tokio::test]
-async fn a_large_fan_out_is_counted_once_and_by_its_last_part() {
+async fn a_large_fan_out_is_counted_once_and_by_its_last_segment() {
     let world = with_followers(World::new()).await;
     world.done(&[publish("star", "live", "2026-11-20T11:59:58.000Z")]).await;
     assert_eq!(one(&world, "CommandsSplit"), 1);
-    let parts = world.take_commands().await;
-    let mut left = parts.clone();
+    let segments = world.take_commands().await;
+    let mut left = segments.clone();
     let last = left.pop().unwrap();
     world.writer.handle(event(left), soon()).await.unwrap();
-    assert_eq!(all(&world, "FanOutLatency"), [], "a part is missing");
+    assert_eq!(all(&world, "FanOutLatency"), [], "a segment is missing");
     world.set_clock("2026-11-20T12:00:07.000Z");
     world.writer.handle(event([last]), soon()).await.unwrap();
     assert_eq!(one(&world, "FanOutSize"), FOLLOWERS as u64);
     assert_eq!(one(&world, "FanOutDuration"), 7_000);
     assert_eq!(one(&world, "FanOutLatency"), 9_000);
-    // Neither a second delivery nor a second publish ends it once more.
+    // Neither a second delivery nor a second publish reports the end again.
     world.set_clock("2026-11-20T12:10:00.000Z");
-    world.writer.handle(event(parts), soon()).await.unwrap();
+    world.writer.handle(event(segments), soon()).await.unwrap();
     world.done(&[publish("star", "live", "2026-11-20T11:59:58.000Z")]).await;
     world.writer.handle(event(world.take_commands().await), soon()).await.unwrap();
     assert_eq!(one(&world, "FanOutLatency"), 9_000);
@@ -146,17 +146,17 @@ async fn a_large_fan_out_is_counted_once_and_by_its_last_part() {
 }
 
 #[tokio::test]
-async fn parts_that_erase_without_a_plan_end_nothing() {
+async fn segments_that_erase_without_a_plan_end_nothing() {
     let world = with_followers(World::new()).await;
     world.done(&[publish("star", "live", NOW)]).await;
-    let parts = world.take_commands().await;
-    // The tombstone is there, and whoever set it died before it came to the followers.
+    let segments = world.take_commands().await;
+    // The tombstone is there, but whoever set it died before it reached the followers.
     let body = delete("star", "live").to_string();
     let command = shared::command::Command::parse(&body, world.clock.now()).unwrap();
     let shared::command::Command::Delete(delete) = command else { unreachable!() };
     let (key, change) = delete.into();
     Activities::new(&world.tables.ledger).merge(&key, change, soon()).await.unwrap();
-    let answer = world.writer.handle(event(parts), soon()).await.unwrap();
+    let answer = world.writer.handle(event(segments), soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 0);
     assert_eq!(all(&world, "FanOutSize"), []);
 }

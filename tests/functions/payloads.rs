@@ -53,7 +53,7 @@ async fn what_is_stored_is_read_whatever_it_says() {
         update["payload"] = json!("new");
         world.done(&[update]).await;
         assert!(page(&world).await.contains(r#""payload":"new""#));
-        // And nobody sends such a one any more.
+        // And nobody can send one any more.
         let body = publish("anna", "other", AT).to_string();
         let body = body.replace(r#"{"of":"other"}"#, payload);
         assert!(body.contains(payload));

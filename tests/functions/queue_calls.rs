@@ -1,4 +1,4 @@
-//! Calls to the queues that go wrong: what the writer sends arrives as long as there is time to send it
+//! Calls to the queues that fail: what the writer sends arrives as long as there is time to send it
 //! again, and otherwise nothing is acknowledged. Time is simulated.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use tests::{NOW, World, event, message, publish, unfinished};
 
 use super::split::{FOLLOWERS, with_followers};
 
-/// What a call to a queue may come to before it is made again.
+/// Faults after which a call to a queue is repeated.
 const PASSING: [Fault; 7] = [
     Fault::Throttled,
     Fault::Leftovers(1),
@@ -27,9 +27,9 @@ const PASSING: [Fault; 7] = [
     Fault::CutAnswer,
     Fault::Hang,
 ];
-/// What no other attempt helps against.
+/// Faults that no other attempt helps against.
 const LASTING: [Fault; 2] = [Fault::TableMissing, Fault::Denied];
-/// What an invocation has.
+/// The time of an invocation.
 const ENOUGH: Duration = Duration::from_secs(58);
 const COMMANDS: &str = "http://queue/000000000000/commands";
 
@@ -88,25 +88,25 @@ fn within(time: Duration) -> Deadline {
     Deadline::after(time)
 }
 
-/// Gives the writer one message and says whether it has to come again.
+/// Gives the writer one message. True if it has to come again.
 async fn comes_again(world: &World, body: &str, deadline: Deadline) -> bool {
     let batch = event([message("0", body, 1)]);
     !unfinished(&world.writer.handle(batch, deadline).await.unwrap()).is_empty()
 }
 
-async fn entries_after_all_parts(world: &World) -> u64 {
+async fn entries_after_all_segments(world: &World) -> u64 {
     loop {
-        let parts = world.take_commands().await;
-        if parts.is_empty() {
+        let segments = world.take_commands().await;
+        if segments.is_empty() {
             return world.entry_count(within(ENOUGH)).await;
         }
-        let answer = world.writer.handle(event(parts), within(ENOUGH)).await.unwrap();
+        let answer = world.writer.handle(event(segments), within(ENOUGH)).await.unwrap();
         assert_eq!(unfinished(&answer), [0_usize; 0]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_arrive_after_any_number_of_failures() {
+async fn segments_arrive_after_any_number_of_failures() {
     let script = Script::default();
     let world = with_followers(script.world().0).await;
     let trials = PASSING.into_iter().flat_map(|fault| [(fault, 1), (fault, 5)]);
@@ -121,7 +121,7 @@ async fn parts_arrive_after_any_number_of_failures() {
         }
         assert_eq!(calls.len(), times + 1, "{fault:?}");
         let expected = FOLLOWERS * (n + 1);
-        assert_eq!(entries_after_all_parts(&world).await, expected as u64, "{fault:?}");
+        assert_eq!(entries_after_all_segments(&world).await, expected as u64, "{fault:?}");
         assert_eq!(world.take_dead_letters().await.len(), 0);
     }
 }
@@ -134,7 +134,7 @@ async fn dead_letters_arrive_after_any_number_of_failures_and_are_one() {
         script.fail(5, fault);
         assert!(!comes_again(&world, "not json", within(ENOUGH)).await, "{fault:?}");
         assert_eq!(script.calls(), [1; 6], "{fault:?}");
-        // An answer that is lost, cut or late is one to a letter that has arrived.
+        // If an answer is lost, cut or late, the letter has arrived anyway.
         let done = [Fault::LostAnswer, Fault::CutAnswer, Fault::Hang].contains(&fault);
         let letters = world.take_dead_letters().await;
         assert_eq!(letters.len(), if done { 6 } else { 1 }, "{fault:?}");
@@ -145,7 +145,7 @@ async fn dead_letters_arrive_after_any_number_of_failures_and_are_one() {
     }
 }
 
-/// As those to the tables are: see `metrics`.
+/// As calls to the tables are: see `metrics`.
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_made_again_are_counted() {
     let script = Script::default();
@@ -178,7 +178,7 @@ async fn what_cannot_be_sent_in_time_comes_again() {
     for body in ["not json", &publish] {
         assert!(!comes_again(&world, body, within(ENOUGH)).await);
     }
-    assert_eq!(entries_after_all_parts(&world).await, FOLLOWERS as u64);
+    assert_eq!(entries_after_all_segments(&world).await, FOLLOWERS as u64);
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,7 +253,7 @@ async fn messages_of_any_number_and_size_arrive_with_all_they_have() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_the_queue_refuses_is_told_of() {
+async fn a_message_that_the_queue_refuses_is_reported() {
     let script = Script::default();
     let (world, sender) = script.world();
     let messages = ["good", "bad \u{1}", "good"].map(Message::new);

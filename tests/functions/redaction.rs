@@ -1,8 +1,8 @@
-//! Logs and metrics hold no payload, token, cursor or secret, nor anything else that a sender is free
-//! to write: whatever happens, and whatever the tables say about it.
+//! Logs and metrics hold no payload, token, cursor or secret, nor anything else that a sender can
+//! choose: whatever happens, and whatever the tables answer.
 //!
-//! Words that must not come out are planted in all that goes in. The tables quote every request in
-//! the errors that they answer with, as some do.
+//! Words that must not come out are planted in everything that goes in. The tables quote every request
+//! in the errors that they answer, as some services do.
 
 use shared::crypto::seal::Secrets;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -130,15 +130,16 @@ async fn read(world: &World, path: &str, query: &str) -> Value {
 /// What this thread logs, as long as the guard lives.
 fn logs() -> (Output, DefaultGuard) {
     static ONCE: Once = Once::new();
-    // Whoever logs a line first decides whether it is ever of interest: other tests must not say that
-    // nobody listens.
+    // The first thread that reaches a log statement caches whether anybody listens: other tests must not
+    // cache that nobody does.
     ONCE.call_once(|| set_global_default(telemetry::json_lines(std::io::sink)).unwrap());
     let output = Output::default();
     let lines = output.clone();
     (output, set_default(telemetry::json_lines(move || lines.clone())))
 }
 
-/// Everything that can be done with these commands and with the timeline; the cursors that came out.
+/// Does everything that can be done with these commands and with the timeline. Returns the cursors that
+/// came out.
 async fn everything(world: &World) -> Vec<String> {
     let (good, bad) = commands();
     let bodies: Vec<_> = good.iter().chain(&bad).map(String::as_str).collect();
@@ -185,7 +186,7 @@ async fn nothing_that_was_planted_comes_out() {
     }
 }
 
-/// The words went in: readers and operators are given them.
+/// Asserts that the words went in: readers and operators get them.
 async fn planted(world: &World, cursors: &[String]) {
     let page = read(world, "/v1/timelines/bob", "").await;
     assert_eq!(page["items"].as_array().unwrap().len(), 3, "{page}");
@@ -222,9 +223,11 @@ async fn a_message_and_a_request_have_one_line_each() {
     let letters = world.take_dead_letters().await;
     let kept = letters.len();
     world.alerter.handle(event(letters), soon()).await.unwrap();
-    let told = &logs.lines()[lines.len()..];
-    assert_eq!(told.len(), kept);
-    assert!(told.iter().all(|line| line["message"] == "dead letter" && line["reason"].is_string()));
+    let logged = &logs.lines()[lines.len()..];
+    assert_eq!(logged.len(), kept);
+    assert!(
+        logged.iter().all(|line| line["message"] == "dead letter" && line["reason"].is_string())
+    );
 
     read(&world, "/v1/timelines/bob", "").await;
     read(&world, "/v1/timelines/eve", "").await;

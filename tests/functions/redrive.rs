@@ -1,8 +1,8 @@
-//! Dead letters that are sent again, long after.
+//! Dead letters that are redriven much later.
 
 use tests::{World, event, follow, message, publish, soon, unfinished};
 
-/// Every one that is kept is sent again; returns how many that were.
+/// Redrives every letter that is kept. Returns how many there were.
 async fn redrive_all(world: &World) -> usize {
     let letters = &world.tables.dead_letters;
     let listed = letters.page(None, soon()).await.unwrap().letters;

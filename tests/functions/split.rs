@@ -1,4 +1,4 @@
-//! Actors with many followers: their fan-outs are cut into parts.
+//! Actors with many followers: their fan-outs are cut into segments.
 
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
@@ -27,7 +27,7 @@ async fn world() -> World {
     with_followers(World::new()).await
 }
 
-/// An actor has so many followers that a fan-out is cut.
+/// An actor with enough followers for the fan-out to be cut.
 pub(crate) async fn with_followers(mut world: World) -> World {
     world.writer.sizes = Sizes { page: 50, segment: 200, segments: 6 };
     let changes = (0..FOLLOWERS).map(|n| {
@@ -44,16 +44,16 @@ pub(crate) async fn with_followers(mut world: World) -> World {
     world
 }
 
-/// Applies what is on the queue until nothing is left; returns how many messages that were.
+/// Applies what is on the queue until nothing is left. Returns the number of messages.
 async fn work_off(world: &World) -> usize {
     let mut messages = 0;
     loop {
-        let parts = world.take_commands().await;
-        if parts.is_empty() {
+        let segments = world.take_commands().await;
+        if segments.is_empty() {
             return messages;
         }
-        messages += parts.len();
-        assert_eq!(apply(world, parts).await, [0_usize; 0]);
+        messages += segments.len();
+        assert_eq!(apply(world, segments).await, [0_usize; 0]);
     }
 }
 
@@ -81,11 +81,14 @@ async fn ranges_done(world: &World, kind: FanOutKind) -> (usize, usize, u64) {
 async fn every_follower_gets_the_entry_once_and_loses_it_with_the_delete() {
     let world = world().await;
     world.done(&[publish("star", "live", NOW)]).await;
-    assert_eq!(entries(&world).await, 0, "the parts are on the queue");
-    let parts = work_off(&world).await;
+    assert_eq!(entries(&world).await, 0, "the segments are on the queue");
+    let segments = work_off(&world).await;
     assert_eq!(entries(&world).await, FOLLOWERS as u64);
-    assert!((4..=9).contains(&parts), "{parts} parts");
-    assert_eq!(ranges_done(&world, FanOutKind::Insert).await, (parts, parts, FOLLOWERS as u64));
+    assert!((4..=9).contains(&segments), "{segments} segments");
+    assert_eq!(
+        ranges_done(&world, FanOutKind::Insert).await,
+        (segments, segments, FOLLOWERS as u64)
+    );
 
     world.done(&[delete("star", "live")]).await;
     work_off(&world).await;
@@ -98,10 +101,10 @@ async fn every_follower_gets_the_entry_once_and_loses_it_with_the_delete() {
 async fn what_is_done_is_not_done_again() {
     let world = world().await;
     world.done(&[publish("star", "live", NOW)]).await;
-    let parts = world.take_commands().await;
-    let again = parts.clone();
-    assert_eq!(apply(&world, parts).await, [0_usize; 0]);
-    // A part that is done does not look at followers again: who leaves sees to their own timeline.
+    let segments = world.take_commands().await;
+    let again = segments.clone();
+    assert_eq!(apply(&world, segments).await, [0_usize; 0]);
+    // A segment that is done does not read followers again: an unfollow clears its own timeline.
     world.done(&[unfollow("v7", "star", "2026-11-20T12:00:01Z")]).await;
     assert_eq!(apply(&world, again).await, [0_usize; 0]);
     world.done(&[publish("star", "live", NOW)]).await;
@@ -112,7 +115,7 @@ async fn what_is_done_is_not_done_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
+async fn a_segment_that_takes_longer_than_an_invocation_goes_on_in_another() {
     let slow = "slow=500ms".parse().unwrap();
     let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
     let mut world = with_followers(world).await;
@@ -120,36 +123,36 @@ async fn a_part_that_takes_longer_than_an_invocation_goes_on_in_another() {
     world.done(&[publish("star", "live", NOW)]).await;
     let mut invocations = 0;
     loop {
-        let parts = world.take_commands().await;
-        if parts.is_empty() {
+        let segments = world.take_commands().await;
+        if segments.is_empty() {
             break;
         }
-        for part in parts {
-            // A part has twenty pages, and to read one takes a quarter of a second.
+        for segment in segments {
+            // A segment has twenty pages, and each takes a quarter of a second to read.
             let answer =
-                world.writer.handle(event([part]), Deadline::after(Duration::from_secs(12)));
+                world.writer.handle(event([segment]), Deadline::after(Duration::from_secs(12)));
             assert_eq!(answer.await.unwrap().batch_item_failures.len(), 0);
             invocations += 1;
         }
     }
-    let (parts, done, written) = ranges_done(&world, FanOutKind::Insert).await;
-    assert_eq!((done, written, entries(&world).await), (parts, 1_200, 1_200));
-    assert!(invocations > parts, "{invocations} invocations for {parts} parts");
+    let (segments, done, written) = ranges_done(&world, FanOutKind::Insert).await;
+    assert_eq!((done, written, entries(&world).await), (segments, 1_200, 1_200));
+    assert!(invocations > segments, "{invocations} invocations for {segments} segments");
 }
 
-/// A producer asks for nothing that the contract does not name: forged parts write nothing, and erase
-/// nothing either.
+/// A producer cannot ask for what the contract does not name: forged segments neither write nor erase
+/// anything.
 #[tokio::test]
 async fn parts_that_the_writer_did_not_seal_change_nothing() {
     let world = world().await;
     world.done(&[publish("star", "live", NOW)]).await;
     let sealed = world.take_commands().await;
-    let bodies: Vec<_> = sealed.iter().map(|part| part.body.as_deref().unwrap()).collect();
+    let bodies: Vec<_> = sealed.iter().map(|segment| segment.body.as_deref().unwrap()).collect();
     let bare = said(bodies[0]);
     assert_eq!(bare["type"], "fanout.part");
     let rest = json!({"type": "command.continued", "origin": "0", "command": bare});
     let foreign = InternalSeal::new(&secrets(9));
-    let part = Command::parse_unverified(bodies[0], world.clock.now()).unwrap();
+    let segment = Command::parse_unverified(bodies[0], world.clock.now()).unwrap();
     let mut swapped: Value = serde_json::from_str(bodies[0]).unwrap();
     swapped["command"] = said(bodies[1]);
     let wider = bodies[0].replace(bare["followers"].as_str().unwrap(), "0000-ffff");
@@ -158,7 +161,7 @@ async fn parts_that_the_writer_did_not_seal_change_nothing() {
         bare.to_string(),
         rest.to_string(),
         json!({"type": "internal", "command": bare}).to_string(),
-        foreign.to_body(&part),
+        foreign.to_body(&segment),
         swapped.to_string(),
         wider,
     ];
@@ -169,7 +172,7 @@ async fn parts_that_the_writer_did_not_seal_change_nothing() {
     let reason = |letter: &SqsMessage| letter.message_attributes[REASON].string_value.clone();
     assert_eq!(letters.len(), forged.len());
     assert!(letters.iter().all(|letter| reason(letter).as_deref() == Some("unknown-type")));
-    // The true ones go on, with the secret of yesterday too, and as letters that are sent again.
+    // The genuine ones are applied, with yesterday's secret too, and when they are redriven.
     let mut world = world;
     let both = secrets(9).also_opening(&[8; 32]).unwrap();
     world.sealing_with(InternalSeal::new(&both));
@@ -179,18 +182,18 @@ async fn parts_that_the_writer_did_not_seal_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_part_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
+async fn a_segment_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
     let world = world().await;
     world.done(&[publish("star", "live", NOW)]).await;
-    let parts = world.take_commands().await;
-    // The function died on them every time, so that the queue itself has moved them.
-    world.alerter.handle(event(parts.clone()), soon()).await.unwrap();
+    let segments = world.take_commands().await;
+    // The function died on them every time, so the queue itself has moved them.
+    world.alerter.handle(event(segments.clone()), soon()).await.unwrap();
     let mut kept = Vec::new();
-    for part in &parts {
-        let id = part.message_id.as_deref().unwrap();
+    for segment in &segments {
+        let id = segment.message_id.as_deref().unwrap();
         let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!((letter.reason.as_str(), letter.verified), (RECEIVES_EXHAUSTED, true));
-        assert_eq!(Some(&letter.body), part.body.as_ref());
+        assert_eq!(Some(&letter.body), segment.body.as_ref());
         kept.push(letter.body);
     }
     let kept: Vec<_> = kept.iter().map(String::as_str).collect();

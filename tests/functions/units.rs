@@ -14,12 +14,12 @@ use nagare::cost::work::{self, Activity, Audience, Edge, Work};
 use serde_json::{Value, json};
 use tests::{NOW, World, delete, event, follow, publish, soon, unfinished, unfollow};
 
-/// After everybody has followed.
+/// An instant after everybody has followed.
 const LATER: &str = "2026-11-20T12:01:00.000Z";
 
-/// Has the tables say what each call consumes, and adds it up.
+/// Has the tables report what each call consumes, and adds it up.
 #[derive(Debug)]
-struct Metered {
+struct Counting {
     inside: SharedHttpConnector,
     used: Arc<Mutex<Units>>,
     on: Arc<AtomicBool>,
@@ -30,11 +30,11 @@ pub(super) struct Units {
     writes: f64,
     pub(super) reads: f64,
     calls: usize,
-    /// Calls that did not say what they consumed.
+    /// Calls that did not report what they consumed.
     silent: usize,
 }
 
-impl HttpConnector for Metered {
+impl HttpConnector for Counting {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.strip_prefix("DynamoDB_20120810.");
@@ -67,39 +67,39 @@ impl Units {
     }
 }
 
-/// A world whose tables are metered.
-pub(super) struct Meter {
+/// A world that counts the units its tables consume.
+pub(super) struct UnitCounter {
     pub(super) world: World,
     used: Arc<Mutex<Units>>,
     on: Arc<AtomicBool>,
 }
 
-impl Meter {
+impl UnitCounter {
     pub(super) fn new() -> Self {
         let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
         let (counted, switch) = (Arc::clone(&used), Arc::clone(&on));
         let world = World::behind(|inside| {
-            SharedHttpConnector::new(Metered { inside, used: counted, on: switch })
+            SharedHttpConnector::new(Counting { inside, used: counted, on: switch })
         });
         Self { world, used, on }
     }
 
-    /// What was consumed since it was last asked.
+    /// The units consumed since the last call of this.
     pub(super) fn take(&self) -> Units {
         let units = std::mem::take(&mut *self.used.lock().unwrap());
         assert!(units.calls > 0 && units.silent == 0, "{units:?}");
         units
     }
 
-    /// Applies commands, and the parts that they are cut into.
+    /// Applies commands, and the segments that they are cut into.
     async fn apply(&self, commands: &[Value]) {
         self.world.done(commands).await;
         loop {
-            let parts = self.world.take_commands().await;
-            if parts.is_empty() {
+            let segments = self.world.take_commands().await;
+            if segments.is_empty() {
                 return;
             }
-            let answer = self.world.writer.handle(event(parts), soon()).await.unwrap();
+            let answer = self.world.writer.handle(event(segments), soon()).await.unwrap();
             assert_eq!(unfinished(&answer), [0_usize; 0]);
         }
     }
@@ -112,7 +112,7 @@ impl Meter {
         done
     }
 
-    /// Has somebody followed by so many, without counting.
+    /// Makes N viewers follow an actor, without counting.
     async fn followers(&self, actor: &str, followers: usize) -> Audience {
         let mut audience = Audience::default();
         for name in (0..followers).map(|n| format!("viewer-{n}")) {
@@ -144,52 +144,53 @@ fn edge(follower: &str, followee: &str) -> Edge {
 
 #[tokio::test]
 async fn of_a_publish() {
-    let meter = Meter::new();
+    let counter = UnitCounter::new();
     for (followers, payload) in [(0, 10), (1, 10), (60, 600), (60, 1_900), (333, 4_000)] {
         let actor = format!("actor-{followers}-{payload}");
-        let audience = meter.followers(&actor, followers).await;
+        let audience = counter.followers(&actor, followers).await;
         let mut command = publish(&actor, &format!("{actor}-live"), NOW);
         command["payload"] = json!("x".repeat(payload));
-        meter.apply(std::slice::from_ref(&command)).await;
+        counter.apply(std::slice::from_ref(&command)).await;
         let said = work::publish(&activity(&command), &audience);
-        expect(said, meter.take(), &actor);
+        expect(said, counter.take(), &actor);
         assert_eq!(said.entries, followers as f64);
     }
 }
 
 #[tokio::test]
-async fn of_a_publish_that_is_cut_into_parts() {
-    let mut meter = Meter::new();
+async fn of_a_publish_that_is_cut_into_segments() {
+    let mut counter = UnitCounter::new();
     let sizes = Sizes { page: 50, segment: 1_000, ..Sizes::default() };
-    meter.world.writer.sizes = sizes;
+    counter.world.writer.sizes = sizes;
     for followers in [49, 50, 650] {
         let actor = format!("actor-{followers}");
-        let audience = meter.followers(&actor, followers).await;
+        let audience = counter.followers(&actor, followers).await;
         let command = publish(&actor, &format!("{actor}-live"), NOW);
-        meter.apply(std::slice::from_ref(&command)).await;
-        let (said, used) = (work::publish_in(sizes, &activity(&command), &audience), meter.take());
+        counter.apply(std::slice::from_ref(&command)).await;
+        let (said, used) =
+            (work::publish_in(sizes, &activity(&command), &audience), counter.take());
         assert_eq!(said.writes, used.writes, "{actor}: {said:?} {used:?}");
-        // The parts are not quite of one size, so that the last page of one may be a unit less.
+        // The segments differ a little in size, so that the last page of one may be a unit less.
         assert!((said.reads - used.reads).abs() <= 0.05 * used.reads, "{actor}: {said:?} {used:?}");
     }
 }
 
-/// Record and outbox row, and the entries of those who follow: nobody else is written to.
+/// The record, the outbox row, and the entries of those who follow: nobody else is written to.
 #[tokio::test]
 async fn of_a_delete() {
-    let meter = Meter::new();
-    meter.followers("star", 60).await;
+    let counter = UnitCounter::new();
+    counter.followers("star", 60).await;
     let left: Vec<_> = (0..7).map(|n| unfollow(&format!("viewer-{n}"), "star", LATER)).collect();
-    meter.apply(&left).await;
-    meter.apply(&[publish("star", "star-live", NOW)]).await;
-    meter.take();
-    meter.apply(&[delete("star", "star-live")]).await;
-    assert_eq!(meter.take().writes, 2.0 + 53.0);
+    counter.apply(&left).await;
+    counter.apply(&[publish("star", "star-live", NOW)]).await;
+    counter.take();
+    counter.apply(&[delete("star", "star-live")]).await;
+    assert_eq!(counter.take().writes, 2.0 + 53.0);
 }
 
 #[tokio::test]
 async fn of_a_follow() {
-    let meter = Meter::new();
+    let counter = UnitCounter::new();
     for activities in [0, 1, 70, 700] {
         let actor = format!("actor-{activities}");
         let at = |n: usize| format!("2026-11-20T11:{:02}:{:02}.000Z", n / 60, n % 60);
@@ -197,63 +198,63 @@ async fn of_a_follow() {
             (0..activities).map(|n| publish(&actor, &format!("{actor}-{n:03}"), &at(n)));
         let published: Vec<_> = published.collect();
         if let Some(one) = published.first() {
-            meter.apply(&published).await;
-            meter.take();
-            meter.apply(&[follow("bob", &actor, NOW)]).await;
+            counter.apply(&published).await;
+            counter.take();
+            counter.apply(&[follow("bob", &actor, NOW)]).await;
             let said = work::follow(&edge("bob", &actor), activities as f64, &activity(one));
-            expect(said, meter.take(), &actor);
+            expect(said, counter.take(), &actor);
         } else {
-            meter.apply(&[follow("bob", &actor, NOW)]).await;
+            counter.apply(&[follow("bob", &actor, NOW)]).await;
             let none = Activity { id: 0.0, actor: 0.0, kind: 0.0, payload: 0.0 };
-            expect(work::follow(&edge("bob", &actor), 0.0, &none), meter.take(), &actor);
+            expect(work::follow(&edge("bob", &actor), 0.0, &none), counter.take(), &actor);
         }
     }
 }
 
 #[tokio::test]
 async fn of_a_page() {
-    let meter = Meter::new();
+    let counter = UnitCounter::new();
     let mut last = Value::Null;
-    meter.on.store(false, Relaxed);
+    counter.on.store(false, Relaxed);
     for n in 0..45 {
         let actor = format!("actor-{:02}", n % 9);
         last =
             publish(&actor, &format!("activity-{n:02}"), &format!("2026-11-20T11:00:{n:02}.000Z"));
-        meter.apply(&[follow("bob", &actor, NOW), last.clone()]).await;
+        counter.apply(&[follow("bob", &actor, NOW), last.clone()]).await;
     }
-    meter.on.store(true, Relaxed);
+    counter.on.store(true, Relaxed);
     for (limit, entries, actors) in [(3, 4.0, 4.0), (20, 21.0, 9.0), (100, 45.0, 9.0)] {
-        meter.world.ids("bob", &format!("limit={limit}")).await;
+        counter.world.ids("bob", &format!("limit={limit}")).await;
         expect(
             work::page(entries, actors, 3.0, &activity(&last)),
-            meter.take(),
+            counter.take(),
             &limit.to_string(),
         );
     }
-    meter.world.ids("nobody", "").await;
-    expect(work::page(0.0, 0.0, 6.0, &activity(&last)), meter.take(), "an empty page");
+    counter.world.ids("nobody", "").await;
+    expect(work::page(0.0, 0.0, 6.0, &activity(&last)), counter.take(), "an empty page");
 }
 
 #[tokio::test]
 async fn of_a_graph_and_its_posts() {
-    let (meter, mut graph) = (Meter::new(), Graph::default());
+    let (counter, mut graph) = (UnitCounter::new(), Graph::default());
     let follows: Vec<_> = (0..400).map(|n| (n * n % 61, n * 7 % 23)).collect();
     let mut once = std::collections::BTreeSet::new();
     for (follower, followee) in follows.into_iter().filter(|edge| once.insert(*edge)) {
         let (follower, followee) = (format!("{follower}"), format!("{followee}"));
         graph.follow(&follower, &followee);
-        meter.apply(&[follow(&follower, &followee, NOW)]).await;
+        counter.apply(&[follow(&follower, &followee, NOW)]).await;
     }
-    expect(graph.imported(), meter.take(), "the import");
+    expect(graph.imported(), counter.take(), "the import");
     for n in 0..120 {
         let (author, second) = ((n * 5 % 31).to_string(), 1_795_000_000 + n * 60);
         let at = shared::values::Timestamp::from_unix_millis(second * 1_000).to_string();
         let mut command = publish(&author, &format!("{author}-{second}"), &at);
         command["payload"] = Value::Null;
         graph.publish(&author, second, activity(&command));
-        meter.apply(&[command]).await;
+        counter.apply(&[command]).await;
     }
-    expect(graph.published(), meter.take(), "the posts");
-    let entries = meter.world.entry_count(soon()).await;
+    expect(graph.published(), counter.take(), "the posts");
+    let entries = counter.world.entry_count(soon()).await;
     assert_eq!(graph.published().entries, entries as f64);
 }

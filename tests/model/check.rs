@@ -1,4 +1,4 @@
-//! What a reader may be shown at any moment, and must be shown in the end.
+//! What a reader may be shown at any time, and must be shown in the end.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(crate) struct Observed {
     pub(crate) started: Reference,
     /// Commands that a handler has acknowledged.
     pub(crate) done: Reference,
-    /// Places to read on from: whose, the cursor, and the newest that was seen.
+    /// Positions to read on from: the viewer, the cursor, and the newest that was seen.
     feeds: Vec<(&'static str, String, (i64, String))>,
 }
 
@@ -111,9 +111,9 @@ pub(crate) async fn walk(
     }
     in_order(&seen, walk.newest_first).map_err(|problem| format!("{viewer}: {problem}"))?;
     let now = world.clock.now().unix_millis();
-    let shown_places: BTreeSet<_> = seen.iter().map(|item| (item.at, item.id.clone())).collect();
-    for item in settled(&at_first, &observed.borrow().started, viewer, now) {
-        if walk.holds(item.0) && !shown_places.contains(&item) {
+    let shown_keys: BTreeSet<_> = seen.iter().map(|item| (item.at, item.id.clone())).collect();
+    for item in certain(&at_first, &observed.borrow().started, viewer, now) {
+        if walk.holds(item.0) && !shown_keys.contains(&item) {
             return Err(format!("{viewer} was not shown {item:?}, which was there throughout"));
         }
     }
@@ -137,8 +137,8 @@ fn keep_feed(
     }
 }
 
-/// Why an item must not be shown, if so: to a reader who asked at `now`, after `done`, and was
-/// answered when no more than `started` had begun.
+/// Why an item must not be shown, if so: to a reader who asked at `now`, after `done`, and was answered
+/// when no more than `started` had begun.
 fn not_to_be_shown(
     item: &Shown,
     walk: &Walk,
@@ -168,10 +168,10 @@ fn not_to_be_shown(
     }
 }
 
-/// What is in a timeline for certain, from the moment when no more than `done` was in effect to the
-/// one when no more than `started` had begun.
-fn settled(done: &Reference, started: &Reference, viewer: &str, now: i64) -> Vec<(i64, String)> {
-    let mut settled = Vec::new();
+/// What is certain to be in a timeline, from the time when no more than `done` was in effect to the time
+/// when no more than `started` had begun.
+fn certain(done: &Reference, started: &Reference, viewer: &str, now: i64) -> Vec<(i64, String)> {
+    let mut certain = Vec::new();
     for (id, variants) in &done.publishes {
         let only = started.publishes.get(id).is_some_and(|variants| variants.len() == 1);
         for (actor, at) in variants.keys() {
@@ -186,11 +186,11 @@ fn settled(done: &Reference, started: &Reference, viewer: &str, now: i64) -> Vec
                 && !started.deletes.contains(&(id.clone(), actor.clone()))
                 && *at >= now - RETENTION
             {
-                settled.push((*at, id.clone()));
+                certain.push((*at, id.clone()));
             }
         }
     }
-    settled
+    certain
 }
 
 fn in_order(seen: &[Shown], newest_first: bool) -> Result<(), String> {
@@ -249,7 +249,7 @@ fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String
     history.iter().for_each(|sent| reference.take(&sent.what));
     for letter in refused {
         let mut body: Value = serde_json::from_str(&letter.body).unwrap();
-        // What was handed on is refused as that: sealed, and perhaps as the rest of a command.
+        // A command that was handed on is refused inside its envelope, and perhaps as the rest of another.
         while let Some(command) = body.get_mut("command") {
             body = command.take();
         }
@@ -302,7 +302,7 @@ fn equal(viewer: &str, expected: &[Shown], found: Vec<Shown>) -> Result<(), Stri
     if expected == found { Ok(()) } else { Err(format!("{viewer}: another order: {found:?}")) }
 }
 
-/// What readers are not shown is not kept either, but for what the table drops in its own time.
+/// What readers are not shown is not stored either, except for what the table drops in its own time.
 async fn nothing_left_behind(
     world: &World,
     viewer: &str,
@@ -311,14 +311,14 @@ async fn nothing_left_behind(
 ) -> Result<(), String> {
     let owner = ViewerId::new(viewer).unwrap();
     let span = Span { from: Timestamp::from_unix_millis(0), to: None, order: Order::Oldest };
-    let (mut place, mut kept) = (None::<String>, Vec::new());
+    let (mut start, mut kept) = (None::<String>, Vec::new());
     loop {
-        let entries = world.tables.timelines.entries(&owner, span, place.as_deref(), 100, soon());
+        let entries = world.tables.timelines.entries(&owner, span, start.as_deref(), 100, soon());
         let (rows, next) = entries.await.unwrap();
         kept.extend(rows.iter().map(|row| (row.target().unwrap(), row.expires_at.unwrap())));
         match next {
             None => break,
-            next => place = next,
+            next => start = next,
         }
     }
     let known: BTreeSet<_> =
@@ -328,9 +328,9 @@ async fn nothing_left_behind(
         if !(1..=1000).contains(&(expires_at * 1000 - at - RETENTION)) {
             return Err(format!("{viewer} has an entry of {at} that expires at {expires_at} s"));
         }
-        let place = (at, key.activity_id.as_str(), actor.as_str());
-        if at >= now - RETENTION && !known.contains(&place) {
-            return Err(format!("{viewer} has an entry left behind: {place:?}"));
+        let entry = (at, key.activity_id.as_str(), actor.as_str());
+        if at >= now - RETENTION && !known.contains(&entry) {
+            return Err(format!("{viewer} has an entry left behind: {entry:?}"));
         }
     }
     Ok(())

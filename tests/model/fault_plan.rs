@@ -5,18 +5,18 @@ use std::time::Duration;
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
 
-/// How a run goes.
+/// The faults of one run.
 pub(crate) struct FaultPlan {
     /// Of a hundred calls, how many fail.
     calls: u8,
     /// Whether tables go missing and access is denied too.
     broken: bool,
-    /// Whether every fan-out to more than two is cut into parts.
+    /// Whether every fan-out to more than two is cut into segments.
     pub(crate) small_segments: bool,
-    /// Writes a second that each table takes, where nothing is wrong with it but that it is slow.
+    /// Writes a second that each table takes, where it is slow and nothing else is wrong with it.
     pub(crate) slow: Option<f64>,
-    /// How often the latest call overtakes all others, in a hundred: then the others wait while much
-    /// happens.
+    /// How often, of a hundred times, the latest call overtakes all others: then the others wait while
+    /// much happens.
     pub(crate) haste: u8,
 }
 
@@ -35,12 +35,12 @@ impl FaultPlan {
         }
     }
 
-    /// What the tables take.
+    /// The rates of the tables.
     pub(crate) fn rates(&self) -> Rates {
         Rates { writes: self.slow, ..Rates::default() }
     }
 
-    /// What becomes of the next call.
+    /// The fault of the next call.
     pub(crate) fn fault(&self, random: &mut Rng) -> Option<Fault> {
         if random.u8(0..100) >= self.calls {
             return None;

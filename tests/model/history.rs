@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::features;
 
-/// The first moment of a run, in unix milliseconds: 2026-11-20T12:00:00Z.
+/// The first instant of a run, in unix milliseconds: 2026-11-20T12:00:00Z.
 pub(crate) const START: i64 = 1_795_176_000_000;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const DAY: i64 = 24 * 60 * MINUTE;

@@ -1,4 +1,4 @@
-//! Dead letters: what gives up is kept, and is in effect once it is sent again.
+//! Dead letters: a command that gives up is kept, and is in effect once it is redriven.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use fastrand::Rng;
@@ -8,10 +8,10 @@ use tests::{World, event, soon, unfinished_ids};
 
 /// Messages that a handler is given at once.
 const BATCH: usize = 4;
-/// Rounds of keeping and sending again that it takes at most when nothing fails any more.
+/// The rounds of keeping and redriving that it takes at most when nothing fails any more.
 const ROUNDS: usize = 5;
 
-/// Sends some letter again, as the command line does.
+/// Redrives some letter, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     let letters = &world.tables.dead_letters;
     let Ok(mut page) = letters.page(None, soon()).await else { return };
@@ -22,7 +22,7 @@ pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     }
 }
 
-/// Has everything kept that is on its way to the alerter, and sends again whatever is kept, until only
+/// Has everything kept that is on its way to the alerter, and redrives whatever is kept, until only
 /// those letters are left that can never be applied. Returns them.
 pub(crate) async fn until_only_refused_are_left(
     world: &World,
@@ -44,10 +44,10 @@ pub(crate) async fn until_only_refused_are_left(
             redrive(&world.tables.dead_letters, &world.sender, &letter).await.unwrap();
         }
     }
-    Err("dead letters come back for ever".to_owned())
+    Err("dead letters come back again and again".to_owned())
 }
 
-/// Applies what is on the queue, and the parts of fan-outs that come of it.
+/// Applies what is on the queue, and the segments of fan-outs that come of it.
 async fn work_off_commands(world: &World) -> Result<(), String> {
     loop {
         let commands = world.take_commands().await;

@@ -1,5 +1,5 @@
 //! Whatever happens, in whatever order: when it is quiet again, every timeline is what the query of
-//! docs/openapi.yaml answers, and until then no reader was shown what he must not see.
+//! docs/openapi.yaml answers, and until then no reader is shown what they must not see.
 //!
 //! ```text
 //! history    commands, chosen by a seed
@@ -8,15 +8,15 @@
 //! scheduler  the edge below the SDK: each call of a handler waits there for its turn
 //! fault_plan what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
-//! letters    commands that give up: kept, and sent again
-//! usage      how often what was done to the handlers; `--show-output` prints it
-//! check      what a reader may be shown at any moment, and must be shown in the end
+//! letters    commands that give up: kept, and redriven
+//! usage      how often each thing was done to the handlers; `--show-output` prints it
+//! check      what a reader may be shown at any time, and must be shown in the end
 //! ```
 //!
 //! A seed decides everything, so a failure comes back:
 //!
 //! ```sh
-//! NAGARE_MODEL_SEED=17 cargo test -p tests --test model            # one seed, told in detail
+//! NAGARE_MODEL_SEED=17 cargo test -p tests --test model            # one seed, reported in detail
 //! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
 //! ```
 //!
@@ -100,7 +100,7 @@ fn seeds() -> Range<u64> {
     }
 }
 
-/// Runs a history; what went wrong, if something did.
+/// Runs a history. Returns what went wrong, if something did.
 fn attempt(seed: u64, history: &[Sent]) -> Result<(), String> {
     let run = AssertUnwindSafe(|| run::run(seed, history));
     catch_unwind(run).unwrap_or_else(|panic| {
@@ -110,7 +110,7 @@ fn attempt(seed: u64, history: &[Sent]) -> Result<(), String> {
     })
 }
 
-/// Leaves out as much of a history as it takes to fail no longer, in ever smaller pieces.
+/// Leaves out more and more of a history, in ever smaller pieces, as long as it goes on failing.
 fn shrink(seed: u64, mut history: Vec<Sent>, mut problem: String) -> (Vec<Sent>, String) {
     let mut piece = history.len() / 2;
     while piece > 0 {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::history::{RETENTION, What};
 
-/// An activity as a reader is shown it, in the order of timelines: time, then id.
+/// An activity as a reader is shown it, ordered like timelines: by time, then by id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shown {
     pub(crate) at: i64,
@@ -57,7 +57,7 @@ impl Reference {
         }
     }
 
-    /// Removes a publish that was refused because its id was another's.
+    /// Removes a publish that was refused because its id belongs to another.
     pub(crate) fn refuse(&mut self, id: &str, actor: &str, at: i64) {
         if let Some(variants) = self.publishes.get_mut(id) {
             variants.remove(&(actor.to_owned(), at));
@@ -97,7 +97,7 @@ impl Reference {
         timeline
     }
 
-    /// Whether these words may stand in an activity at all.
+    /// True if an activity can have this content at all.
     pub(crate) fn may_say(&self, shown: &Shown) -> bool {
         let key = (shown.id.clone(), shown.actor.clone());
         let variants = self.publishes.get(&shown.id);

@@ -1,6 +1,6 @@
 //! One history against the real handlers. The seed chooses what happens next: a batch is delivered, a
-//! waiting call gets its turn (or goes wrong), a handler dies, or all of them, time passes, expired
-//! entries are swept, a reader sets out, dead letters are taken in or sent again.
+//! waiting call gets its turn (or fails), one handler dies, or all of them do, time passes, expired
+//! entries are swept, a reader sets out, dead letters are taken in or redriven.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -33,7 +33,7 @@ const OPERATORS: usize = 1;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
 
-/// Runs a history; what went wrong, if something did.
+/// Runs a history. Returns what went wrong, if something did.
 pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     // What the retries' jitter draws from.
     fastrand::seed(seed);
@@ -78,7 +78,7 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// The message with which its command came first: those that go on with it name it.
+    /// The message that first carried its command: those that go on with the command name it.
     fn origin(&self) -> &str {
         let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
         origin.unwrap_or(&self.id)
@@ -107,7 +107,7 @@ fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     copies.collect()
 }
 
-/// A batch, and who is at work on it.
+/// A batch, and the future that works on it.
 struct Handler<'a, T> {
     batch: Vec<T>,
     task: Task<'a, SqsBatchResponse>,
@@ -121,10 +121,10 @@ struct Run<'a> {
     fault_plan: FaultPlan,
     random: Rng,
     arriving: Vec<Delivery>,
-    /// How many were taken from the queue of commands.
+    /// The number of messages taken from the queue of commands.
     taken: usize,
-    /// What some delivery was acknowledged for before all of it was done: the message with which the
-    /// command came first, or the activity that is fanned out in parts.
+    /// Commands of which a delivery was acknowledged before all of it was done: by the message that
+    /// first carried the command, or by the activity that is fanned out in segments.
     handed_on: HashSet<String>,
     /// What is on the dead-letter queue.
     letters: Vec<SqsMessage>,
@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
                     self.operators.push(Task::new(redrive_one(self.world, random)));
                 }
                 _ if self.waiting.any() => self.release(),
-                // Nobody waits for an answer, so whoever is at work waits for time to pass.
+                // Nobody waits for a call, so whoever is at work waits for time to pass.
                 _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
                 _ => {}
             }
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
     async fn go_on(&mut self) -> Result<(), String> {
         while let Some((batch, response)) = first_ready(&mut self.handlers) {
             self.take_sent().await;
-            self.settle(batch, &unfinished_ids(&response))?;
+            self.finish(batch, &unfinished_ids(&response))?;
         }
         while let Some((batch, response)) = first_ready(&mut self.alerters) {
             let unfinished = unfinished_ids(&response);
@@ -242,9 +242,9 @@ impl<'a> Run<'a> {
         self.handlers.push(Handler { batch, task });
     }
 
-    /// What a handler left undone comes again, at some time, or becomes a dead letter; the rest is in
+    /// What a handler left undone comes again at some time, or becomes a dead letter. The rest is in
     /// effect, unless it gave up.
-    fn settle(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
+    fn finish(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
         for delivery in batch {
             if unfinished.contains(&delivery.id) {
                 if self.fault_plan.slow.is_some() {
@@ -276,11 +276,11 @@ impl<'a> Run<'a> {
         }
         count("message: delivered again");
         delivery.receives += 1;
-        let place = self.random.usize(0..=self.arriving.len());
-        self.arriving.insert(place, delivery);
+        let index = self.random.usize(0..=self.arriving.len());
+        self.arriving.insert(index, delivery);
     }
 
-    /// Puts what operators have sent again, and parts of fan-outs, among what arrives.
+    /// Adds what operators have redriven, and the segments of fan-outs, to what arrives.
     async fn take_sent(&mut self) {
         for message in self.world.take_commands().await {
             let body = message.body.unwrap();
@@ -293,11 +293,11 @@ impl<'a> Run<'a> {
             }
             let sent = self.history.iter().find(|sent| sent.what.body() == said);
             let what = sent.map(|sent| sent.what.clone());
-            // The queue's own ids come from chance that no seed decides.
+            // The queue's own ids are random, and no seed decides them.
             self.taken += 1;
             let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
-            let place = self.random.usize(0..=self.arriving.len());
-            self.arriving.insert(place, Delivery { id, body, what, attributes, receives: 1 });
+            let index = self.random.usize(0..=self.arriving.len());
+            self.arriving.insert(index, Delivery { id, body, what, attributes, receives: 1 });
         }
     }
 
@@ -335,7 +335,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Everybody dies.
+    /// All handlers die.
     fn restart(&mut self) {
         count("crash: of everything at once");
         for handler in std::mem::take(&mut self.handlers) {

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 /// A call's turn, and what goes wrong with it.
 pub(crate) type Turn = Option<Fault>;
 
-/// Calls that wait, in the order of their coming.
+/// Calls that wait, in the order in which they came.
 #[derive(Clone, Default)]
 pub(crate) struct Waiting {
     calls: Arc<Mutex<Vec<oneshot::Sender<Turn>>>>,
@@ -38,7 +38,7 @@ impl Waiting {
         turn
     }
 
-    /// Gives the n-th of the waiting calls its turn: the number counts round, and the greatest is the
+    /// Gives the n-th of the waiting calls its turn. The number wraps around, and the greatest is the
     /// latest.
     pub(crate) fn release(&self, n: usize, turn: Turn) {
         let mut waiting = self.calls.lock().unwrap();

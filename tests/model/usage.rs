@@ -1,4 +1,4 @@
-//! How often what was done to the handlers, over all the seeds of a run.
+//! How often each thing was done to the handlers, over all the seeds of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Tables that take little, in simulated time: a program of its own, so that nothing else runs beside it.
+//! Slow tables, in simulated time. This is a program of its own, so that nothing else runs beside it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,5 +6,8 @@
     reason = "tests fail by panicking"
 )]
 
-mod slow;
+mod fan_outs;
+mod redeliveries;
+mod support;
 mod table;
+mod timelines;

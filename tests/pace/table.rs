@@ -1,5 +1,5 @@
-//! The pace of writing, against a table that takes so much and no more. Time is simulated, so what
-//! is asserted here is arithmetic and not the speed of a machine.
+//! The pace of writing, against a table of limited capacity. Time is simulated, so what is asserted here
+//! is arithmetic and not the speed of a machine.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -32,7 +32,7 @@ const LATENCY: Range<f64> = 0.003..0.007;
 const NO_LATENCY: Range<f64> = 0.0..0.001;
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// A table that takes everything, and so long to answer.
+/// A table that admits everything, and takes this long to answer.
 #[derive(Debug)]
 struct Bottomless(Range<f64>);
 
@@ -48,7 +48,7 @@ impl HttpConnector for Bottomless {
     }
 }
 
-/// A table that takes so many writes a second, with a burst of one second.
+/// A table that admits this many writes a second, with a burst of one second.
 fn capped(writes: f64, latency: Range<f64>) -> Faulty {
     let table = SharedHttpConnector::new(Bottomless(latency));
     let table = Faulty::new("seed=1".parse().unwrap(), table);
@@ -60,7 +60,7 @@ fn rates(writes: f64) -> Rates {
     Rates { writes: Some(writes), ..Rates::default() }
 }
 
-/// What one process writes with.
+/// The timelines as one process writes them.
 fn process(table: &Faulty) -> Timelines {
     timelines_over(SharedHttpConnector::new(table.clone()))
 }
@@ -136,8 +136,8 @@ async fn several_writers_share_it() {
             sends_per_entry(*usage)
         );
     }
-    // All begin together with as much to do; who is through in a third of the time had three times
-    // their share of it.
+    // All begin together with as much to do. A writer that is done in a third of the time had three
+    // times its share.
     for (usage, seconds) in writers {
         assert!(seconds > ideal / 3.0, "others were left little: through after {seconds} s");
         assert!(seconds < ideal * 1.1, "came too late: {seconds} s");
@@ -148,15 +148,15 @@ async fn several_writers_share_it() {
 /// Who writes.
 #[derive(Debug, Clone, Copy)]
 enum Writers {
-    /// One piece of bulk.
+    /// One bulk writer.
     One,
-    /// So many pieces of work in one process, each of which asks for five seconds' worth again and again.
+    /// N bulk writers in one process, each of which asks for five seconds' worth again and again.
     InOneProcess(usize),
     /// N processes, which know nothing of each other.
     Processes(usize),
 }
 
-/// Everything is written in a little more than the time it takes, at hardly more than one send an entry.
+/// Everything is written in little more than the ideal time, with hardly more than one send an entry.
 async fn check(rate: u32, writers: Writers, entries: usize, most_sends: f64) {
     fastrand::seed(7);
     let (table, begun) = (capped(rate.into(), LATENCY), Instant::now());
@@ -186,8 +186,8 @@ async fn check(rate: u32, writers: Writers, entries: usize, most_sends: f64) {
     assert!(!steady || longest < Duration::from_secs(60), "{rate}, {writers:?}: {longest:?}");
 }
 
-/// Writes N entries, going on after five seconds where the last five ended. Returns the longest
-/// time without an entry as well.
+/// Writes N entries, for five seconds at a time, each time from where the last one ended. Also returns
+/// the longest time without an entry.
 async fn bit_by_bit(timelines: &Timelines, name: usize, entries: usize) -> (Usage, Duration) {
     let actor = ActorId::new("star").unwrap();
     let viewers: Vec<_> =
@@ -224,7 +224,7 @@ async fn many_writers_of_one_process_take_turns_at_any_rate() {
     }
 }
 
-/// Where nobody knows of the others, everybody has to find out how little is left.
+/// Processes that know nothing of each other have to find out how little is left.
 #[tokio::test(start_paused = true)]
 async fn several_processes_write_at_any_rate() {
     let cases =
@@ -234,7 +234,7 @@ async fn several_processes_write_at_any_rate() {
     }
 }
 
-/// A table that gives everything of one viewer back, as a busy partition does.
+/// A table that returns all writes of one viewer, as a busy partition does.
 #[derive(Debug)]
 struct BusyPartition(SharedHttpConnector);
 
@@ -297,7 +297,8 @@ async fn fan_out_to_busy(timelines: &Timelines, name: usize) {
     assert!(!written.complete, "the busy one was served");
 }
 
-/// Small deliveries, ten a second, while a task goes on: how long they took, in seconds, the longest last.
+/// Small deliveries, ten a second, while a task runs. Returns how long they took, in seconds, the
+/// longest last.
 async fn small_ones(timelines: &Timelines, task: JoinHandle<()>) -> Vec<f64> {
     let mut took = Vec::new();
     for n in 0.. {
@@ -312,8 +313,8 @@ async fn small_ones(timelines: &Timelines, task: JoinHandle<()>) -> Vec<f64> {
     took
 }
 
-/// Whoever has a hundred followers hardly waits for somebody who has 220,000, be it the same process
-/// that writes for both or be it four others, which know nothing of the small ones.
+/// An actor with a hundred followers hardly waits for one with 220,000, whether the same process writes
+/// for both or four others do, which know nothing of the small deliveries.
 #[tokio::test(start_paused = true)]
 async fn small_deliveries_hardly_wait_for_large_ones() {
     for (others, latency) in [(0, LATENCY), (4, LATENCY), (0, NO_LATENCY), (4, NO_LATENCY)] {
@@ -330,7 +331,7 @@ async fn small_deliveries_hardly_wait_for_large_ones() {
         let large =
             large.map(move |(n, timelines)| write(timelines.in_bulk(), format!("large-{n}"), each));
         let busy = small_ones(&small, spawn(join_all(large).map(|_| ()))).await;
-        let [p50, p99] = [0.5, 0.99].map(|part| [quantile(&idle, part), quantile(&busy, part)]);
+        let [p50, p99] = [0.5, 0.99].map(|share| [quantile(&idle, share), quantile(&busy, share)]);
         println!(
             "{others} other processes, {latency:?} s, idle and busy: p50 {p50:.4?} s, p99 {p99:.4?} s"
         );
@@ -340,7 +341,7 @@ async fn small_deliveries_hardly_wait_for_large_ones() {
     }
 }
 
-/// Of values in order.
-fn quantile(values: &[f64], part: f64) -> f64 {
-    values[(values.len() as f64 * part) as usize]
+/// A quantile of sorted values.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    values[(values.len() as f64 * share) as usize]
 }

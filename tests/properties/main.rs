@@ -1,5 +1,5 @@
 //! The properties of [`tests::properties`] over the corpus that fuzzing has left (`tests/fuzz/corpus`)
-//! and over changes of it, always the same ones.
+//! and over mutations of it, always the same ones.
 //!
 //! `NAGARE_PROPERTY_CASES=100000 cargo test -p tests --test properties` tries more of them than the
 //! few hundred that are tried by default; `cargo fuzz` looks for new ones (`docs/TESTING.md`).
@@ -66,26 +66,26 @@ enum Change {
 
 impl Change {
     fn apply(self, bytes: &mut Vec<u8>) {
-        let place = |at: Index| at.index(bytes.len() + 1);
+        let index = |at: Index| at.index(bytes.len() + 1);
         match self {
             Self::Put(at, piece) => {
-                let at = place(at);
+                let at = index(at);
                 bytes.splice(at..at, piece.iter().copied());
             }
             Self::Set(at, byte) => {
-                let at = place(at);
+                let at = index(at);
                 bytes.splice(at..(at + 1).min(bytes.len()), [byte]);
             }
             Self::Take(at, length) => {
-                let at = place(at);
+                let at = index(at);
                 bytes.drain(at..(at + length).min(bytes.len()));
             }
             Self::Double(at, length) => {
-                let at = place(at);
+                let at = index(at);
                 let piece = bytes[at..(at + length).min(bytes.len())].to_vec();
                 bytes.splice(at..at, piece);
             }
-            Self::EndAt(at) => bytes.truncate(place(at)),
+            Self::EndAt(at) => bytes.truncate(index(at)),
         }
     }
 }

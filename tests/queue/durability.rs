@@ -1,4 +1,4 @@
-//! What a file holds after the process is gone.
+//! What a file holds after the process has ended.
 
 use std::path::Path;
 use std::time::Duration;

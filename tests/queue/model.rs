@@ -106,7 +106,7 @@ impl Model {
         hand_out(&mut self.dead, &stack.dead, max, visibility(random), now);
     }
 
-    /// Any receipt that was ever given, most of them worthless by now.
+    /// Deletes by any receipt that was ever given, most of them worthless by now.
     fn delete(&mut self, stack: &Stack, random: &mut fastrand::Rng) {
         let some = random.choose_multiple(&self.receipts, 10);
         let handles: Vec<_> = some.into_iter().copied().collect();
@@ -141,10 +141,10 @@ impl Model {
         self.dead.retain(|_, known| known.sent_at > now - 7_200_000);
     }
 
-    fn check(&self, stack: &Stack, place: &str) {
+    fn check(&self, stack: &Stack, context: &str) {
         let now = stack.clock.now();
-        assert_eq!(stack.work.counts().unwrap(), count(&self.work, now), "work, {place}");
-        assert_eq!(stack.dead.counts().unwrap(), count(&self.dead, now), "dead, {place}");
+        assert_eq!(stack.work.counts().unwrap(), count(&self.work, now), "work, {context}");
+        assert_eq!(stack.dead.counts().unwrap(), count(&self.dead, now), "dead, {context}");
     }
 }
 

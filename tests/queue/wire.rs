@@ -40,13 +40,13 @@ impl Client {
 
     /// The error's name and its code in the header.
     fn check_error(&self, operation: &str, request: Value, name: &str, code: &str) {
-        let place = format!("{operation} {request}");
+        let context = format!("{operation} {request}");
         let response = self.send(operation, request);
-        assert_eq!(response.status, 400, "{place}");
+        assert_eq!(response.status, 400, "{context}");
         let body: Value = serde_json::from_str(&response.body).unwrap();
-        assert_eq!(body["__type"], format!("com.amazonaws.sqs#{name}"), "{place}");
-        assert!(!body["message"].as_str().unwrap().is_empty(), "{place}");
-        assert_eq!(response.error_type.unwrap(), format!("{code};Sender"), "{place}");
+        assert_eq!(body["__type"], format!("com.amazonaws.sqs#{name}"), "{context}");
+        assert!(!body["message"].as_str().unwrap().is_empty(), "{context}");
+        assert_eq!(response.error_type.unwrap(), format!("{code};Sender"), "{context}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tables of a DynamoDB Local in place of the embedded ones.
 //!
-//! A caller waits for each answer without letting anybody else run, as with the embedded tables: so a
-//! test that decides who goes on next decides it here too. Each world has an access key of its
-//! own, which is what DynamoDB Local (without `-sharedDb`) keeps databases apart by.
+//! A caller waits for each answer without letting anybody else run, as with the embedded tables, so a
+//! test that decides who goes on next decides it here too. Each world has an access key of its own, by
+//! which DynamoDB Local (without `-sharedDb`) keeps databases apart.
 
 use std::sync::LazyLock;
 use std::sync::mpsc;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 const TARGET: &str = "DynamoDB_20120810.";
 
-/// Does the sending while callers wait.
+/// Sends requests while callers wait.
 static SENDERS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 /// One for all, so that connections are used again.
 static HTTP: LazyLock<Client> = LazyLock::new(|| {
@@ -45,7 +45,7 @@ pub(crate) fn unless_embedded(embedded: InProcess) -> SharedHttpConnector {
 struct DynamoDbLocal {
     endpoint: String,
     credential: String,
-    /// For all that is not for the tables.
+    /// Answers every call that is not to the tables.
     embedded: InProcess,
 }
 

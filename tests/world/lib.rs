@@ -1,5 +1,5 @@
-//! What the tests of the whole share: one of each function over one engine, and short names for
-//! frequent calls. Each test binary is a folder beside this one.
+//! What the tests share: one of each function over one engine, and short names for frequent calls. Each
+//! test binary is a folder beside this one.
 //!
 //! The tables are the embedded ones, or with `NAGARE_TEST_ENDPOINT` those of a DynamoDB Local there
 //! (`docs/TESTING.md` says how).
@@ -58,13 +58,13 @@ pub struct World {
     pub alerter: Alerter,
     /// The tables as they reach them.
     pub tables: Tables,
-    /// What all of them take the time from.
+    /// The clock of all of them.
     pub clock: Clock,
     /// The tables themselves.
     pub engine: Engine,
     /// What the functions counted.
     pub metrics: Output,
-    /// Sends to the queue of commands, which nobody empties but [`World::take_commands`].
+    /// Sends to the queue of commands, which only [`World::take_commands`] empties.
     pub sender: Sender,
     to_commands: queue::Sender,
     queues: Queues,
@@ -128,14 +128,14 @@ impl World {
         Self::with_tables(&schema::names())
     }
 
-    /// A world whose functions were told these names; the engine has the true ones.
+    /// A world whose functions use these table names; the engine has the true ones.
     #[must_use]
     pub fn with_tables(names: &TableNames) -> Self {
         Self::built(names, |inside| inside)
     }
 
-    /// A world whose functions reach the tables and queues by way of what `wrap` makes of the direct
-    /// way: the edge at which tests watch, delay and fail calls.
+    /// A world whose functions reach the tables and queues through what `wrap` makes of the direct
+    /// connector: the edge at which tests watch, delay and fail calls.
     #[must_use]
     pub fn behind(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
         Self::built(&schema::names(), wrap)
@@ -209,8 +209,8 @@ impl World {
         self.writer.commands = CommandQueue::new(self.to_commands.clone(), seal);
     }
 
-    /// Gives the writer a batch of bodies, all received for the n-th time; returns the indexes of
-    /// those that have to come again.
+    /// Gives the writer a batch of bodies, all received for the n-th time. Returns the indexes of those
+    /// that have to come again.
     pub async fn write(&self, bodies: &[&str], receives: u32) -> Vec<usize> {
         let records = bodies.iter().enumerate();
         let records = records.map(|(index, body)| message(&index.to_string(), body, receives));

@@ -1,4 +1,4 @@
-//! `nagare audit`: do the timelines say what the ledger says?
+//! `nagare audit`: compares stored timelines with what the ledger says they should be.
 
 use clap::Args;
 use shared::runtime::clock::Clock;
@@ -13,7 +13,7 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 pub(super) struct Audit {
-    /// Whose timelines.
+    /// The viewers whose timelines are compared.
     #[arg(long, num_args = 1.., required_unless_present = "sample")]
     viewer: Vec<ViewerId>,
     /// This many viewers, picked at random from all who follow somebody. Reads through all edges.

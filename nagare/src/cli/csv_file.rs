@@ -9,18 +9,18 @@ use super::Failure;
 use super::input::{Input, unreadable};
 use super::records::{RecordError, Records};
 
-/// Where rows come from.
+/// The source of rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Source(Input);
 
 impl Source {
-    /// The file of that name; `-` is standard input.
+    /// The file of this name; `-` is standard input.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         Input::of(path, read_through).map(Self)
     }
 }
 
-/// Reads an input to its end, and no further than to a record that has none.
+/// Reads an input to its end, or to the first record that has no end.
 fn read_through(name: &str, input: Box<dyn Read + Send>) -> Result<(), Failure> {
     let mut records = Records::of(input).map_err(|e| unreadable(name, &e))?;
     while let Some(record) = records.next() {
@@ -38,13 +38,13 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// One row and the line it stands on.
+/// One row, and the number of its line.
 pub(crate) struct Line {
     pub(crate) number: u64,
     pub(crate) fields: StringRecord,
 }
 
-/// A line that cannot be read, or not be used.
+/// A line that cannot be read or used.
 #[derive(Debug, thiserror::Error)]
 #[error("line {number}: {problem}")]
 pub(crate) struct BadLine {
@@ -57,7 +57,7 @@ pub(crate) struct BadLine {
 pub(crate) enum RowError {
     /// The rows after it can be read.
     Line(BadLine),
-    /// Nothing after it can be.
+    /// Nothing after it can be read.
     File(Failure),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Reads rows out of an input that errors call by this name, and checks its header.
+    /// Reads rows from an input, which errors call by this name, and checks its header.
     pub(crate) fn of(
         input: impl Read + Send + 'static,
         name: String,

@@ -1,10 +1,10 @@
-//! `nagare dead-letters`: what gave up, and what to do about it.
+//! `nagare dead-letters`: the commands that gave up, and what can be done about them.
 //!
-//! A redrive sends the command again and only then removes the letter, and only the letter that it
-//! read: interrupted anywhere, it can be run again. The command carries the letter's id along, so if
-//! it gives up once more it comes back as the same letter.
+//! A redrive sends the command again and only then removes the letter, and only the letter that it read.
+//! Interrupted anywhere, it can be run again. The command carries the letter's id, so if it gives up
+//! once more it comes back as the same letter.
 //!
-//! Whatever is printed of a letter may be a stranger's words, so it is escaped.
+//! A letter's text may come from a stranger, so it is escaped when it is printed.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::remote::{Remote, soon};
 use super::sender::Sender;
 use crate::progress;
 
-/// A stack that does not answer for so many letters in a row is not there.
+/// A stack that does not answer for this many letters in a row is unreachable.
 const GIVE_UP_AFTER: u64 = 3;
 
 #[derive(Debug, Subcommand)]
@@ -29,14 +29,14 @@ pub(super) enum DeadLetters {
         #[arg(long)]
         json: bool,
     },
-    /// Show one in full.
+    /// Show one completely.
     Show {
         /// Its id.
         id: String,
     },
     /// Send them to the command queue again.
     Redrive(Which),
-    /// Remove one for good.
+    /// Remove one permanently.
     Drop {
         /// Its id.
         id: String,
@@ -131,7 +131,7 @@ async fn find(letters: &Letters, id: &str) -> Result<DeadLetter, Failure> {
 }
 
 impl Which {
-    /// Goes on past letters that fail: each is told of and kept, and none holds up the others.
+    /// Continues past letters that fail: each is reported and kept, and none holds up the others.
     async fn redrive(self, letters: &Letters, sender: &Sender) -> Result<(), Failure> {
         let ids = if self.all {
             letters.all(soon).await?.into_iter().map(|letter| letter.id).collect()
@@ -142,7 +142,7 @@ impl Which {
         let mut count = Count::default();
         for id in &ids {
             let outcome = match redrive_by_id(letters, sender, id).await {
-                // One that is gone from the list of all of them was redriven by somebody else.
+                // A letter that is gone from the list of all was redriven by somebody else.
                 Ok(false) if self.all => continue,
                 Ok(false) => Err(Failure::No("there is no such dead letter".to_owned())),
                 outcome => outcome,
@@ -205,8 +205,8 @@ async fn redrive_by_id(letters: &Letters, sender: &Sender, id: &str) -> Result<b
     Ok(true)
 }
 
-/// Sends a letter's command again, then removes the letter. Interrupted in between it leaves the
-/// letter, and running it again is right.
+/// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
+/// stays, and running it again is safe.
 ///
 /// # Errors
 /// [`Failure`]; the command may have been sent.
@@ -216,12 +216,12 @@ pub async fn redrive(
     letter: &DeadLetter,
 ) -> Result<(), Failure> {
     let mut attributes = vec![(ORIGIN, letter.id.clone())];
-    // The longest bodies leave no room for it; such a letter comes back under another id.
+    // The longest bodies leave no room for the id; such a letter comes back under another one.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
     let (body, group) = (letter.body.clone(), letter.group.clone());
     let message = Message { body, group, attributes, delay_seconds: None };
     sender.send_batch(&[message]).await?;
-    // One that is back already stays.
+    // A letter that has come back already stays.
     letters.remove(letter, soon()).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Waiting until the queues have nothing left.
+//! Waiting until the queues are empty.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::Failure;
 
 /// How often the queues are asked.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// SQS's numbers are approximate: this many zeros in a row are believed.
+/// SQS's numbers are approximate: a queue counts as empty after this many zeros in a row.
 const ZEROS: u32 = 3;
-/// How long a queue that does not answer is waited for.
+/// How long to wait for a queue that does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Watches the command queue and, where it is named, the dead-letter queue.
@@ -28,7 +28,7 @@ impl Drain {
         Self { client, commands, dead_letters }
     }
 
-    /// Waits for both to be empty; `left` is told how many commands there still are.
+    /// Waits until both are empty. Calls `left` with the number of commands that remain.
     pub(crate) async fn wait(&self, left: impl Fn(u64)) -> Result<(), Failure> {
         let mut zeros = 0;
         while zeros < ZEROS {
@@ -40,7 +40,7 @@ impl Drain {
         Ok(())
     }
 
-    /// Messages in both queues. A command that gives up is on the dead-letter queue before it leaves
+    /// Messages in both queues. A command that gives up reaches the dead-letter queue before it leaves
     /// its own, so asking in this order misses none.
     pub(crate) async fn messages(&self) -> Result<u64, Failure> {
         let mut sum = self.count(&self.commands).await?;

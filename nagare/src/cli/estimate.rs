@@ -1,4 +1,4 @@
-//! `nagare estimate`: the monthly bill on AWS, from a graph and its posts or from so many a day.
+//! `nagare estimate`: the monthly bill on AWS, from a graph and its posts or from daily numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(super) struct Estimate {
     /// Days that an activity stays in timelines.
     #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
     retention_days: f64,
-    /// Months after which the storage is looked at: the ledger keeps all activities.
+    /// Months of activities that are stored: the ledger keeps all of them.
     #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
     months: f64,
     /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
@@ -65,7 +65,7 @@ pub(super) struct Estimate {
     json: bool,
 }
 
-/// The bill with all that it was made of.
+/// The bill, and everything that it was computed from.
 #[derive(Serialize)]
 struct Printed<'a> {
     publishes: f64,
@@ -164,7 +164,7 @@ impl<'a> Printed<'a> {
     }
 }
 
-/// Digits in groups of three.
+/// A number with its digits in groups of three.
 fn count(amount: f64) -> String {
     let digits = format!("{amount:.0}");
     let groups = digits.as_bytes().rchunks(3).rev();

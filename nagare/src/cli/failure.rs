@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! How a command fails.
 
 use shared::dynamo::DynamoError;
 use shared::runtime::env::EnvError;
@@ -9,19 +9,19 @@ pub enum Failure {
     /// The answer is no.
     #[error("{0}")]
     No(String),
-    /// Wrong usage or bad input; the sentence tells how to mend it.
+    /// Wrong usage or bad input; the message says how to correct it.
     #[error("{0}")]
     Usage(String),
     /// The stack could not be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// What was to be printed could not be.
+    /// Standard output could not be written.
     #[error("standard output cannot be written: {0}")]
     Output(std::io::Error),
 }
 
 impl Failure {
-    /// Whoever read the output has seen enough, as `head` does: nothing to complain about.
+    /// True if the reader of the output closed it, as `head` does after enough lines. That is no error.
     #[must_use]
     pub fn is_closed_output(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! `nagare fanout`: how far a large fan-out has come.
+//! `nagare fanout`: the progress of a large fan-out.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Args)]
 pub(super) struct Fanout {
-    /// Which activity.
+    /// The id of the activity.
     activity: ActivityId,
-    /// Say how far it is, and do not wait for its end.
+    /// Print the progress once, and do not wait for the end.
     #[arg(long)]
     no_wait: bool,
     /// Print a JSON object.
@@ -31,7 +31,7 @@ pub(super) struct Fanout {
     json: bool,
 }
 
-/// How far it is.
+/// The progress of a fan-out.
 #[derive(Debug, Clone, Serialize)]
 struct Report {
     activity_id: ActivityId,
@@ -39,11 +39,11 @@ struct Report {
     work: &'static str,
     /// Timelines that were written.
     delivered: u64,
-    /// Timelines in all: an estimate until no part is left.
+    /// Timelines in all: an estimate until no segment is left.
     total: u64,
     parts: usize,
     parts_left: usize,
-    /// Timelines a second, as far as this command has seen.
+    /// Timelines a second, as measured by this command.
     per_second: u64,
 }
 
@@ -70,7 +70,7 @@ impl Fanout {
         Ok(())
     }
 
-    /// Follows it to its end, if it was cut into parts.
+    /// Follows the fan-out to its end, if it was cut into segments.
     async fn watch(
         &self,
         fan_outs: &FanOuts,
@@ -111,7 +111,7 @@ impl Fanout {
 
 fn show(bar: &ProgressBar, report: &Report, before: u64) {
     if bar.position() == 0 {
-        // What was there already says nothing about the rate.
+        // Entries that were there before say nothing about the rate.
         bar.set_position(before);
         bar.reset_eta();
     }
@@ -143,7 +143,7 @@ impl Report {
     }
 }
 
-/// How much of all followers a segment is done with, from 0 to 1.
+/// The share of all followers that a segment is done with, from 0 to 1.
 fn covered(range: FollowerRange, progress: &Progress) -> f64 {
     let share = match &progress.position {
         _ if progress.done => 1.0,

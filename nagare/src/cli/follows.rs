@@ -1,8 +1,8 @@
 //! `nagare follows import`: a file of edges as follow commands.
 //!
-//! The edges go over the queue like every other follow, so importing a file again, or over follows
-//! that are newer, is safe. A file is read through before the first edge is sent: a bad line is
-//! found before anything has happened.
+//! The edges go over the queue like every other follow, so importing a file again, or over newer
+//! follows, is safe. The whole file is read before the first edge is sent, so a bad line is found before
+//! anything has happened.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Import {
             }
         }
         if bad > 0 && !self.skip_bad {
-            let problem = "nothing was imported; mend the lines above, or pass --skip-bad";
+            let problem = "nothing was imported; correct the lines above, or pass --skip-bad";
             return Err(Failure::Usage(format!("{source} has {bad} bad lines: {problem}")));
         }
         Ok(good)
@@ -84,8 +84,7 @@ fn edges(
     }))
 }
 
-/// Reads edges as `nagare follows import` does, row by row; a row that cannot be used is followed by
-/// those that can.
+/// Reads edges row by row, as `nagare follows import` does. Rows that cannot be used do not end it.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the input is not such a file at all.

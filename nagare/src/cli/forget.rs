@@ -20,23 +20,23 @@ pub(super) struct Forget {
     json: bool,
 }
 
-/// What was found and erased.
+/// What was found and erased, in numbers.
 #[derive(Debug, Serialize)]
 struct Report {
     person_id: ActorId,
     activities: usize,
     followers: usize,
     followees: usize,
-    /// Of their own timeline, that nobody they followed accounts for.
+    /// Entries of their own timeline that nobody they followed accounts for.
     entries: usize,
-    /// Notes of how far something has come that named them.
+    /// Progress records that named them.
     progress: usize,
     dead_letters: usize,
     /// Parts of large dead letters that no letter needed, whomever they were about.
     dead_letter_parts: usize,
-    /// The same, stored so lately that a letter may be on its way to them.
+    /// The same, but stored so recently that their letter may still be on its way.
     dead_letter_parts_waiting: usize,
-    /// When the last tombstone may go.
+    /// When the last tombstone expires.
     tombstones_until: Timestamp,
     /// Commands that had not been applied by the end, whomever they are about.
     commands_waiting: u64,

@@ -1,7 +1,7 @@
-//! What a command reads: a file, or what can be read only once.
+//! The input of a command: a file, or something that can be read only once.
 //!
-//! Everything is read through before anything is done with it, so it is read twice. A pipe, `<(…)` and standard
-//! input give what they have once, and are put into a temporary file first.
+//! A command reads all of its input before it acts on any, so it reads twice. A pipe, `<(…)` and
+//! standard input can be read only once, and are copied into a temporary file first.
 
 use std::fmt;
 use std::fs::File;
@@ -13,18 +13,18 @@ use tempfile::NamedTempFile;
 
 use super::Failure;
 
-/// Something that can be read from its beginning, again and again.
+/// Something that can be read from its beginning any number of times.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// A copy of what could be read only once, and its name.
+    /// A copy of something that could be read only once, and its name.
     Copy(String, Arc<NamedTempFile>),
     /// A file.
     File(PathBuf),
 }
 
 impl Input {
-    /// The file of that name; `-` is standard input. What can be read only once is given to
-    /// `read_through`, and as much of it as that reads is kept: it knows what has no end.
+    /// The file of this name; `-` is standard input. Something that can be read only once is passed to
+    /// `read_through`, and what that reads is copied: it stops where it finds that the input has no end.
     ///
     /// # Errors
     /// What `read_through` says, and [`Failure::Usage`] if it cannot be read or kept.
@@ -70,12 +70,12 @@ impl fmt::Display for Input {
     }
 }
 
-/// What is told of an input that cannot be read.
+/// The failure for an input that cannot be read.
 pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
     Failure::Usage(format!("{name} cannot be read: {error}"))
 }
 
-/// An input that is written down as it is read.
+/// An input that is copied as it is read.
 struct Copied<R> {
     from: R,
     to: File,

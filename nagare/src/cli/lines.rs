@@ -1,4 +1,4 @@
-//! Lines of a file, of which none can be too long to hold.
+//! The lines of a file, each short enough to hold in memory.
 
 use std::io::{self, BufRead, Read};
 
@@ -11,10 +11,10 @@ pub(super) type Numbered = (u64, Result<String, LineError>);
 /// A line cannot be read, and neither can those after it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
-    /// It has no end, or one that is far away.
+    /// It is too long, or has no end.
     #[error("longer than {LONGEST} bytes")]
     TooLong,
-    /// The input failed, or is no text.
+    /// The input failed, or is not text.
     #[error("{0}")]
     Unreadable(#[from] io::Error),
 }

@@ -1,8 +1,8 @@
 //! The log of `nagare up`: lines for people, on standard error, that nothing waits for.
 //!
-//! Whoever started the stack may not read its standard error. A pipe that is full would stop whichever
-//! task logs next, and soon all of them: so lines go to a thread of their own, and where it does not
-//! get rid of them they are dropped and counted.
+//! Whoever started the stack may not read its standard error. A full pipe would block whichever task
+//! logs next, and soon all of them. So a thread of its own writes the lines, and lines that it cannot
+//! write in time are dropped and counted.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Where the SDK talks about its connections.
+/// The target of the SDK's events about its connections.
 const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
-/// Lines that wait to be written.
+/// Lines waiting to be written.
 const WAITING: usize = 1_024;
 /// How long the last lines may take when the process ends.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Where lines go. Cheap to clone.
+/// Sends lines to the thread that writes them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Log {
     lines: SyncSender<Message>,
@@ -41,8 +41,8 @@ enum Message {
 /// Warnings and worse on standard error, panics too; `NAGARE_LOG=info` shows every command.
 pub(super) fn start() -> Log {
     let log = Log::to(io::stderr());
-    // After a failed call the SDK wants to close its connection and calls it an error that there is
-    // none. In this process there never is.
+    // After a failed call the SDK wants to close its connection, and reports an error if there is none.
+    // In this process there never is one.
     let filter =
         telemetry::filter(LevelFilter::WARN).with_target(SDK_CONNECTIONS, LevelFilter::OFF);
     let writer = log.clone();
@@ -61,12 +61,12 @@ impl Log {
         Self { lines, dropped }
     }
 
-    /// Writes one line that is no event.
+    /// Writes one line that is not an event.
     pub(super) fn say(&self, line: &str) {
         self.send(Message::Line(format!("{line}\n").into_bytes()));
     }
 
-    /// Waits a moment for all lines to be written, for a process that is about to end.
+    /// Waits briefly until all lines are written, for a process that is about to end.
     pub(super) fn flush(&self) {
         let (done, written) = sync_channel(1);
         if self.send(Message::Flush(done)) {
@@ -97,7 +97,7 @@ impl Write for Log {
 
 fn write_lines(mut output: impl Write, waiting: &Receiver<Message>, dropped: &AtomicU64) {
     for message in waiting {
-        // Where standard error is closed nobody can be told that it is.
+        // If standard error is closed, there is nowhere to report that.
         match message {
             Message::Line(line) => drop(output.write_all(&line)),
             Message::Flush(done) => drop(done.try_send(())),
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes one write for each leave it is given, and passes on what was written.
+    /// Accepts one write for each permit it receives, and passes on what was written.
     struct Slow(Receiver<()>, Sender<String>);
 
     impl Write for Slow {
@@ -132,19 +132,19 @@ mod tests {
 
     #[test]
     fn lines_that_nobody_reads_are_dropped_and_counted() {
-        let (leave, leaves) = channel();
+        let (permit, permits) = channel();
         let (written, lines) = channel();
-        let log = Log::to(Slow(leaves, written));
+        let log = Log::to(Slow(permits, written));
         (0..WAITING + 101).for_each(|n| log.say(&n.to_string()));
-        drop(leave);
+        drop(permit);
         log.say("the end");
         let mut all = String::new();
         while !all.contains("were dropped") {
             all.push_str(&lines.recv().unwrap());
         }
-        let told = all.lines().find(|line| line.contains("dropped")).unwrap();
-        let count: usize = told.split(' ').next().unwrap().parse().unwrap();
-        assert!((99..=102).contains(&count), "{told}");
+        let notice = all.lines().find(|line| line.contains("dropped")).unwrap();
+        let count: usize = notice.split(' ').next().unwrap().parse().unwrap();
+        assert!((99..=102).contains(&count), "{notice}");
         assert!(all.starts_with("0\n"));
     }
 }

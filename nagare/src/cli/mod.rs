@@ -85,7 +85,7 @@ enum Subcommands {
     Unfollow(Edge),
     /// Change what an activity says.
     Update(UpdateActivity),
-    /// Take an activity back, for good.
+    /// Delete an activity permanently.
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
@@ -98,7 +98,7 @@ enum Subcommands {
     /// Measure what the code that ships costs.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Compare timelines with what the ledger says they should be, and mend them.
+    /// Compare timelines with what the ledger says they should be, and repair them.
     Audit(audit::Audit),
     /// Look at commands that gave up, send them again, or drop them.
     #[command(subcommand)]

@@ -1,9 +1,9 @@
-//! What is printed: to standard output, which may be gone or full; JSON, and texts of strangers, made fit for
-//! a terminal.
+//! Printing to standard output, which may be gone or full: lines, JSON, and strangers' texts made safe
+//! for a terminal.
 //!
 //! A dead letter may hold whatever somebody sent: sequences that move the cursor, change colours or the
-//! window's title, and marks that turn the direction of what follows. All such characters are printed
-//! as escapes, so that a line shows what is there and nothing hides or forges another.
+//! window's title, and marks that change the direction of what follows. All such characters are printed
+//! as escapes, so that a line shows what is there and nothing hides or forges another line.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::Failure;
 
-/// Prints a line, as `println!` does, but fails where that panics: who reads it may have gone, the disk it
-/// goes to may be full.
+/// Prints a line, as `println!` does, but returns an error where that panics: the reader may be gone, or
+/// the disk full.
 ///
 /// # Errors
 /// [`Failure::Output`]
@@ -57,8 +57,8 @@ pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// JSON with every character escaped (`\u001b`) that is not printed as itself. Parsers read the same out
-/// of it: outside of strings JSON knows only characters that are, and line ends.
+/// JSON with every such character escaped (`\u001b`). Parsers read the same value from it: outside of
+/// strings JSON has only characters that are printed as themselves, and line ends.
 fn printable_json(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut printed, c| {
         if c == '\n' || shows_itself(c) {
@@ -73,7 +73,7 @@ fn printable_json(json: &str) -> String {
     })
 }
 
-/// False for control and format characters, marks of direction, and what joins the one before it.
+/// False for control and format characters, direction marks, and characters that join the one before.
 fn shows_itself(c: char) -> bool {
     matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
 }

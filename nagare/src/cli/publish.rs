@@ -50,18 +50,18 @@ impl Publish {
                 kind: self.kind.unwrap_or_default(),
                 payload: self.payload.unwrap_or_default(),
             }),
-            // The parser demands them.
+            // The argument parser requires them.
             _ => {
                 return Err(Failure::Usage("--actor and --activity are needed".to_owned()));
             }
         };
-        // The function would refuse what the contract refuses; say so before it is sent.
+        // The function would refuse what the contract refuses; report it before sending.
         Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;
         super::send(sent).await
     }
 }
 
-/// Reads the file through before anything is sent, so that a bad line is found in time.
+/// Reads the whole file before anything is sent, so that a bad line is found in time.
 async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
     let read_through =
         |name: &str, input| commands_in(name, input, now).try_for_each(|line| line.map(drop));

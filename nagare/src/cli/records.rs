@@ -1,9 +1,9 @@
-//! Records of CSV, gzipped or not, of which none can be too long to hold: a line may have no end, and three
-//! megabytes of gzip may be gigabytes of it.
+//! Records of CSV, gzipped or not, each short enough to hold in memory: a line may have no end, and
+//! three megabytes of gzip may unpack to gigabytes of it.
 //!
-//! A record is a line. Nothing that stands in these files contains a comma or a line's end, so a quotation is a
-//! field in quotes and reaches no further: a quote that was never closed makes one bad line, and not one bad
-//! line of all that follow.
+//! A record is a line. No field of these files contains a comma or a line end, so a quoted field ends
+//! with its line at the latest: an unclosed quote makes one bad line, and does not swallow all lines that
+//! follow.
 
 use std::io::{self, BufReader, Read};
 
@@ -12,7 +12,7 @@ use flate2::read::MultiGzDecoder;
 
 /// The first bytes of every gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The longest record. A reader reads a little ahead, so that it may be a little longer.
+/// The longest record. Reading ahead may let a slightly longer one through.
 const LONGEST: usize = 64 * 1024;
 
 /// Reads record by record.
@@ -23,16 +23,16 @@ pub(super) struct Records {
 /// A record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
-    /// It is no UTF-8. Those after it can be read.
+    /// It is not UTF-8. The records after it can be read.
     #[error("line {0}: expected UTF-8")]
     NotText(u64),
-    /// It has no end, or one that is far away. Nothing after it is read.
+    /// It is too long, or has no end. Nothing after it is read.
     #[error("line {0}: longer than {LONGEST} bytes")]
     TooLong(u64),
     /// The input failed.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    /// It is no CSV.
+    /// It is not CSV.
     #[error("{0}")]
     Other(String),
 }
@@ -62,7 +62,7 @@ impl Records {
     }
 }
 
-/// The record, with each field that is in quotes taken out of them.
+/// The record without the quotes around its fields.
 fn without_quotes(record: StringRecord) -> StringRecord {
     if !record.as_slice().contains('"') {
         return record;
@@ -106,7 +106,7 @@ struct Allowance<R> {
     left: usize,
 }
 
-/// No more bytes are let through.
+/// All bytes allowed have been read.
 #[derive(Debug, thiserror::Error)]
 #[error("too long")]
 struct Exhausted;

@@ -13,7 +13,7 @@ use super::sender::Sender;
 
 pub(crate) use crate::operator::soon;
 
-/// Clients for the stack. Which variables have to be set depends on what is asked for.
+/// Clients for the stack. Which variables are required depends on the clients that are used.
 pub(crate) struct Remote {
     config: SdkConfig,
     dynamo: Dynamo,

@@ -1,9 +1,8 @@
-//! `nagare replay`: the rows of a file as if they were happening now.
+//! `nagare replay`: publishes the rows of a file as if they were happening now.
 //!
-//! All instants are moved by one offset, so that the last row falls at now. Activity ids are made of
-//! the file's own instants, so they do not depend on when the file is replayed; replaying it a second
-//! time into the same tables therefore publishes the same ids at other instants, which the contract
-//! refuses.
+//! All instants move by one offset, so that the last row falls at now. Activity ids are derived from the
+//! file's own instants, so they do not depend on the time of the replay. Replaying a file a second time
+//! into the same tables therefore publishes the same ids at other instants, which the contract refuses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -31,10 +30,10 @@ pub(super) const HEADER: [&str; 3] = ["t", "author", "kind"];
 pub(super) struct Replay {
     /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds); `-` is standard input.
     file: PathBuf,
-    /// Replay only so many rows.
+    /// Replay only this many rows.
     #[arg(long)]
     limit: Option<usize>,
-    /// Replay at so many times real time, instead of as fast as the queue takes it.
+    /// Replay at this many times real time, instead of as fast as the queue takes it.
     #[arg(long)]
     speed: Option<f64>,
     /// Print the result as one JSON object.
@@ -49,7 +48,7 @@ pub(super) struct Post {
     pub(super) kind: Kind,
 }
 
-/// How the file's time becomes ours.
+/// Maps the file's time to ours.
 #[derive(Clone, Copy)]
 struct Shift {
     offset: i64,
@@ -64,8 +63,8 @@ struct Summary {
     seconds: f64,
 }
 
-/// How many entries the table says it holds. The embedded engine counts them; DynamoDB brings the number
-/// up to date every six hours or so.
+/// The number of entries that the table reports. The embedded engine counts them; DynamoDB updates the
+/// number about every six hours.
 async fn entry_count(timelines: &Table) -> Result<u64, Failure> {
     let describe = || timelines.client().describe_table().table_name(timelines.name()).send();
     let count = timelines.attempt(soon(), describe).await?.table.and_then(|t| t.item_count);
@@ -103,7 +102,7 @@ impl Replay {
         self.print(&Summary { activities, entries, dead_letters, seconds })
     }
 
-    /// Reads the file through: how many rows there are, and when the first and the last fall.
+    /// Reads the whole file: the number of rows, and the instants of the first and the last.
     fn survey(&self, source: &Source) -> Result<(u64, Shift), Failure> {
         let (mut total, mut first, mut last) = (0, None, None);
         for post in self.posts(source)? {
@@ -154,7 +153,7 @@ impl Replay {
     }
 }
 
-/// Reads posts as `nagare replay` does, row by row: when in unix seconds, who, and the kind.
+/// Reads posts row by row, as `nagare replay` does: the unix second, the author, and the kind.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the input is not such a file at all.
@@ -183,7 +182,7 @@ impl Post {
         })
     }
 
-    /// The id that its activity gets.
+    /// The id of the row's activity.
     pub(super) fn activity_name(&self) -> String {
         format!("{}-{}", self.author, self.seconds)
     }

@@ -1,5 +1,4 @@
-//! The built-in sample: a small streaming community, made up, so that a new stack has something to
-//! show.
+//! The built-in sample: a small, made-up streaming community, so that a new stack has something to show.
 //!
 //! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
 //! same commands and changes nothing; a later run adds its own.
@@ -15,7 +14,7 @@ const VIEWERS: usize = 36;
 const HOUR: i64 = 3_600_000;
 const MINUTE: i64 = 60_000;
 
-/// Who publishes, and what about.
+/// Who publishes, and about what.
 const ACTORS: [(&str, &str); 12] = [
     ("aoi", "Speedrun of an old favourite"),
     ("botan", "Drawing with viewers"),

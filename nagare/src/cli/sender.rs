@@ -15,13 +15,13 @@ use super::Failure;
 
 /// Calls in flight at once.
 const IN_FLIGHT: usize = 8;
-/// How long a queue is waited for that has not answered yet: nobody may be there.
+/// How long to wait for a queue that has not answered yet: there may be no stack.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a queue is waited for that has answered before: long enough to restart a stack.
+/// How long to wait for a queue that has answered before: long enough to restart a stack.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sends commands to one queue. A command that was accepted is sent once; one whose answer was lost
-/// is sent again, which every command survives.
+/// Sends commands to one queue. An accepted command is sent once. One whose answer was lost is sent
+/// again, which is safe for every command.
 #[derive(Debug, Clone)]
 pub struct Sender {
     queue: queue::Sender,
@@ -44,8 +44,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a stream of commands in order, as far as a queue without order keeps it, and tells
-    /// `sent` how many have been accepted as it goes.
+    /// Sends a stream of commands in order, as far as a queue without order keeps it. Calls `sent` with
+    /// the number accepted so far.
     pub(crate) async fn send_all(
         &self,
         commands: impl Stream<Item = Result<Command, Failure>>,
@@ -67,7 +67,7 @@ impl Sender {
             .await
     }
 
-    /// Sends messages for as long as the queue is worth waiting for.
+    /// Sends messages, and retries for as long as the queue is worth waiting for.
     pub(crate) async fn send_batch(&self, messages: &[Message]) -> Result<(), Failure> {
         let answered = self.answered.load(Ordering::Relaxed);
         let deadline = Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE });

@@ -140,7 +140,7 @@ impl Api {
             viewer,
         ]);
         let token = env::optional(env::TOKEN).or_else(|| own_token(viewer));
-        // The same cryptography as the AWS clients. An error says that it is installed already.
+        // The same cryptography as in the AWS clients. An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
@@ -171,7 +171,7 @@ impl Api {
     }
 }
 
-/// The API's problem as this process's exit code.
+/// The failure for a problem that the API answered.
 fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     let problem = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
     let sentence =
@@ -185,7 +185,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// A token made with the local stack's key, where the environment has it.
+/// A token made with the local stack's key, if the environment has it.
 fn own_token(viewer: &str) -> Option<String> {
     let authorizer = JwtAuthorizer::with_key(env::optional(env::JWT_KEY)?);
     let now = Clock::system().now().unix_millis() / 1000;

@@ -47,7 +47,7 @@ pub(super) struct Up {
 }
 
 impl Up {
-    /// What `nagare` alone does.
+    /// The command that `nagare` without arguments runs.
     pub(super) fn sample() -> Self {
         Self {
             sample: true,
@@ -128,7 +128,7 @@ impl Up {
     }
 }
 
-/// Sends the sample over the queue, like any producer, and waits until it is in effect.
+/// Sends the sample over the queue, like any producer, and waits until it is applied.
 async fn load_sample(stack: &Stack) -> Result<(), Failure> {
     let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
     let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
@@ -144,7 +144,7 @@ fn sqs_at(endpoint: &str) -> Client {
     connector::sqs_over_http(endpoint)
 }
 
-/// Resolves when somebody asks the process to end.
+/// Resolves when the process is asked to end.
 pub(super) async fn stopped() -> Result<(), Failure> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {

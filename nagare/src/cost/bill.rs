@@ -6,29 +6,29 @@ use super::month::{DAYS, Month};
 use super::prices::Prices;
 use super::work::Work;
 
-/// What is deployed; the number of alarms and the memory of the functions are read there.
+/// The template that is deployed; it gives the number of alarms and the memory of the functions.
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
-/// What a call to a table in the same region takes, in seconds.
+/// Seconds of a call to a table in the same region.
 const ROUND_TRIP: f64 = 0.005;
-/// What an invocation takes besides, in seconds.
+/// Seconds of an invocation besides its calls.
 const OVERHEAD: f64 = 0.002;
-/// What an entry takes, in seconds of one processor (`nagare bench fanout` measures it).
+/// Processor seconds of an entry (`nagare bench fanout` measures them).
 const PER_ENTRY: f64 = 0.000_006;
-/// Times in a month that Lambda asks a queue that is empty: five calls of twenty seconds, all the time.
+/// Polls of an empty queue by Lambda in a month: five at a time, twenty seconds each.
 const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
-/// Bytes that Lambda itself logs of an invocation.
+/// Bytes that Lambda itself logs for an invocation.
 const PLATFORM_LOG: f64 = 310.0;
-/// Bytes that the writer logs of a message, with the metrics of its invocation.
+/// Bytes that the writer logs for a message, with the metrics of its invocation.
 const WRITER_LOG: f64 = 470.0 + 630.0;
-/// Bytes that the reader logs of a page, with its metrics.
+/// Bytes that the reader logs for a page, with its metrics.
 const READER_LOG: f64 = 330.0 + 310.0;
-/// Bytes that the API logs of a request.
+/// Bytes that the API logs for a request.
 const ACCESS_LOG: f64 = 480.0;
-/// What is left of logs when they are compressed.
+/// The share of the logs that is left after compression.
 const COMPRESSED: f64 = 0.15;
-/// Metrics, each with each value of its dimension, that are seen in an ordinary month
-/// (docs/OPERATIONS.md, "What the functions tell"): about so many.
+/// Metrics in an ordinary month, each counted once for each value of its dimension (docs/OPERATIONS.md,
+/// "What the functions tell"). This is an estimate.
 const METRICS: f64 = 50.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
@@ -36,21 +36,21 @@ const MILLION: f64 = 1e6;
 /// One line of the bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
-    /// Who asks for it.
+    /// The AWS service.
     pub service: &'static str,
-    /// For what.
+    /// What it is used for.
     pub what: &'static str,
-    /// How much of it in a month.
+    /// The amount in a month.
     pub amount: f64,
-    /// Of what.
+    /// The unit of the amount.
     pub unit: &'static str,
-    /// The price of one.
+    /// The price of one unit.
     pub price: f64,
-    /// The product.
+    /// The amount times the price.
     pub dollars: f64,
 }
 
-/// The bill of a month.
+/// The bill for a month.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bill {
     /// Its lines.
@@ -62,7 +62,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// The bill of a month at these prices.
+    /// The bill for a month at these prices.
     #[must_use]
     pub fn of(month: &Month, prices: &Prices) -> Self {
         let groups = [
@@ -125,7 +125,7 @@ fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     ]
 }
 
-/// Seconds of so many invocations: each message alone, though in a burst ten share one.
+/// Seconds of N invocations, each for one message, though in a burst ten messages share one.
 fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
 }
@@ -140,7 +140,7 @@ fn queue(month: &Month, prices: &Prices) -> Vec<Line> {
     ]
 }
 
-/// Sent alone, received alone, deleted alone; batches of ten cost a tenth.
+/// Requests for messages that are sent, received and deleted alone; batches of ten cost a tenth.
 fn requests(work: &Work) -> f64 {
     work.sends + 2.0 * work.messages
 }
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_tells_what_it_is_asked() {
+    fn the_template_gives_resources_and_memory() {
         for function in ["FanoutWriter", "TimelineReader"] {
             assert!((0.125..=10.0).contains(&memory(function)), "{function}");
         }

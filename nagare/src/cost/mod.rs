@@ -1,11 +1,11 @@
-//! What the service costs on AWS, before it is there.
+//! What the service costs on AWS, before it is deployed.
 //!
 //! ```text
-//! work    what one publish, one follow, one page asks of the tables, the queue and the functions
-//! sizes   how many bytes the items of the tables are, by DynamoDB's rules
-//! month   a month of them: of a graph and its posts, or of so many a day
-//! prices  what AWS asks for each
-//! bill    the lines, and their sum
+//! work    what one publish, one follow and one page need of the tables, the queue and the functions
+//! sizes   how many bytes the items of the tables have, by DynamoDB's rules
+//! month   a month of them: of a graph and its posts, or of daily numbers
+//! prices  what AWS charges for each
+//! bill    the lines and their sum
 //! ```
 //!
 //! `work` follows the code of the functions call by call. `tests/functions/units.rs` compares it with the

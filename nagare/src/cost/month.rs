@@ -1,4 +1,4 @@
-//! A month of work: scaled from a graph and what its actors published, or from so many a day.
+//! A month of work: scaled from a graph and what its actors published, or from daily numbers.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
 pub const DAYS: f64 = 30.0;
-/// The lengths of ids and kinds where no file tells them.
+/// The lengths of ids and kinds where no file gives them.
 const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
 
-/// What no file tells.
+/// What no file gives.
 #[derive(Debug, Clone, Copy)]
 pub struct Assumed {
     /// Pages that viewers ask for in a day.
@@ -20,7 +20,7 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities that the ledger holds, which forgets none.
+    /// Months of activities that the ledger holds; it drops none.
     pub ledger_months: f64,
 }
 
@@ -49,7 +49,7 @@ pub struct Month {
     pub index_bytes: f64,
 }
 
-/// So many a day.
+/// Daily numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
     /// Entries that reach timelines.
@@ -74,14 +74,14 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// One follows another.
+    /// Adds a follow.
     pub fn follow(&mut self, follower: &str, followee: &str) {
         let edge = Edge { follower: follower.len() as f64, followee: followee.len() as f64 };
         self.audiences.entry(followee.to_owned()).or_default().add(edge.follower);
         self.import += work::follow(&edge, 0.0, &TYPICAL);
     }
 
-    /// Somebody publishes, at a second. All follows have to be known before.
+    /// Adds a publish at a second. All follows have to be added before.
     pub fn publish(&mut self, actor: &str, second: i64, activity: Activity) {
         let audience = self.audiences.get(actor).copied().unwrap_or_default();
         self.published += work::publish(&activity, &audience);
@@ -92,26 +92,26 @@ impl Graph {
         self.span = Some((first.min(second), last.max(second)));
     }
 
-    /// All that was published so far, as it is.
+    /// The work of all publishes so far, not scaled.
     #[must_use]
     pub fn published(&self) -> Work {
         self.published
     }
 
-    /// What recording the follows takes.
+    /// The work of recording the follows.
     #[must_use]
     pub fn imported(&self) -> Work {
         self.import
     }
 
-    /// Days between the first publish and the last; none if no time passes between them.
+    /// Days between the first publish and the last. None if they are in the same second.
     #[must_use]
     pub fn days(&self) -> Option<f64> {
         let (first, last) = self.span?;
         (last > first).then(|| (last - first) as f64 / 86_400.0)
     }
 
-    /// A month in which as much happens every day as between the first publish and the last.
+    /// A month of days that are as busy as those between the first publish and the last.
     #[must_use]
     pub fn month(&self, assumed: &Assumed) -> Option<Month> {
         let scale = DAYS / self.days()?;
@@ -122,7 +122,7 @@ impl Graph {
 }
 
 impl Rates {
-    /// A month of them.
+    /// A month of such days.
     #[must_use]
     pub fn month(&self, assumed: &Assumed) -> Month {
         let activity = Activity { payload: assumed.payload, ..TYPICAL };
@@ -148,7 +148,7 @@ impl Month {
     ) -> Self {
         let pages = assumed.pages_per_day * DAYS;
         let shown = assumed.activities_per_page;
-        // Each of another actor, which is the most that a page can cost, and the one beyond the page.
+        // Each is of another actor, which costs most, and there is one more beyond the page.
         let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
         let reading = work::page(entries, entries, viewer, activity) * pages;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
@@ -168,7 +168,8 @@ impl Month {
     }
 }
 
-/// Bytes of an answer with its headers: two cursors, and for each activity its names and its members.
+/// Bytes of an answer with its headers: two cursors, and the names and values of each activity's
+/// members.
 fn answer(activities: f64, activity: &Activity) -> f64 {
     let each = activity.id + activity.actor + activity.kind + activity.payload + 110.0;
     800.0 + activities * each

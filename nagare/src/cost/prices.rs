@@ -1,5 +1,5 @@
-//! What AWS asks, in dollars: us-east-1, on demand, x86, first tier, free tiers left out, as of November
-//! 2026. One table; `nagare estimate --prices FILE.json` replaces any of it.
+//! What AWS charges, in dollars: us-east-1, on demand, x86, first tier, without free tiers, as of
+//! November 2026. One table; `nagare estimate --prices FILE.json` replaces any of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Prices {
     pub lambda_gb_second: f64,
     /// A million requests to a standard queue. <https://aws.amazon.com/sqs/pricing/>, as the next.
     pub sqs_million_requests: f64,
-    /// On top of that where messages have a group, as fair queues want it.
+    /// The surcharge for requests with a message group, which fair queues need.
     pub sqs_million_fair_requests: f64,
     /// A million requests to an HTTP API. <https://aws.amazon.com/api-gateway/pricing/>
     pub http_api_million_requests: f64,
@@ -29,7 +29,7 @@ pub struct Prices {
     pub logs_gb: f64,
     /// A gigabyte of logs kept for a month, compressed.
     pub logs_gb_month: f64,
-    /// An alarm for a month.
+    /// A custom metric for a month.
     pub alarm_month: f64,
     /// A metric of one's own for a month.
     pub metric_month: f64,

@@ -1,11 +1,11 @@
-//! How many bytes items are: the lengths of the attributes' names and of their values. A truth value is
-//! one byte, a number one and half a byte a digit.
+//! The sizes of items in bytes: the lengths of the attributes' names and of their values. A boolean is
+//! one byte; a number is one byte and half a byte per digit.
 
 use super::work::{Activity, Edge};
 
-/// What the key attributes of an item of the ledger are called.
+/// The length of the names of the ledger's key attributes.
 const KEY_NAMES: f64 = 4.0;
-/// An instant, written out.
+/// An instant as text.
 const INSTANT: f64 = 24.0;
 /// Seconds since 1970: ten digits.
 const SECONDS: f64 = 6.0;
@@ -25,7 +25,7 @@ pub(super) fn edge(edge: &Edge) -> f64 {
     edge_keys(edge) + names + edge.follower + edge.followee + 1.0 + length("changed_at") + INSTANT
 }
 
-/// An edge's line in the index by follower: the keys of both.
+/// An edge's item in the index by follower: the keys of both.
 pub(super) fn index_line(edge: &Edge) -> f64 {
     let names = length("follower_id") + length("followee_id");
     edge_keys(edge) + names + edge.follower + edge.followee
@@ -35,7 +35,7 @@ fn edge_keys(edge: &Edge) -> f64 {
     KEY_NAMES + length("followers#") + edge.followee + length("0000#") + edge.follower
 }
 
-/// Whose an activity id is.
+/// The claim on an activity id.
 pub(super) fn claim(activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("activity#") + activity.id + length("claim");
     keys + length("actor_id") + activity.actor + length("published_at") + INSTANT

@@ -1,7 +1,7 @@
-//! What commands and pages ask of the tables, the queue and the functions.
+//! What commands and pages need of the tables, the queue and the functions.
 //!
-//! Everything that decides something is read consistently, so a read unit is 4 KB; a write unit is 1 KB.
-//! A call that finds nothing costs one all the same.
+//! Every read that decides something is consistent, so a read unit is 4 KB; a write unit is 1 KB. A call
+//! that finds nothing costs one unit anyway.
 
 use std::ops::{Add, AddAssign, Mul};
 
@@ -17,7 +17,7 @@ const OUTBOX_PAGE: f64 = shared::activities::OUTBOX_PAGE as f64;
 /// Messages one SendMessageBatch call takes.
 const MESSAGES: f64 = shared::queue::BATCH as f64;
 
-/// Some work. Numbers are averages where there is no telling more exactly.
+/// An amount of work. Numbers are averages where they cannot be exact.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Work {
     /// Write units of all tables.
@@ -30,17 +30,17 @@ pub struct Work {
     pub messages: f64,
     /// Calls to the queue that send them.
     pub sends: f64,
-    /// Calls that wait for one another, one after the other.
+    /// Calls that wait for one another.
     pub rounds: f64,
     /// Bytes that the ledger and its index keep.
     pub ledger_bytes: f64,
-    /// Of these, the index's.
+    /// Of these, the bytes of the index.
     pub index_bytes: f64,
     /// Bytes that the timelines keep until retention ends.
     pub timeline_bytes: f64,
 }
 
-/// The lengths of what names and makes up an activity.
+/// The lengths of an activity's members.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
     /// The activity's id.
@@ -72,7 +72,7 @@ pub struct Audience {
 }
 
 impl Audience {
-    /// Counts one more.
+    /// Adds a follower.
     pub fn add(&mut self, follower: f64) {
         self.followers += 1.0;
         self.ids += follower;
@@ -115,9 +115,9 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
     recorded + entries + fan_out(sizes, activity, audience)
 }
 
-/// All that a fan-out does but writing the entries themselves.
+/// The work of a fan-out, except for writing the entries.
 fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
-    // DynamoDB says that there may be more wherever it stopped at the limit.
+    // DynamoDB reports that there may be more whenever it stops at the limit.
     if audience.followers >= f64::from(sizes.page) {
         return split(sizes, activity, audience);
     }
@@ -132,8 +132,8 @@ fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     }
 }
 
-/// The first page says how many segments there will be; a plan is written, the segments go onto the queue, and
-/// when the last is done the plan is written again.
+/// The first page gives the number of segments. A plan is written, the segments go onto the queue, and
+/// when the last one is done the plan is written again.
 fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     let Sizes { page, segment, segments } = sizes;
     let page = f64::from(page);
@@ -153,9 +153,9 @@ fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     cut + one_segment(activity, audience, followers, pages) * segments
 }
 
-/// A segment reads the record and how far it has come, then page after page, each with a second check. In
-/// the end it notes that it is done and checks whether the others are. (One that takes longer than a
-/// few seconds notes how far it is meanwhile; next to what it writes in that time this is nothing.)
+/// A segment reads the record and its progress, then page after page, each with a second check. At the
+/// end it records that it is done and checks whether the others are. (A segment of more than a few
+/// seconds also records progress meanwhile; compared with what it writes in that time, this is nothing.)
 fn one_segment(activity: &Activity, audience: &Audience, followers: f64, pages: f64) -> Work {
     let edges = read_units(audience.edges(followers / pages, activity.actor));
     let each = Work {
@@ -203,13 +203,13 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
         rounds: write_rounds(activities),
         ..Work::default()
     };
-    // Then the edge is asked for again, and the outbox is read again.
+    // Then the edge and the outbox are read again.
     let look = Work { reads: 1.0 + outbox, rounds: 2.0, ..Work::default() };
     recorded + copied + (read + look) * pages
 }
 
-/// A page of a timeline: N entries, of M different actors. The one beyond the page that
-/// says whether there is more counts too.
+/// A page of a timeline: N entries, of M different actors. The entry beyond the page, which shows
+/// whether there is more, counts too.
 #[must_use]
 pub fn page(entries: f64, actors: f64, viewer: f64, each: &Activity) -> Work {
     let skeleton = read_units(entries * sizes::entry(viewer, each));

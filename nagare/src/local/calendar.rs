@@ -1,14 +1,14 @@
-//! What time it is for a stack whose clock may be wrong.
+//! The time of a stack whose clock may be wrong.
 //!
-//! What has expired is dropped for good: entries by the sweep, messages by their queue. A clock that is
-//! ahead by a month when the stack starts would cost a month of entries and every command that waits.
-//! So the stack keeps in its data directory what time it was, and what expires goes by a time of its
-//! own, [`Calendar::expiry`]. It follows the clock, but for a leap ahead by more than a [`DAY`]:
-//! then it goes on from where it was, and believes the clock only after another day of running. A stack
-//! that was down for a week therefore keeps for a day longer what nobody sees any more.
+//! What has expired is dropped permanently: entries by the sweep, messages by their queue. A clock that
+//! is a month ahead when the stack starts would cost a month of entries and every waiting command. So
+//! the stack keeps the time at which it last ran in its data directory, and expiry has a time of its
+//! own, [`Calendar::expiry`]. It follows the clock, except for a leap ahead by more than a [`DAY`]: then
+//! it continues from where it was, and accepts the clock only after another day of running. A stack that
+//! was down for a week therefore keeps for another day what nobody sees any more.
 //!
-//! A clock that is set back while the stack runs would hide messages in flight until it has caught up:
-//! queues go by [`Calendar::steady`], which goes on at its pace.
+//! A clock that is set back while the stack runs would hide messages in flight until it has caught up.
+//! So queues use [`Calendar::steady`], which continues at its own pace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tokio::time::Instant;
 
-/// How far the clock may leap ahead and be believed, and how long it is not believed otherwise.
+/// The largest leap ahead that is accepted at once, and the time after which a larger one is.
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Cheap to clone.
@@ -38,7 +38,7 @@ struct Times {
 }
 
 impl Calendar {
-    /// Goes by a clock; `last` is what [`expiry`](Self::expiry) said when the stack last ran.
+    /// Follows a clock; `last` is what [`expiry`](Self::expiry) returned when the stack last ran.
     pub(super) fn new(clock: Clock, last: Option<Timestamp>) -> Self {
         let now = clock.now().unix_millis();
         let expiry = last.map_or(now, Timestamp::unix_millis);
@@ -51,7 +51,7 @@ impl Calendar {
         Timestamp::from_unix_millis(self.read().1)
     }
 
-    /// The clock's time, but that it never goes back.
+    /// The clock's time, except that it never goes back.
     pub(super) fn steady(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.read().0)
     }

@@ -1,6 +1,6 @@
-//! The SDK's way into this process: what the SDK would send over the network is answered by the
-//! embedded tables and queues. Everything above the connector (serialising, error types, timeouts)
-//! is the same code that runs on AWS.
+//! The SDK's way into this process: the embedded tables and queues answer what the SDK would send over
+//! the network. Everything above the connector (serialising, error types, timeouts) is the same code
+//! that runs on AWS.
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
 use aws_smithy_runtime_api::client::http::{
@@ -16,7 +16,7 @@ use super::engine::Engine;
 use super::tables_http::TARGET;
 use crate::local::sqs::{REGION, Wire};
 
-/// Credentials for a stack that asks for none.
+/// Credentials for a stack that checks none.
 pub const ACCESS_KEY: &str = "local";
 
 /// Answers the SDK from the embedded engine and queues.
@@ -49,7 +49,7 @@ impl InProcess {
     }
 }
 
-/// A body that is still to come cannot be taken for an empty one.
+/// The error for a streaming body, which must not be taken for an empty one.
 pub(crate) fn not_in_memory() -> ConnectorError {
     ConnectorError::other("the body is not in memory".into(), None)
 }
@@ -72,8 +72,8 @@ pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// A DynamoDB client over a connector, set up as [`shared::dynamo::sdk_config`] sets up the real one, but
-/// that it does not sign: nobody in this process would check.
+/// A DynamoDB client over a connector, set up as [`shared::dynamo::sdk_config`] sets up the real one,
+/// except that it does not sign: nothing in this process would check the signature.
 #[must_use]
 pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
     let config = aws_sdk_dynamodb::Config::builder()

@@ -1,10 +1,11 @@
 //! Where a stack keeps its tables and queues between runs.
 //!
-//! The directory is its owner's alone (0700), and so is every file in it (0600), whatever the umask says
-//! and whatever they were before. SQLite gives its journals the mode of their database. Files are opened
-//! without following links, so that nobody leads the stack to a file that is not its own.
+//! The directory belongs to its owner alone (0700), and so does every file in it (0600), whatever the
+//! umask is and whatever the modes were before. SQLite gives its journals the mode of their database.
+//! Files are opened without following links, so that nobody leads the stack to a file that is not its
+//! own.
 //!
-//! A damaged database is refused at start, and so are queues whose tables are gone: answers from either
+//! A damaged database is refused at start, and so are queues without their tables: answers from either
 //! would be wrong and look right.
 
 mod health;
@@ -22,34 +23,35 @@ use uuid::Uuid;
 
 use health::Health;
 
-/// What others than the owner may do, and the bit of directories in which everybody may put files.
+/// The permissions of others than the owner, and the bit of directories in which everybody may put
+/// files.
 const OTHERS: u32 = 0o077;
 const SHARED: u32 = 0o1000;
-/// What SQLite puts beside a database.
+/// The suffixes of the files that SQLite puts beside a database.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// How long the look at a database may take; a gigabyte takes some seconds.
+/// How long the check of a database may take; a gigabyte takes some seconds.
 const CHECK: Duration = Duration::from_secs(10);
 
-/// A data directory that this process, and no other, works with. Clones are the same.
+/// A data directory in use by this process and no other. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct DataDir {
     path: PathBuf,
-    /// Held as long as the process lives; the system lets go of it however the process ends.
+    /// Locked as long as the process lives; the system unlocks it however the process ends.
     _lock: Arc<File>,
 }
 
 /// The directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// It cannot be made or written to.
+    /// It cannot be created or written to.
     #[error(
         "the data directory {path} cannot be written to ({source}); name another with --data-dir"
     )]
     Unwritable {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The tables are gone, and the queues are not.
@@ -69,32 +71,32 @@ pub enum DataDirError {
          `sqlite3 {path} .recover` prints what can still be read of it"
     )]
     Damaged {
-        /// Which.
+        /// The database.
         path: PathBuf,
-        /// What is wrong with it, as SQLite says it.
+        /// The problem, in SQLite's words.
         problem: String,
     },
     /// A database cannot be read.
     #[error("{path} cannot be read: {source}")]
     Unreadable {
-        /// Which.
+        /// The database.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
-    /// Everybody puts files there.
+    /// Everybody may put files there.
     #[error("{0} is a directory that everybody on this machine shares; name one of your own")]
     Shared(PathBuf),
-    /// A link, a pipe or the like is where a file should be.
+    /// The path of a file is a link, a pipe or the like.
     #[error("{0} is not an ordinary file; take it away, or name another directory with --data-dir")]
     NotAFile(PathBuf),
-    /// Another process works with it.
+    /// Another process uses it.
     #[error("the data directory {0} is in use by another process; stop that one or name another")]
     InUse(PathBuf),
 }
 
 impl DataDir {
-    /// Makes the directory if it is not there, takes hold of it, and closes it and its files to others.
+    /// Creates the directory if it does not exist, locks it, and closes it and its files to others.
     ///
     /// # Errors
     /// [`DataDirError`] says what to do.
@@ -113,7 +115,7 @@ impl DataDir {
         Ok(dir)
     }
 
-    /// Journals that a process left when it died; SQLite makes new ones like their databases.
+    /// Closes journals that a dead process left; SQLite gives new ones the mode of their database.
     fn close_journals(&self) -> Result<(), DataDirError> {
         for database in [self.tables(), self.queues()] {
             for journal in journals(&database).filter(|journal| journal.exists()) {
@@ -123,8 +125,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// Looks whether tables and queues are there together, and whole. Says so in the log if the queues are
-    /// gone.
+    /// Checks that tables and queues are there together, and undamaged. Logs it if the queues are gone.
     ///
     /// # Errors
     /// [`DataDirError`] says what to do.
@@ -142,15 +143,15 @@ impl DataDir {
         check_database(&queues)
     }
 
-    /// When a stack last ran here, as it [noted](Self::note_time).
+    /// The time at which a stack last ran here, as [stored](Self::note_time).
     #[must_use]
     pub(super) fn last_ran_at(&self) -> Option<Timestamp> {
-        let mut noted = String::new();
-        private_file(&self.path.join("clock")).ok()?.read_to_string(&mut noted).ok()?;
-        noted.trim().parse().ok()
+        let mut time = String::new();
+        private_file(&self.path.join("clock")).ok()?.read_to_string(&mut time).ok()?;
+        time.trim().parse().ok()
     }
 
-    /// Notes what time it is.
+    /// Stores the current time.
     ///
     /// # Errors
     /// [`DataDirError::Unwritable`]
@@ -175,7 +176,7 @@ impl DataDir {
         self.path.join("queues.sqlite")
     }
 
-    /// The secrets that seals are made of: the same in every run, so that a cursor, and a command that the
+    /// The secrets of the seals. They are the same in every run, so that cursors, and commands that the
     /// writer has handed on, outlive a restart.
     ///
     /// # Errors
@@ -203,7 +204,7 @@ fn has_content(file: &Path) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Refuses a damaged database; makes one that is not there, as its owner's alone.
+/// Refuses a damaged database; creates a missing one for its owner alone.
 fn check_database(path: &Path) -> Result<(), DataDirError> {
     private_file(path)?;
     let path = path.to_owned();
@@ -219,7 +220,7 @@ fn check_database(path: &Path) -> Result<(), DataDirError> {
     }
 }
 
-/// Makes the directory its owner's alone.
+/// Closes the directory to everybody but its owner.
 fn close_to_others(path: &Path) -> Result<(), DataDirError> {
     let unwritable = |source| DataDirError::Unwritable { path: path.to_owned(), source };
     let mode = path.metadata().map_err(unwritable)?.permissions().mode();
@@ -230,7 +231,7 @@ fn close_to_others(path: &Path) -> Result<(), DataDirError> {
     }
 }
 
-/// Opens a file that is its owner's alone, as it is, and makes it if it is not there.
+/// Opens a file with its content and closes it to everybody but its owner; creates it if it is missing.
 ///
 /// # Errors
 /// [`DataDirError::Unwritable`], [`DataDirError::NotAFile`]
@@ -253,7 +254,7 @@ pub(super) fn private_file(path: &Path) -> Result<File, DataDirError> {
     Ok(file)
 }
 
-/// Where SQLite keeps what is not yet in a database.
+/// The files in which SQLite keeps what is not yet in a database.
 pub(super) fn journals(database: &Path) -> impl Iterator<Item = PathBuf> {
     let name = database.as_os_str().to_owned();
     JOURNALS.into_iter().map(move |end| {
@@ -263,7 +264,7 @@ pub(super) fn journals(database: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What the seals of a stack are made of.
+/// The secrets of a stack's seals.
 #[derive(Clone)]
 pub(super) struct Secrets {
     /// The reader's.
@@ -273,14 +274,14 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Others in every run.
+    /// New random secrets.
     #[must_use]
     pub(super) fn random() -> Self {
         Self { cursor: random_secret(), internal: random_secret() }
     }
 }
 
-/// A secret of 32 characters that nobody can guess.
+/// A random secret of 32 characters.
 #[must_use]
 pub(super) fn random_secret() -> String {
     Uuid::new_v4().simple().to_string()

@@ -1,8 +1,8 @@
 //! The embedded tables: a DynamoDB-compatible engine over SQLite, in this process.
 //!
-//! Every operation runs in the engine's own implementation of it, one at a time; what makes up nearly
-//! all of the work takes a fast path (`fast_path`, `edges`). One lock is around each of them, so nothing
-//! comes between look and put; only pages of followers are read bit by bit, and let others in between.
+//! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
+//! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
+//! put; only pages of followers are read in pieces, and let other calls in between.
 
 pub(crate) mod edges;
 mod fast_path;
@@ -29,9 +29,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use self::edges::EdgesQuery;
 use super::schema;
 
-/// Items one page of a scan looks at, at most.
+/// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;
-/// Items a sweep looks at before it lets others in.
+/// Items that a sweep reads before it lets other calls in.
 const SWEPT_AT_ONCE: usize = 500;
 
 /// The engine. Cheap to clone.
@@ -40,9 +40,9 @@ pub struct Engine(Arc<Tables>);
 
 struct Tables {
     storage: Mutex<Storage>,
-    /// Where they are, unless in memory.
+    /// The database file; none in memory.
     file: Option<PathBuf>,
-    /// Held by the one that reads a large page.
+    /// Held while a large page is read.
     large_page: Mutex<()>,
 }
 
@@ -67,7 +67,7 @@ impl Engine {
         Self::start(storage, None)
     }
 
-    /// Tables in a file, as they were left.
+    /// Tables in a file, with what it holds.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -89,8 +89,7 @@ impl Engine {
         })))
     }
 
-    /// Drops the items that their TTL has passed by, as DynamoDB does some time after. Returns how
-    /// many.
+    /// Drops the items whose TTL has passed, as DynamoDB does some time later. Returns how many.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -127,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Puts items into a table that does not have them yet, as one write and without a look at what is
+    /// Puts items into a table that does not have them yet, in one write and without checking what is
     /// there.
     ///
     /// # Errors
@@ -140,8 +139,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Does one operation of the DynamoDB protocol: status and body of the answer. Holds up its thread
-    /// while another call is in the engine.
+    /// Executes one operation of the DynamoDB protocol. Returns the status and body of the answer.
+    /// Blocks its thread while another call is in the engine.
     #[must_use]
     pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match self.dispatch(operation, body) {
@@ -180,7 +179,7 @@ impl Engine {
         }
     }
 
-    /// Parses and prints outside of the lock.
+    /// Parses and serialises outside of the lock.
     fn answer<Q: DeserializeOwned, A: Serialize>(
         &self,
         body: &[u8],
@@ -191,8 +190,8 @@ impl Engine {
         serde_json::to_string(&answer).map_err(|e| refused(&e))
     }
 
-    /// A panic in the engine leaves its transaction open, and so may a rollback that failed on a full
-    /// disk: whoever comes next ends it.
+    /// A panic in the engine leaves its transaction open, and so may a failed rollback on a full disk.
+    /// The next caller ends it.
     fn storage(&self) -> MutexGuard<'_, Storage> {
         let storage = self.0.storage.lock();
         if !storage.conn().is_autocommit()
@@ -203,9 +202,8 @@ impl Engine {
         storage
     }
 
-    /// Reads a large page while other threads look after the tasks and the sockets of this one, and
-    /// one page at a time, so that there is a core for those who ask for little. A runtime of one
-    /// thread has no others; they wait.
+    /// Reads a large page while other threads run the tasks and sockets of this one. One page at a time,
+    /// so that there is a core left for small calls. On a runtime with one thread they wait.
     fn on_blocking_thread<T>(&self, read: impl FnOnce() -> T) -> T {
         let alone = || {
             let _turn = self.0.large_page.lock();
@@ -218,7 +216,7 @@ impl Engine {
     }
 }
 
-/// The engine is written for asynchronous storage; over SQLite it never waits.
+/// Runs a future of the engine, which is written for asynchronous storage. Over SQLite it never waits.
 pub(super) fn run<T>(
     operation: impl Future<Output = Result<T, DynoxideError>>,
 ) -> Result<T, DynoxideError> {
@@ -226,8 +224,8 @@ pub(super) fn run<T>(
     operation.now_or_never().unwrap_or_else(|| Err(waited()))
 }
 
-/// What is wrong with a request. Its own rules the engine reports through serde, behind a marker and
-/// before the place.
+/// What is wrong with a request. The engine reports its own rules through serde, behind a marker and
+/// before the position.
 fn refused(error: &serde_json::Error) -> DynoxideError {
     let message = error.to_string();
     let Some(rule) = message.strip_prefix("VALIDATION:") else {
@@ -237,7 +235,8 @@ fn refused(error: &serde_json::Error) -> DynoxideError {
     DynoxideError::ValidationException(rule.to_owned())
 }
 
-/// The engine reads all of a table before it cuts a page at 1 MiB, unless it is told where to stop.
+/// Limits a page of a scan: the engine reads the whole table before it cuts a page at 1 MiB, unless a
+/// limit tells it where to stop.
 fn in_pages(mut request: ScanRequest) -> ScanRequest {
     request.limit.get_or_insert(MOST_SCANNED);
     request

@@ -1,10 +1,10 @@
-//! Lambda's side of a queue: polls it, invokes the handler with batches, deletes what it
-//! acknowledged.
+//! Lambda's side of a queue: it polls the queue, invokes the handler with batches, and deletes what the
+//! handler acknowledged.
 //!
-//! It is as strict as Lambda is. An empty answer acknowledges the whole batch, an id that is empty
-//! or unknown fails the whole batch, and so does an error or a handler that runs out of time. Where
-//! it differs: a message that was not acknowledged comes back after a short, growing wait instead
-//! of the queue's whole visibility timeout, so that one can watch; unless it is told to keep to that.
+//! It is as strict as Lambda. An empty answer acknowledges the whole batch; an empty or unknown id fails
+//! the whole batch, and so does an error or a handler that runs out of time. The difference: a message
+//! that was not acknowledged comes back after a short, growing wait, so that one can watch it, instead
+//! of the queue's whole visibility timeout. `keeps_visibility` restores the latter.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::local::sqs::{Queue, QueueError, ReceivedMessage};
 pub const BATCH: usize = 10;
 /// How long one receive waits for a message.
 const WAIT: Duration = Duration::from_secs(20);
-/// How long a message that failed stays away: this, doubled with each receive, up to [`LONGEST`].
+/// How long a failed message stays hidden at first; it doubles with each receive, up to [`LONGEST`].
 const SHORTEST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -31,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub struct EventSource {
     /// Invocations at once.
     pub concurrency: usize,
-    /// How long one may take.
+    /// How long one invocation may take.
     pub timeout: Duration,
     /// Whether a message that was not acknowledged stays hidden for the queue's visibility timeout.
     pub keeps_visibility: bool,
@@ -40,7 +40,7 @@ pub struct EventSource {
 }
 
 impl EventSource {
-    /// Polls until `stop` is told, then lets the invocations under way end.
+    /// Polls until `stop` is set, then waits for the invocations in flight.
     pub async fn run<H, F, E>(self, queue: Queue, handler: H, stop: watch::Receiver<bool>)
     where
         H: Fn(SqsEvent, Deadline) -> F + Clone + Send + Sync + 'static,
@@ -98,7 +98,7 @@ impl EventSource {
             tokio::spawn(handler(event.clone(), Deadline::after(self.timeout)));
         }
         let work = handler(event, Deadline::after(self.timeout));
-        // A task of its own: a handler that panics fails its batch and nothing else.
+        // A task of its own, so that a handler that panics fails its batch and nothing else.
         let answer = tokio::time::timeout(self.timeout, tokio::spawn(work)).await;
         let unfinished = match answer {
             Ok(Ok(Ok(response))) => unfinished(&messages, &response),
@@ -106,10 +106,10 @@ impl EventSource {
             Ok(Err(panic)) => whole_batch(&messages, &panic),
             Err(_) => whole_batch(&messages, &"the function timed out"),
         };
-        self.settle(queue, &messages, &unfinished)
+        self.acknowledge(queue, &messages, &unfinished)
     }
 
-    /// Lets the batch be overtaken, and its messages be received by others too, as the faults say.
+    /// Delays the batch, and lets its messages be received by others too, as the faults say.
     async fn disturb(&self, queue: &Queue, messages: &[ReceivedMessage]) -> Result<(), QueueError> {
         if let Some(delay) = self.faults.delay() {
             tokio::time::sleep(delay).await;
@@ -118,8 +118,8 @@ impl EventSource {
         expired.try_for_each(|message| hide(queue, message, Duration::ZERO))
     }
 
-    /// Deletes what was acknowledged and sets the rest aside for a while, or leaves it hidden.
-    fn settle(
+    /// Deletes what was acknowledged, and hides the rest for a while or leaves it hidden.
+    fn acknowledge(
         &self,
         queue: &Queue,
         messages: &[ReceivedMessage],
@@ -140,7 +140,7 @@ impl EventSource {
     }
 }
 
-/// Hides a message for so long, unless it is somebody else's by now or gone.
+/// Hides a message for `wait`, unless it is gone or somebody else has received it.
 fn hide(queue: &Queue, message: &ReceivedMessage, wait: Duration) -> Result<(), QueueError> {
     match queue.change_visibility(&message.receipt_handle, wait) {
         Err(QueueError::MessageNotInflight | QueueError::InvalidParameterValue(_)) => Ok(()),

@@ -27,7 +27,7 @@ pub const COMMANDS: &str = "nagare-commands";
 /// The queue of dead letters.
 pub const DEAD_LETTERS: &str = "nagare-dead-letters";
 /// How long a received message stays hidden, as the template sets it: six times the function's timeout,
-/// for the poller there may be throttled.
+/// because the poller may be throttled there.
 const TEMPLATE_VISIBILITY: Duration = Duration::from_secs(360);
 /// The same where nobody throttles the poller.
 const VISIBILITY: Duration = Duration::from_secs(90);
@@ -35,12 +35,12 @@ const VISIBILITY: Duration = Duration::from_secs(90);
 const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
 /// How often expired entries are dropped.
 const SWEEP: Duration = Duration::from_secs(300);
-/// Connections to the API at once: more than it lets in, so that who is too much is told so. With those of
-/// the other two it stays below the 1,024 descriptors that a process mostly has.
+/// Connections to the API at once: more than it admits, so that excess requests are answered. Together
+/// with those of the other two ports they stay below the 1,024 descriptors that a process usually has.
 const READERS: usize = 512;
 /// Connections to the tables, and to the queue.
 const CLIENTS: usize = 192;
-/// How long connections may take to end once the stack is told to.
+/// How long connections may take to end when the stack stops.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a stack is started.
@@ -82,9 +82,9 @@ pub enum StackError {
         "port {port} on 127.0.0.1 cannot be listened on ({source}); choose another with --port"
     )]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The data directory cannot be used.
@@ -96,7 +96,7 @@ pub enum StackError {
     /// The queues cannot be opened.
     #[error("the queues could not be opened: {}", .0.unredacted())]
     Queues(#[from] QueueError),
-    /// A kept secret was tampered with.
+    /// A stored secret was tampered with.
     #[error("the secrets in the data directory: {0}")]
     Secret(#[from] SecretError),
 }
@@ -183,7 +183,7 @@ pub(crate) fn url(listener: &TcpListener) -> String {
     format!("http://127.0.0.1:{port}")
 }
 
-/// Drops what has expired, now and again, and notes what time it was.
+/// Drops what has expired, at intervals, and stores the time.
 async fn sweep(engine: Engine, calendar: Calendar, data_dir: Option<DataDir>) {
     let mut ticks = tokio::time::interval(SWEEP);
     loop {

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use super::engine::Engine;
 use super::ports::intake::{Intake, Refused};
 
-/// What DynamoDB takes.
+/// The largest request that DynamoDB takes.
 pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
-/// What the target of every operation begins with.
+/// The prefix of every operation's target.
 pub(super) const TARGET: &str = "DynamoDB_20120810.";
 
 /// Serves the protocol at the root.

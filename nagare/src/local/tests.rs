@@ -46,15 +46,15 @@ async fn timeline(stack: &Stack) -> String {
     answer
 }
 
-/// Asks again until the answer is yes.
+/// Repeats a check until it succeeds.
 async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     while !is_so().await {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Which file it is that the stack notes the time in; another one after each sweep.
-fn noted(data_dir: &Path) -> Option<u64> {
+/// The number of the file that the stack stores the time in; it is a new one after each sweep.
+fn time_file(data_dir: &Path) -> Option<u64> {
     data_dir.join("clock").metadata().ok().filter(|file| file.len() > 0).map(|file| file.ino())
 }
 
@@ -67,13 +67,13 @@ async fn a_clock_that_was_a_month_ahead_at_start_loses_no_entry() {
         send(&stack, command).await;
     }
     until(async || timeline(&stack).await.contains("live-1")).await;
-    until(async || noted(&data).is_some()).await;
-    let before = noted(&data);
+    until(async || time_file(&data).is_some()).await;
+    let before = time_file(&data);
     stack.shut_down().await;
 
     let stack = start(&data, START + 31 * DAY).await;
     assert!(!timeline(&stack).await.contains("live-1"), "by that clock it has expired");
-    until(async || noted(&data) != before).await;
+    until(async || time_file(&data) != before).await;
     stack.shut_down().await;
 
     let stack = start(&data, START + 60_000).await;
@@ -81,7 +81,7 @@ async fn a_clock_that_was_a_month_ahead_at_start_loses_no_entry() {
     stack.shut_down().await;
 }
 
-/// A queue whose clock, and whose clock of expiry, tests set by hand.
+/// A queue whose clock and expiry clock the test sets.
 fn queue(clock: &Arc<AtomicI64>, expiry: &Arc<AtomicI64>) -> crate::local::sqs::Queue {
     let tell = |clock: &Arc<AtomicI64>| {
         let clock = Arc::clone(clock);

@@ -152,7 +152,7 @@ impl Wiring {
             async move { alerter.handle(event, deadline).await }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
-        // Whoever held these messages is gone: nobody else receives from a stack that was down.
+        // Whoever held these messages is gone: a stack that was down has no other receivers.
         commands.release_in_flight()?;
         letters.release_in_flight()?;
         let source = |concurrency| EventSource {

@@ -1,11 +1,11 @@
 //! A token bucket over ticks of time.
 
-/// So many units a second, and what was not used of some seconds before.
+/// A rate in units a second, and what was left unused for some seconds before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bucket {
     /// Units a second.
     rate: f64,
-    /// What was left unused for so many seconds may be used later.
+    /// For how many seconds unused units stay available.
     burst: f64,
     left: f64,
 }
@@ -28,7 +28,7 @@ impl Bucket {
         self.rate = rate;
     }
 
-    /// Lets a tick of so many seconds begin.
+    /// Begins a tick of N seconds.
     pub fn fill(&mut self, seconds: f64) {
         let most = self.rate * self.burst.max(seconds);
         self.left = (self.left + self.rate * seconds).min(most);
@@ -40,7 +40,7 @@ impl Bucket {
         self.left
     }
 
-    /// Takes at most so much of what is left. Returns how much it was.
+    /// Takes at most `wanted` of what is left. Returns how much it was.
     pub fn take(&mut self, wanted: f64) -> f64 {
         let taken = wanted.min(self.left);
         self.left -= taken;

@@ -1,6 +1,6 @@
-//! How long things took: so many of them, by tenths of a second.
+//! How long things took: counts by tenths of a second.
 
-/// Seconds that are told apart.
+/// The resolution in seconds.
 const STEP: f64 = 0.1;
 
 /// Delays, each with how many things had it.
@@ -8,7 +8,7 @@ const STEP: f64 = 0.1;
 pub struct Delays(Vec<f64>);
 
 impl Delays {
-    /// So many things took so many seconds.
+    /// Adds N things that took this many seconds.
     pub fn add(&mut self, seconds: f64, things: f64) {
         if things <= 0.0 {
             return;
@@ -27,7 +27,7 @@ impl Delays {
         self.0.iter().sum()
     }
 
-    /// The seconds within which such a share of them was done.
+    /// The seconds within which this share of them was done.
     #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = self.count() * share;

@@ -9,10 +9,10 @@ use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{HOP, INVOCATION, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, Place, TICK};
+use crate::world::{Ask, Collection, Load, TICK, TableId};
 use crate::writers::{Message, Writers};
 
-/// The share of an invocation's writes that what is done on the spot may take from segments.
+/// The share of an invocation's writes that fan-outs without segments may take from segments.
 const FRONT: f64 = 0.9;
 
 /// Somebody who publishes, or deletes.
@@ -20,11 +20,11 @@ const FRONT: f64 = 0.9;
 pub struct Actor {
     /// When.
     pub at: f64,
-    /// To how many.
+    /// The number of followers.
     pub followers: f64,
-    /// Where the edges are.
+    /// The position of the edges.
     pub edges: Span,
-    /// Where the activity's record is.
+    /// The position of the activity's record.
     pub record: Span,
 }
 
@@ -37,7 +37,7 @@ struct Job {
     followers: f64,
     read: f64,
     written: f64,
-    /// It has segments of its own to do the work.
+    /// Its own segments do the work.
     is_plan: bool,
 }
 
@@ -51,19 +51,20 @@ pub struct FanOuts {
     /// Edges are read once to erase, twice to insert.
     looks: f64,
     collections: [Collection; 4],
-    /// Of actors who are served on the spot, and of those with segments.
+    /// Of actors who are served at once, and of those with segments.
     delays: [Delays; 2],
-    /// Entries so far, for whoever is woken by them.
+    /// Entries so far, for viewers that are woken by them.
     delivered: Rc<Cell<f64>>,
     left: f64,
-    /// Entries of the last tick: each page of them is followed by a note and a look at the record.
+    /// Entries of the last tick: each page of them is followed by a progress update and a read of the
+    /// record.
     last: f64,
-    /// The jobs that were asked for, in order.
+    /// The jobs that made requests, in order.
     asked: Vec<usize>,
 }
 
 impl FanOuts {
-    /// Publishes, by at most so many invocations at once.
+    /// Publishes, by at most N invocations at once.
     #[must_use]
     pub fn new(product: Product, writers: usize, actors: Vec<Actor>) -> Self {
         let collections = collections(&actors);
@@ -104,7 +105,7 @@ impl FanOuts {
         Rc::clone(&self.delivered)
     }
 
-    /// From publish to entry: to followers of actors served on the spot, and of those with segments.
+    /// From publish to entry: to followers of actors served at once, and of those with segments.
     #[must_use]
     pub fn delays(&self) -> &[Delays; 2] {
         &self.delays
@@ -130,12 +131,12 @@ impl FanOuts {
                 });
                 self.writers.send(Message { job, group: actor, visible_at: now + HOP });
             }
-            // Nothing is left of it to do itself.
+            // Nothing is left of it to do by itself.
             self.jobs[plan] = Job { followers: 0.0, is_plan: false, ..self.jobs[plan] };
         }
     }
 
-    /// What each invocation could do in a tick, dealt out over its jobs.
+    /// What each invocation could do in a tick, distributed over its jobs.
     fn shares(&self) -> Vec<Vec<(usize, f64)>> {
         let shares = self.writers.in_hand().map(|messages| {
             let busy = || messages.iter().map(|m| m.job).filter(|job| !self.jobs[*job].is_done());
@@ -145,8 +146,8 @@ impl FanOuts {
         shares.collect()
     }
 
-    /// Deals out what was served: every invocation gets as much as any other, as paces that are held to
-    /// capacity have it, and within it what is done on the spot goes before segments.
+    /// Distributes what was served: every invocation gets as much as any other, as paces that are held
+    /// to capacity do, and within it a fan-out without segments goes before segments.
     fn write(&mut self, served: f64, now: f64) {
         let mut invocations: Vec<[Vec<(usize, f64)>; 2]> = Vec::new();
         for shares in self.shares() {
@@ -154,15 +155,17 @@ impl FanOuts {
             let (bulk, front) = wants.partition(|(job, _)| self.is_segment(*job));
             invocations.push([front, bulk]);
         }
-        let total = |lane: &[(usize, f64)]| lane.iter().map(|(_, want)| want).sum::<f64>();
-        let wants: Vec<_> =
-            invocations.iter().map(|lanes| lanes.iter().map(|l| total(l)).sum()).collect();
+        let total = |jobs: &[(usize, f64)]| jobs.iter().map(|(_, want)| want).sum::<f64>();
+        let wants: Vec<_> = invocations
+            .iter()
+            .map(|priorities| priorities.iter().map(|jobs| total(jobs)).sum())
+            .collect();
         self.last = served / self.product.entry_writes();
         for ([front, bulk], got) in invocations.iter().zip(deal(&wants, self.last)) {
             let ahead = total(front).min((got - total(bulk)).max(got * FRONT));
-            for (lane, got) in [(front, ahead), (bulk, got - ahead)] {
-                let wants: Vec<_> = lane.iter().map(|(_, want)| *want).collect();
-                for ((job, _), entries) in lane.iter().zip(deal(&wants, got)) {
+            for (jobs, got) in [(front, ahead), (bulk, got - ahead)] {
+                let wants: Vec<_> = jobs.iter().map(|(_, want)| *want).collect();
+                for ((job, _), entries) in jobs.iter().zip(deal(&wants, got)) {
                     self.wrote(*job, entries, now);
                 }
             }
@@ -180,8 +183,9 @@ impl FanOuts {
 
     fn wrote(&mut self, job: usize, entries: f64, now: f64) {
         self.jobs[job].written += entries;
-        let (actor, lane) = (self.actors[self.jobs[job].actor], usize::from(self.is_segment(job)));
-        self.delays[lane].add(now - actor.at, entries);
+        let (actor, priority) =
+            (self.actors[self.jobs[job].actor], usize::from(self.is_segment(job)));
+        self.delays[priority].add(now - actor.at, entries);
         self.delivered.set(self.delivered.get() + entries);
         self.left -= entries;
     }
@@ -234,16 +238,16 @@ fn collections(actors: &[Actor]) -> [Collection; 4] {
         [actor] => [actor.edges, actor.record],
         _ => [Span::ALL; 2],
     };
-    let ledger = |name, span| Collection { name, place: Place::Ledger, span };
+    let ledger = |name, span| Collection { name, table: TableId::Ledger, span };
     [
         ledger("followers#ACTOR", edges),
-        Collection { name: "timelines", place: Place::Timelines, span: Span::ALL },
+        Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL },
         ledger("fanout#ACTIVITY", record),
         ledger("activity#ACTIVITY", record),
     ]
 }
 
-/// Deals out an amount: everybody gets the same, but nobody more than they want.
+/// Distributes an amount: everybody gets the same, but nobody more than they want.
 fn deal(wants: &[f64], amount: f64) -> Vec<f64> {
     let mut order: Vec<_> = (0..wants.len()).collect();
     order.sort_by(|a, b| wants[*a].total_cmp(&wants[*b]));

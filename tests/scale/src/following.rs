@@ -7,7 +7,7 @@ use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, Place, TICK};
+use crate::world::{Ask, Collection, Load, TICK, TableId};
 
 /// Seconds that a follow takes where nothing is refused: the edge, the outbox, the entries, the edge
 /// again, the outbox again.
@@ -64,10 +64,12 @@ pub struct Storm {
 
 impl Storm {
     fn needs(&self, product: &Product) -> [Need; 5] {
-        let edges = Collection { name: "followers#ACTOR", place: Place::Ledger, span: self.edges };
-        let outbox = Collection { name: "outbox#ACTOR", place: Place::Ledger, span: self.outbox };
-        let index = Collection { name: "by_follower", place: Place::Index, span: Span::ALL };
-        let timelines = Collection { name: "timelines", place: Place::Timelines, span: Span::ALL };
+        let edges =
+            Collection { name: "followers#ACTOR", table: TableId::Ledger, span: self.edges };
+        let outbox = Collection { name: "outbox#ACTOR", table: TableId::Ledger, span: self.outbox };
+        let index = Collection { name: "by_follower", table: TableId::Index, span: Span::ALL };
+        let timelines =
+            Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
         let need = |collection, units, each| Need { collection, units, each };
         [
             need(edges, Units::Write, 1.0),
@@ -80,7 +82,7 @@ impl Storm {
 }
 
 impl Follows {
-    /// A storm, worked off by at most so many invocations at once.
+    /// A storm, worked off by at most N invocations at once.
     #[must_use]
     pub fn new(product: &Product, writers: usize, storm: Storm) -> Self {
         Self {
@@ -114,7 +116,7 @@ impl Follows {
         self.stages[0] += (waiting - in_hand).max(0.0).min(idle);
     }
 
-    /// So many more are in effect: those who have waited longest.
+    /// Counts N more as in effect: those who have waited longest.
     fn in_effect(&mut self, mut follows: f64, now: f64) {
         while let Some(first) = self.waiting.front_mut() {
             let done = first.follows.min(follows);

@@ -31,7 +31,7 @@ impl Growth {
         self.limit
     }
 
-    /// So many units were served in the tick that ends at `now` (seconds since the beginning).
+    /// Counts the units served in the tick that ends at `now` (seconds since the beginning).
     pub fn served(&mut self, units: f64, now: f64) {
         self.in_minute += units;
         if now - self.minute_began < MINUTE {

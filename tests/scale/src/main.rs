@@ -1,4 +1,4 @@
-//! `cargo run --release -p scale`: runs the scenarios and prints what they came to.
+//! `cargo run --release -p scale`: runs the scenarios and prints the results.
 
 use std::io::{self, Write};
 
@@ -38,7 +38,7 @@ struct Scale {
 
 fn main() -> io::Result<()> {
     match Scale::parse().print(&mut io::stdout().lock()) {
-        // Whoever reads has read enough.
+        // Whoever reads the output has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
     }

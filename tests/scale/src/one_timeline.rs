@@ -1,11 +1,11 @@
-//! Many entries of one viewer: what a follow copies, or an unfollow takes out. They come in the order of
+//! Many entries of one viewer: what a follow copies, or an unfollow removes. They come in the order of
 //! time, so they are written at one moving end of the viewer's timeline.
 
 use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{HOP, INVOCATION};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, Place, TICK};
+use crate::world::{Ask, Collection, Load, TICK, TableId};
 
 /// Entries that one viewer's timeline gains or loses.
 #[derive(Debug)]
@@ -19,10 +19,10 @@ pub struct OneTimeline {
 }
 
 impl OneTimeline {
-    /// So many entries at so many write units each.
+    /// N entries at this many write units each.
     #[must_use]
     pub fn new(span: Span, entries: f64, each: f64) -> Self {
-        let timeline = Collection { name: "timeline of VIEWER", place: Place::Timelines, span };
+        let timeline = Collection { name: "timeline of VIEWER", table: TableId::Timelines, span };
         Self { timeline, entries, done: 0.0, each, delays: Delays::default() }
     }
 

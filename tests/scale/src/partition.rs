@@ -1,16 +1,16 @@
-//! One partition: a stretch of a table's key space, so many units a second, and where to cut it when it
-//! has been hot for long.
+//! One partition: a range of a table's key space, its capacity, and where to cut it when it has been hot
+//! for long.
 
 use crate::bucket::Bucket;
 use crate::space::Span;
 
 /// A partition this busy, as a share of what it can do, is hot.
 const HOT: f64 = 0.9;
-/// Whoever has less than this share of a partition's heat on one side of every cut gains nothing by it.
+/// A cut is worth nothing if one side has less than this share of the partition's heat.
 const WORTH: f64 = 0.05;
-/// Shares that differ by less are one.
+/// Shares that differ by less are equal.
 const ALIKE: f64 = 1e-9;
-/// How long it takes until a cut is looked for again, where there was none, in seconds.
+/// Seconds after which a cut is looked for again, where there was none.
 const AGAIN: f64 = 60.0;
 
 /// Which units.
@@ -87,7 +87,7 @@ impl Partition {
         self.buckets[units as usize].left()
     }
 
-    /// Serves so much of what is left.
+    /// Serves `wanted` units of what is left.
     pub fn serve(&mut self, units: Units, wanted: f64) {
         self.served[units as usize] += self.buckets[units as usize].take(wanted);
     }
@@ -99,19 +99,19 @@ impl Partition {
         share(Units::Read).max(share(Units::Write))
     }
 
-    /// Ends a tick. True if the partition has been hot for so long that it is to be cut.
+    /// Ends a tick. True if the partition has been hot for long enough to be cut.
     pub fn end(&mut self, seconds: f64, split_after: f64) -> bool {
         self.hot_for = if self.busy(seconds) >= HOT { self.hot_for + seconds } else { 0.0 };
         self.hot_for >= split_after
     }
 
-    /// There was no cut that helps; somebody looks again later.
+    /// There was no cut that helps; the next search comes later.
     pub fn leave(&mut self) {
         self.hot_for -= AGAIN;
     }
 
-    /// Both sides of a cut in the middle of the heat. None where all the heat is in one place: a single
-    /// item, or the end of a collection that grows there.
+    /// Both sides of a cut in the middle of the heat. None where all the heat is in one position: a
+    /// single item, or the end of a collection that grows there.
     #[must_use]
     pub fn split(&self, heat: &[Heat], burst: f64) -> Option<[Self; 2]> {
         let cut = middle(self.span, heat)?;
@@ -141,7 +141,7 @@ fn middle(span: Span, heat: &[Heat]) -> Option<u128> {
     (off(&share) < 0.5 - WORTH).then(|| from + (to - from) / 2)
 }
 
-/// The first position before which there is such a share of the heat, behind the first of all.
+/// The first position, after the very first, before which this share of the heat lies.
 fn reach(span: Span, before: &dyn Fn(u128) -> f64, share: f64) -> u128 {
     let (mut low, mut high) = (span.first, span.last);
     while high - low > 1 {

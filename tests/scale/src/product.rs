@@ -1,5 +1,5 @@
-//! What Nagare asks of its tables: sizes by the real key codec, and the real constants where they are
-//! public. A test compares what comes of it with `nagare estimate`.
+//! What Nagare needs of its tables: sizes by the real key codec, and the real constants where they are
+//! public. A test compares the result with `nagare estimate`.
 
 use fanout_writer::Sizes;
 use shared::activities::ActivityKey;
@@ -10,7 +10,7 @@ use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 const PAYLOAD: usize = 200;
 /// Pages of one segment in work at once, as [`fanout_writer`] has them.
 const PAGES: f64 = 3.0;
-/// Seconds that a call to a table takes that is not refused.
+/// Seconds of a call to a table that is not refused.
 pub const CALL: f64 = 0.005;
 /// Entries a second that one invocation writes where the table takes all of them: what
 /// docs/PERFORMANCE.md measured for 64 calls in flight of 5 ms.
@@ -29,7 +29,7 @@ pub const PATIENCE: f64 = 5.0;
 /// Sizes in bytes, and how fan-outs are cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
-    /// When a fan-out is cut into segments (which the code calls parts), and into how many.
+    /// When a fan-out is cut into segments, and into how many.
     pub sizes: Sizes,
     /// An edge.
     pub edge: f64,
@@ -48,15 +48,15 @@ impl Product {
         let Some(sample) = Sample::new() else {
             return Self { sizes, edge: 0.0, row: 0.0, record: 0.0, entry: 0.0 };
         };
-        let Sample { viewer, actor, place, .. } = &sample;
+        let Sample { viewer, actor, sort_key, .. } = &sample;
         let edge = keys::edge(viewer, actor);
         let edge = keyed(&edge.pk, &edge.sk)
             + named("follower_id", viewer.as_str().len())
             + named("followee_id", actor.as_str().len())
             + named("following", 1)
-            + named("changed_at", place.published_at.to_string().len());
-        let row = keyed(&shared::activities::keys::outbox(actor), &place.to_string())
-            + named("activity_id", place.activity_id.as_str().len());
+            + named("changed_at", sort_key.published_at.to_string().len());
+        let row = keyed(&shared::activities::keys::outbox(actor), &sort_key.to_string())
+            + named("activity_id", sort_key.activity_id.as_str().len());
         Self { sizes, edge, row, record: sample.record(), entry: sample.entry() }
     }
 
@@ -73,7 +73,7 @@ impl Product {
         reads(self.record)
     }
 
-    /// Read units of an outbox with so many activities.
+    /// Read units of an outbox with N activities.
     #[must_use]
     pub fn outbox_reads(&self, activities: f64) -> f64 {
         reads(activities * self.row)
@@ -91,7 +91,7 @@ impl Product {
         (self.entry / 1024.0).ceil()
     }
 
-    /// Into how many segments a fan-out is cut: none, if it is done on the spot.
+    /// The number of segments that a fan-out is cut into: none, if it is done at once.
     #[must_use]
     pub fn segments(&self, followers: f64) -> usize {
         if followers < f64::from(self.sizes.page) {
@@ -114,7 +114,7 @@ struct Sample {
     viewer: ViewerId,
     actor: ActorId,
     activity: ActivityId,
-    place: SortKey,
+    sort_key: SortKey,
 }
 
 impl Sample {
@@ -124,7 +124,7 @@ impl Sample {
         Some(Self {
             viewer: ViewerId::new("v000000001").ok()?,
             actor: ActorId::new("a000000001").ok()?,
-            place: SortKey { published_at, activity_id: activity.clone() },
+            sort_key: SortKey { published_at, activity_id: activity.clone() },
             activity,
         })
     }
@@ -133,7 +133,7 @@ impl Sample {
         let (activity_id, actor_id) = (self.activity.clone(), self.actor.clone());
         let key = shared::activities::keys::record(&ActivityKey { activity_id, actor_id });
         keyed(&key.pk, &key.sk)
-            + named("published_at", self.place.published_at.to_string().len())
+            + named("published_at", self.sort_key.published_at.to_string().len())
             + named("kind", 4)
             + named("payload", PAYLOAD)
             + named("revision", 2)
@@ -141,7 +141,7 @@ impl Sample {
 
     fn entry(&self) -> f64 {
         named("viewer_id", self.viewer.as_str().len())
-            + named("sort_key", self.place.to_string().len())
+            + named("sort_key", self.sort_key.to_string().len())
             + named("actor_id", self.actor.as_str().len())
             + named("expires_at", 6)
     }

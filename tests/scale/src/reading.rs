@@ -12,7 +12,7 @@ use crate::delays::Delays;
 use crate::partition::Units;
 use crate::product::{CALL, PAGE, PATIENCE, Product};
 use crate::space::Span;
-use crate::world::{Ask, Collection, Load, Place, TICK};
+use crate::world::{Ask, Collection, Load, TICK, TableId};
 
 /// Less than this share of a tick's pages is nobody.
 const NOBODY: f64 = 1e-6;
@@ -22,7 +22,7 @@ const UNHURRIED: f64 = 4.0 * CALL;
 /// When viewers come.
 #[derive(Debug, Clone)]
 pub enum Arrivals {
-    /// So many a second for so many seconds.
+    /// At a constant rate for some time.
     Even {
         /// Viewers a second.
         rate: f64,
@@ -35,7 +35,7 @@ pub enum Arrivals {
         delivered: Rc<Cell<f64>>,
         /// The share of followers who look.
         share: f64,
-        /// How long they take on average.
+        /// The seconds that they take on average.
         after: f64,
         /// Entries in all.
         entries: f64,
@@ -106,9 +106,10 @@ impl Readers {
         copies: &[Span],
         edges: Span,
     ) -> Self {
-        let ledger = |name, span| Collection { name, place: Place::Ledger, span };
+        let ledger = |name, span| Collection { name, table: TableId::Ledger, span };
         let others = (PAGE - 1.0) * (1.0 + product.record_reads());
-        let timelines = Collection { name: "timelines", place: Place::Timelines, span: Span::ALL };
+        let timelines =
+            Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
         let need =
             |collection: Collection, each| Need { collection, spans: vec![collection.span], each };
         let record = ledger("activity#ACTIVITY", copies.first().copied().unwrap_or(Span::ALL));
@@ -168,7 +169,7 @@ impl Readers {
         self.cohorts.iter().map(|cohort| cohort.pages * cohort.unserved[nth]).sum()
     }
 
-    /// Of those who come, as many as the API and the account let in.
+    /// Admits as many arrivals as the API and the account allow.
     fn admit(&mut self, arriving: f64) -> f64 {
         let waiting: f64 = self.cohorts.iter().map(Cohort::left).sum();
         let idle = (self.api.concurrency - waiting).max(0.0) * TICK / UNHURRIED;
@@ -177,7 +178,7 @@ impl Readers {
         admitted
     }
 
-    /// Those who have waited for longer than the reader is patient.
+    /// Drops those who have waited for longer than the reader is patient.
     fn give_up(&mut self, now: f64) {
         while self.cohorts.front().is_some_and(|first| now - first.came >= PATIENCE) {
             self.failed += self.cohorts.pop_front().map_or(0.0, |cohort| cohort.left());
@@ -212,7 +213,7 @@ impl Load for Readers {
             served = others;
         }
         for cohort in &mut self.cohorts {
-            // Which keys are served is chance, so whoever has one need met has the others no sooner.
+            // Which keys are served is chance, so meeting one need does not bring the others forward.
             let done =
                 cohort.pages * cohort.unserved.iter().map(|left| 1.0 - left).product::<f64>();
             self.delays.add(now - cohort.came - TICK, done - cohort.done);

@@ -1,4 +1,4 @@
-//! What a scenario came to: a table for people, an object for programs.
+//! The result of a scenario: a table for people, an object for programs.
 
 use std::fmt;
 
@@ -87,7 +87,7 @@ pub struct Report {
 }
 
 impl Delivery {
-    /// Sums delays up.
+    /// The sum of delays.
     #[must_use]
     pub fn new(what: &'static str, delays: &Delays) -> Self {
         let at = |share| tenths(delays.quantile(share));

@@ -7,21 +7,21 @@ use crate::stage::Stage;
 /// What happens.
 #[derive(Debug, Clone, Copy)]
 enum Happening {
-    /// One actor publishes to so many.
+    /// One actor publishes to N followers.
     Publish(f64),
-    /// The same, with the edges in so many partitions from earlier heat.
+    /// The same, with the edges in M partitions from earlier heat.
     PublishSplit(f64, usize),
     /// The same, and a tenth of those who get an entry look within a minute.
     PublishWatched(f64),
-    /// One actor deletes what so many have.
+    /// One actor deletes an activity that N followers have.
     Delete(f64),
-    /// So many viewers read within so many seconds.
+    /// N viewers read within M seconds.
     Read(f64, f64),
-    /// So many follow one actor within so many seconds, who has published so much.
+    /// N viewers follow one actor within M seconds, who has published L activities.
     Follow(f64, f64, f64),
-    /// So many actors publish within so many seconds.
+    /// N actors publish within M seconds.
     Crowd(usize, f64),
-    /// So many entries of one viewer change, at so many write units each.
+    /// N entries of one viewer change, at M write units each.
     OneTimeline(f64, f64),
 }
 
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn one_seed_is_one_story() {
-        let told = |seed| play(Happening::Crowd(50, 5.0), seed).to_string();
-        assert_eq!(told(7), told(7));
-        assert_ne!(told(7), told(8));
+        let report = |seed| play(Happening::Crowd(50, 5.0), seed).to_string();
+        assert_eq!(report(7), report(7));
+        assert_ne!(report(7), report(8));
     }
 }

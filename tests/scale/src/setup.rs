@@ -1,4 +1,4 @@
-//! How Nagare is deployed, and what a scenario may be told to do otherwise.
+//! How Nagare is deployed, and what a scenario may change.
 
 use fanout_writer::Sizes;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::table::{Rules, Warmth};
 
 /// `WriterMaximumConcurrency`: the template's default, and what `samconfig.toml` gives `prod`.
 pub const WRITERS: [usize; 2] = [10, 20];
-/// What somebody gives it whose quotas were raised.
+/// The same for an account whose quotas were raised.
 const MANY_WRITERS: usize = 50;
 /// `ApiRateLimit`: the template's default.
 pub const API_RATE: f64 = 1_000.0;
@@ -24,7 +24,7 @@ pub enum Prepared {
     Cold,
     /// What the account's default quotas allow: 40,000 units a second a table, `prod`'s writers.
     Warm,
-    /// Quotas were raised: 400,000 entries a second, and as much of everything else as it takes.
+    /// Quotas were raised: 400,000 entries a second, and as much of everything else as that needs.
     Raised,
 }
 
@@ -54,7 +54,7 @@ pub struct Setup {
     pub ledger: Warmth,
     /// Writers at once.
     pub writers: usize,
-    /// What lets pages through.
+    /// The limits that pages meet.
     pub api: Api,
     /// How DynamoDB behaves.
     pub rules: Rules,

@@ -1,9 +1,9 @@
 //! The key space of a table: where an item collection lies in it, and where in the collection an item.
 //!
-//! DynamoDB places partition keys by a hash of its own, and keeps the items of one partition key in the
-//! order of their sort keys. A position here has both: the hash of the partition key in its upper half,
-//! the order of the sort key in its lower. What AWS hashes with is not known and does not matter; the
-//! seed stands for it.
+//! DynamoDB distributes partition keys by a hash of its own, and keeps the items of one partition key in
+//! the order of their sort keys. A position here has both: the hash of the partition key in its upper
+//! half, the order of the sort key in its lower. What AWS hashes with is not known and does not matter;
+//! the seed stands for it.
 
 use shared::follows::FollowerRange;
 
@@ -54,7 +54,7 @@ impl Span {
         Self { first: self.last, last: self.last }
     }
 
-    /// Cuts it into so many stretches of one width.
+    /// Cuts it into N ranges of equal width.
     #[must_use]
     pub fn cut(self, pieces: usize) -> Vec<Self> {
         let step = (self.last - self.first) / pieces.max(1) as u128;

@@ -1,4 +1,4 @@
-//! A deployment on which a scenario plays.
+//! A deployment that a scenario runs on.
 
 use fastrand::Rng;
 
@@ -10,11 +10,11 @@ use crate::reading::{Arrivals, Readers};
 use crate::report::{Delivery, Report};
 use crate::setup::Setup;
 use crate::space::Span;
-use crate::world::{Place, Run, World};
+use crate::world::{Run, TableId, World};
 
 /// No scenario is run for longer than a day.
 const LONGEST: f64 = 86_400.0;
-/// A partition holds at most so many bytes.
+/// The most bytes that a partition holds.
 const PARTITION_BYTES: f64 = 10e9;
 /// What DynamoDB adds to each item when it counts what is stored.
 const ITEM_BYTES: f64 = 100.0;
@@ -45,7 +45,7 @@ impl Stage {
     fn world_of(&self, actor: &Actor, pieces: usize) -> World {
         let bytes = actor.followers * (self.setup.product.edge + ITEM_BYTES);
         let filled = (bytes / PARTITION_BYTES).ceil() as usize;
-        self.world().cut(Place::Ledger, actor.edges, pieces.max(filled))
+        self.world().cut(TableId::Ledger, actor.edges, pieces.max(filled))
     }
 
     fn fan_outs(&self, actors: Vec<Actor>) -> FanOuts {

@@ -35,7 +35,7 @@ impl Warmth {
     /// A new table with the default quota.
     pub const COLD: Self = Self { warm: [12_000.0, 4_000.0], quota: [40_000.0, 40_000.0] };
 
-    /// A table that was prepared for so much, under the default quota or one that was raised to it.
+    /// A table that was prepared for N units, under the default quota or one that was raised to it.
     #[must_use]
     pub fn prepared(reads: f64, writes: f64) -> Self {
         let Self { warm, quota } = Self::COLD;
@@ -68,7 +68,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table that was prepared for something, in ticks of so many seconds.
+    /// A table that was prepared for something, in ticks of N seconds.
     #[must_use]
     pub fn new(warmth: Warmth, rules: Rules, seconds: f64) -> Self {
         let growth = Units::BOTH.map(|units| {
@@ -81,8 +81,8 @@ impl Table {
         Self { rules, growth, buckets, partitions, at_limit: [false; 2], seconds }
     }
 
-    /// Cuts what holds a stretch of keys, until there are so many partitions under it: as its size
-    /// demands, or as earlier heat has left it.
+    /// Cuts what holds a range of keys, until there are N partitions under it: as its size demands, or
+    /// as earlier heat has left it.
     pub fn cut(&mut self, span: Span, pieces: usize) {
         let heat = [Heat { span, load: 1.0 }];
         while self.under(span).len() < pieces {

@@ -3,7 +3,7 @@
 use crate::partition::Units;
 use crate::world::{Ask, TICK};
 
-/// Whoever gets less than this share of what they want has met a limit.
+/// A share of what is wanted below which a limit was met.
 const ENOUGH: f64 = 0.99;
 /// Units of a tick that are rounding.
 const NOTHING: f64 = 1e-6;
@@ -48,8 +48,8 @@ struct Tick {
 pub struct Usages(Vec<Usage>);
 
 impl Usages {
-    /// Counts what was asked, and served of it; `by_table`, if what is missing is
-    /// missing to the table as a whole.
+    /// Counts what was asked, and served of it; `by_table` says whether the table as a whole was the
+    /// limit.
     pub fn add(&mut self, ask: &Ask, served: f64, capacity: f64, by_table: bool) {
         let (name, units) = (ask.collection.name, ask.want.units);
         let nth = self.0.iter().position(|usage| usage.name == name && usage.units == units);

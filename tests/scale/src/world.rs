@@ -10,7 +10,7 @@ pub const TICK: f64 = 0.1;
 
 /// Which table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TableId {
     /// Entries by viewer.
     Timelines,
     /// Edges, activities, outboxes, progress.
@@ -25,8 +25,8 @@ pub struct Collection {
     /// What it is called in reports.
     pub name: &'static str,
     /// The table it is in.
-    pub place: Place,
-    /// Where it lies there.
+    pub table: TableId,
+    /// Where it lies in that table.
     pub span: Span,
 }
 
@@ -41,7 +41,7 @@ impl Collection {
 /// Some units of a collection wanted within a tick.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// Whose keys these are.
+    /// The collection that they belong to.
     pub collection: Collection,
     /// What is wanted.
     pub want: Want,
@@ -52,7 +52,7 @@ pub trait Load {
     /// Says what it wants of the tick that ends at `now`.
     fn ask(&mut self, now: f64, asks: &mut Vec<Ask>);
 
-    /// Is told how much of each of that was served.
+    /// Receives how much of each of that was served.
     fn take(&mut self, now: f64, served: &[f64]);
 
     /// True once nothing is left to do.
@@ -66,7 +66,7 @@ pub struct World {
     usages: Usages,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// What was asked of each collection.
@@ -86,14 +86,14 @@ impl World {
         Self { tables, usages: Usages::default() }
     }
 
-    /// Has a collection lie in so many partitions from the beginning.
+    /// Puts a collection into N partitions from the beginning.
     #[must_use]
-    pub fn cut(mut self, place: Place, span: Span, pieces: usize) -> Self {
-        self.tables[place as usize].cut(span, pieces);
+    pub fn cut(mut self, table: TableId, span: Span, pieces: usize) -> Self {
+        self.tables[table as usize].cut(span, pieces);
         self
     }
 
-    /// Runs loads until all are over, for so many seconds at most.
+    /// Runs loads until all are over, for at most `longest` seconds.
     #[must_use]
     pub fn run(mut self, loads: &mut [&mut dyn Load], longest: f64) -> Run {
         let mut tick = 0_u64;
@@ -116,7 +116,7 @@ impl World {
         let capacities: Vec<_> = asks.iter().map(|ask| self.capacity(ask)).collect();
         let served = self.serve(&asks, now);
         for ((ask, served), capacity) in asks.iter().zip(&served).zip(capacities) {
-            let table = &self.tables[ask.collection.place as usize];
+            let table = &self.tables[ask.collection.table as usize];
             let whole = ask.collection.span == Span::ALL;
             let by_table = whole || table.is_at_limit(ask.want.units);
             self.usages.add(ask, *served, capacity, by_table);
@@ -131,13 +131,13 @@ impl World {
 
     fn capacity(&self, ask: &Ask) -> f64 {
         let Ask { collection, want } = ask;
-        self.tables[collection.place as usize].capacity(want.units, collection.span)
+        self.tables[collection.table as usize].capacity(want.units, collection.span)
     }
 
     fn serve(&mut self, asks: &[Ask], now: f64) -> Vec<f64> {
         let mut served = vec![0.0; asks.len()];
         for (nth, table) in self.tables.iter_mut().enumerate() {
-            let mine = || (0..asks.len()).filter(|n| asks[*n].collection.place as usize == nth);
+            let mine = || (0..asks.len()).filter(|n| asks[*n].collection.table as usize == nth);
             let wants: Vec<_> = mine().map(|n| asks[n].want).collect();
             for (n, amount) in mine().zip(table.tick(&wants, now)) {
                 served[n] = amount;

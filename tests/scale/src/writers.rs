@@ -10,7 +10,7 @@ const RAMP: (f64, f64) = (5.0, 5.0);
 pub struct Message {
     /// Which job it is about.
     pub job: usize,
-    /// Its group: of all that wait, those whose group has the fewest in flight go first.
+    /// Its group: waiting messages whose group has the fewest in flight go first.
     pub group: usize,
     /// When it can be received.
     pub visible_at: f64,
@@ -27,7 +27,7 @@ pub struct Writers {
 }
 
 impl Writers {
-    /// At most so many invocations at once, for so many groups.
+    /// At most N invocations at once, for M groups.
     #[must_use]
     pub fn new(most: usize, groups: usize) -> Self {
         let invocations = vec![(Vec::new(), 0.0); most];

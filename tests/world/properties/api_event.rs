@@ -33,8 +33,8 @@ fn with_a_timeline() -> (Runtime, World) {
     (runtime, world)
 }
 
-/// Any event is answered, by a page that is right in itself or by a problem that says what to mend, and
-/// nobody is given a timeline but their own.
+/// Any event is answered, by a page that is correct in itself or by a problem that says what to correct,
+/// and nobody is given a timeline but their own.
 pub fn api_event(data: &[u8]) {
     let Ok(event) = serde_json::from_slice::<ApiGatewayV2httpRequest>(data) else { return };
     for authorization in [Authorization::Open, Authorization::Iam, Authorization::Jwt] {
@@ -83,16 +83,16 @@ fn subject(event: &ApiGatewayV2httpRequest) -> Option<&str> {
     claims.claims.get("sub").map(String::as_str)
 }
 
-/// In one order, without repetitions, and of somebody the viewer follows.
+/// In one order, without repetitions, and only of actors that the viewer follows.
 fn check_page(page: &Value) {
     let items = page["items"].as_array().unwrap();
     assert!(items.is_empty() || page["viewer_id"] == "bob", "{page}");
     let text = |item: &Value, member: &str| item[member].as_str().unwrap().to_owned();
-    let places: Vec<_> =
+    let sort_keys: Vec<_> =
         items.iter().map(|item| (text(item, "published_at"), text(item, "activity_id"))).collect();
-    let up = places.windows(2).all(|pair| pair[0] < pair[1]);
-    let down = places.windows(2).all(|pair| pair[0] > pair[1]);
-    assert!((up || down) && places.len() <= 100, "{page}");
+    let up = sort_keys.windows(2).all(|pair| pair[0] < pair[1]);
+    let down = sort_keys.windows(2).all(|pair| pair[0] > pair[1]);
+    assert!((up || down) && sort_keys.len() <= 100, "{page}");
     assert!(items.iter().all(|item| item["actor_id"] == "anna"), "{page}");
 }
 

@@ -21,7 +21,7 @@ pub fn posts_csv(data: &[u8]) {
     assert_eq!(read(&file("t,author,kind", print)), posts);
 }
 
-/// The rows that can be used. A bad line is no reason to lose another, a broken file ends the rows.
+/// The rows that can be used. A bad line does not lose another one; a broken file ends the rows.
 fn good<T: Debug>(rows: Result<impl Iterator<Item = Result<T, Failure>>, Failure>) -> Vec<T> {
     match rows {
         Ok(rows) => rows.filter_map(|row| row.map_err(|failure| check(&failure)).ok()).collect(),
@@ -32,7 +32,7 @@ fn good<T: Debug>(rows: Result<impl Iterator<Item = Result<T, Failure>>, Failure
     }
 }
 
-/// Bad input, said in a sentence that names a line or the whole.
+/// Bad input is reported in a sentence that names a line or the whole.
 fn check(failure: &Failure) {
     assert_eq!(failure.exit_code(), 2, "{failure}");
     assert!((1..=2_000).contains(&failure.to_string().len()), "{failure}");

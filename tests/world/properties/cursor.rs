@@ -4,9 +4,9 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use shared::timelines::{Cursor, MAX_CURSOR_LENGTH, Order, Range};
 use shared::values::ViewerId;
 
-use super::{id, instant, place, seal};
+use super::{id, instant, position, seal};
 
-/// Taken as a text, it is refused, or is the very cursor that was sealed. Taken as the recipe of a
+/// Taken as a text, it is refused or is the very cursor that was sealed. Taken as the recipe of a
 /// cursor, that cursor is opened by its viewer alone, and by nobody once it was changed.
 pub fn cursor(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
@@ -40,8 +40,8 @@ fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
     Ok(Cursor {
         order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
         range: Range { from: maybe(bytes, instant)?, to: maybe(bytes, instant)? },
-        after: maybe(bytes, place)?,
-        newest: maybe(bytes, place)?,
+        after: maybe(bytes, position)?,
+        newest: maybe(bytes, position)?,
     })
 }
 
@@ -52,7 +52,7 @@ fn maybe<'a, T>(
     if bool::arbitrary(bytes)? { make(bytes).map(Some) } else { Ok(None) }
 }
 
-/// One character put in the place of another, taken out, or put in.
+/// One character replaced, removed or inserted.
 fn changed(mut text: String, bytes: &mut Unstructured<'_>) -> Result<String> {
     let at = bytes.choose_index(text.len())?;
     let character = char::from(*bytes.choose(b"ABCDwxyz0189-_=. \n")?);

@@ -11,16 +11,16 @@ use tokio::runtime::{Builder, Runtime};
 use super::command::{check_detail, sqs_takes};
 use crate::{World, event, soon, unfinished_ids};
 
-/// A world grows with what is sent to it, so now and then a new one takes its place.
+/// Batches after which a new world replaces the old one, which grows with what is sent to it.
 const LIFE: usize = 500;
 
-struct Place {
+struct Stage {
     runtime: Runtime,
     world: World,
     age: usize,
 }
 
-impl Default for Place {
+impl Default for Stage {
     fn default() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         Self { runtime, world: World::new(), age: 0 }
@@ -28,26 +28,26 @@ impl Default for Place {
 }
 
 thread_local! {
-    static PLACE: RefCell<Place> = RefCell::default();
+    static STAGE: RefCell<Stage> = RefCell::default();
 }
 
-/// Of every batch each message is reported, or in effect, or a dead letter with its reason; and every
-/// dead letter that the alerter acknowledges is kept in full.
+/// Each message of a batch is reported, or in effect, or a dead letter with its reason; and every dead
+/// letter that the alerter acknowledges is kept completely.
 pub fn messages(data: &[u8]) {
     let Ok(mut batch) = serde_json::from_slice::<SqsEvent>(data) else { return };
     if !as_sqs_delivers(&batch) {
         return;
     }
-    PLACE.with_borrow_mut(|place| {
-        place.age += 1;
-        if place.age > LIFE {
-            *place = Place::default();
+    STAGE.with_borrow_mut(|stage| {
+        stage.age += 1;
+        if stage.age > LIFE {
+            *stage = Stage::default();
         }
-        batch.records.iter_mut().for_each(|message| make_unique(message, place.age));
-        place.runtime.block_on(async {
-            let letters = write(&place.world, &batch).await;
-            keep(&place.world, letters).await;
-            keep(&place.world, batch.records).await;
+        batch.records.iter_mut().for_each(|message| make_unique(message, stage.age));
+        stage.runtime.block_on(async {
+            let letters = write(&stage.world, &batch).await;
+            keep(&stage.world, letters).await;
+            keep(&stage.world, batch.records).await;
         });
     });
 }
@@ -65,7 +65,7 @@ fn as_sqs_delivers(batch: &SqsEvent) -> bool {
     batch.records.len() <= 10 && batch.records.iter().all(sound)
 }
 
-/// Ids that no former batch had. One that names another message of the batch still does.
+/// Gives messages ids that no former batch had. One that names another message of the batch still does.
 fn make_unique(message: &mut SqsMessage, run: usize) {
     let origin = message.message_attributes.get_mut(ORIGIN);
     let origin = origin.and_then(|value| value.string_value.as_mut());

@@ -61,8 +61,8 @@ fn instant(bytes: &mut Unstructured<'_>) -> Result<Timestamp> {
     Ok(Timestamp::from_unix_millis(millis))
 }
 
-/// Any place in a timeline.
-fn place(bytes: &mut Unstructured<'_>) -> Result<SortKey> {
+/// Any position in a timeline.
+fn position(bytes: &mut Unstructured<'_>) -> Result<SortKey> {
     let published_at = instant(bytes)?;
     Ok(SortKey { published_at, activity_id: ActivityId::new(id(bytes)?).unwrap() })
 }

@@ -3,7 +3,7 @@
 use arbitrary::{Result, Unstructured};
 use shared::values::{ActivityId, MAX_ID_LENGTH, SortKey, TIMESTAMP_LENGTH, Timestamp};
 
-use super::place;
+use super::position;
 
 /// Taken as lines, each is refused or survives being printed, and the order of those accepted is the
 /// order of their bytes. Taken as the recipe of two keys, these are accepted and have that order too.
@@ -24,7 +24,7 @@ fn accepted(text: &str) -> Option<SortKey> {
 }
 
 fn recipe(bytes: &mut Unstructured<'_>) -> Result<()> {
-    let (one, other) = (place(bytes)?, place(bytes)?);
+    let (one, other) = (position(bytes)?, position(bytes)?);
     for key in [&one, &other] {
         assert_eq!(SortKey::parse(&key.to_string()).as_ref(), Ok(key));
     }

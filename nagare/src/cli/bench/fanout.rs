@@ -14,7 +14,7 @@ use shared::timelines::{EntryWrite, Timelines};
 use shared::values::{ActivityId, ActorId, Retention, SortKey, ViewerId};
 
 use super::super::Failure;
-use super::report::Meter;
+use super::report::Measurement;
 use super::{ACTOR, follower, in_flight, tables_at};
 use crate::cli::print::print_json;
 use crate::local::connector::{self, InProcess};
@@ -24,11 +24,11 @@ use crate::local::sqs::{Queues, Wire};
 use crate::progress;
 use crate::tables::Tables;
 
-/// Followers whose entries are written at once, as the writer does it.
+/// Followers whose entries are written at once, as in the writer.
 const PAGE: usize = 2_500;
-/// Pages under way at once, as the writer does it.
+/// Pages in flight at once, as in the writer.
 const PAGES: usize = 3;
-/// How long a page is tried for.
+/// How long one page is tried.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Args)]
@@ -40,13 +40,13 @@ pub(crate) struct Fanout {
     /// `nagare-timelines`. Without it the embedded tables are written to, and their work counts too.
     #[arg(long)]
     endpoint: Option<String>,
-    /// Calls under way at once.
+    /// Calls in flight at once.
     #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 
 impl Fanout {
-    /// On one thread, as in the function.
+    /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
@@ -58,18 +58,18 @@ impl Fanout {
             Some(endpoint) => tables_at(endpoint, self.in_flight).await,
             None => embedded(self.in_flight)?,
         };
-        // As the segments of a large fan-out are written.
+        // The segments of a large fan-out are written in bulk too.
         let timelines = tables.timelines.in_bulk();
-        let meter = Meter::start()?;
+        let measurement = Measurement::start()?;
         let usage = self.write(&timelines).await?;
-        print_json(&meter.report(usage)?)?;
+        print_json(&measurement.report(usage)?)?;
         Ok(())
     }
 
     async fn write(&self, timelines: &Timelines) -> Result<Usage, Failure> {
         let now = Clock::system().now();
         let retention = Retention::default();
-        // Of its own, so that a table can tell writers from each other.
+        // An id of its own, so that a table can tell writers apart.
         let activity_id = ActivityId::new(format!("bench-{}", std::process::id()));
         let activity_id = activity_id.map_err(|e| Failure::Usage(e.to_string()))?;
         let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
@@ -103,7 +103,7 @@ impl Fanout {
     }
 }
 
-/// Embedded tables, empty.
+/// Empty embedded tables.
 fn embedded(in_flight: usize) -> Result<Tables, Failure> {
     let broken = |problem: String| Failure::Unreachable(problem);
     let engine = Engine::in_memory().map_err(|e| broken(e.to_string()))?;

@@ -1,7 +1,7 @@
-//! `nagare bench handler`: one publish and all its parts, as the writer applies them: facts recorded,
-//! followers read from the ledger at the endpoint, entries written and looked at again, progress
-//! noted. The queue that parts go back to is in this process, and sees a message for each of a few
-//! parts.
+//! `nagare bench handler`: one publish and all its segments, as the writer applies them. It records the
+//! facts, reads the followers from the ledger at the endpoint, writes entries and checks them again, and
+//! records progress. The queue that segments go back to is in this process, and sees one message for
+//! every few segments.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use shared::runtime::metrics::Metrics;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
 
 use super::super::Failure;
-use super::report::Meter;
+use super::report::Measurement;
 use super::{ACTOR, in_flight, tables_at};
 use crate::cli::print::print_json;
 use crate::local::connector::{self, InProcess};
@@ -35,13 +35,13 @@ pub(crate) struct Handler {
     /// The endpoint of a `nagare bench table --follows N`.
     #[arg(long)]
     endpoint: String,
-    /// Calls under way at once.
+    /// Calls in flight at once.
     #[arg(long, default_value_t = shared::dynamo::IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
 
 impl Handler {
-    /// On one thread, as in the function.
+    /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
@@ -74,12 +74,12 @@ impl Handler {
             clock: clock.clone(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
-        let meter = Meter::start()?;
+        let measurement = Measurement::start()?;
         apply(&writer, publish(&clock)?).await?;
         while let Some(segment) = next(&writer, &queue).await? {
             apply(&writer, segment).await?;
         }
-        print_json(&meter.report(tables.dynamo.usage())?)?;
+        print_json(&measurement.report(tables.dynamo.usage())?)?;
         Ok(())
     }
 }
@@ -101,7 +101,7 @@ fn publish(clock: &Clock) -> Result<Command, Failure> {
     }))
 }
 
-/// Takes a segment from the queue.
+/// Takes the next segment from the queue.
 async fn next(writer: &Writer, queue: &Queue) -> Result<Option<Command>, Failure> {
     let broken = |problem: &dyn std::fmt::Display| Failure::Unreachable(problem.to_string());
     let received = queue.receive(1, None, Duration::ZERO).await.map_err(|e| broken(&e))?;

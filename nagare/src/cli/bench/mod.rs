@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! fanout      the writer's own write path
-//! handler     the whole of a fan-out, followers read and progress noted
+//! handler     the whole of a fan-out, with followers read and progress recorded
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
 //! table       tables to write to and to read, in a process of their own
-//! dataset     what is read
-//! report      what a run took
+//! dataset     the activities and viewers that are read
+//! report      what a run cost
 //! ```
 
 mod dataset;
@@ -27,7 +27,7 @@ use super::Failure;
 use crate::local::schema;
 use crate::tables::{TableNames, Tables};
 
-/// Whose followers are written to.
+/// The actor whose followers are written to.
 const ACTOR: &str = "bench";
 
 #[derive(Debug, Subcommand)]
@@ -67,7 +67,7 @@ fn follower(number: u64) -> String {
     format!("bench-{number:09}")
 }
 
-/// The tables as the functions have them, but for where they are.
+/// The tables at this endpoint, otherwise as the functions build them.
 async fn tables_at(endpoint: &str, in_flight: usize) -> Tables {
     let timelines = env::optional(env::TIMELINES_TABLE);
     let timelines = timelines.unwrap_or_else(|| schema::names().timelines);

@@ -1,7 +1,7 @@
-//! `nagare bench plain-sdk`: what `nagare bench fanout` is compared with, all of it in this file. The same
-//! entries are written as the SDK's own documentation shows it: configuration by default, items as
-//! maps, requests from builders, the SDK's retries, and a loop that sends again what comes back as
-//! unprocessed, after waits that double, as BatchWriteItem's reference recommends.
+//! `nagare bench plain-sdk`: the baseline that `nagare bench fanout` is compared with, all of it in this
+//! file. It writes the same entries as the SDK's own documentation shows: default configuration, items
+//! as maps, requests from builders, the SDK's retries, and a loop that resends unprocessed items after
+//! doubling waits, as BatchWriteItem's reference recommends.
 //!
 //! It runs as `#[tokio::main]` does by default, in the same program as everything else here: with the
 //! same optimisation and the same allocator, both of which a plain program would do without.
@@ -30,7 +30,7 @@ use shared::runtime::env;
 use shared::values::Retention;
 
 use super::super::Failure;
-use super::report::Meter;
+use super::report::Measurement;
 use super::{follower, in_flight};
 use crate::cli::print::print_json;
 use crate::local::schema;
@@ -50,7 +50,7 @@ pub(crate) struct PlainSdk {
     /// `nagare-timelines`.
     #[arg(long)]
     endpoint: String,
-    /// Calls under way at once.
+    /// Calls in flight at once.
     #[arg(long, default_value_t = IN_FLIGHT, value_parser = in_flight)]
     in_flight: usize,
 }
@@ -64,7 +64,7 @@ impl PlainSdk {
         let now = Clock::system().now();
         let sort_key = format!("{now}#bench-{}", std::process::id());
         let expires_at = Retention::default().expires_at(now).to_string();
-        let meter = Meter::start()?;
+        let measurement = Measurement::start()?;
         let bar = progress::bar(self.followers, "entries");
         let batches = (0..self.followers).step_by(BATCH as usize).map(|first| {
             let last = self.followers.min(first + BATCH);
@@ -75,7 +75,7 @@ impl PlainSdk {
         let written = written.inspect_ok(|count| bar.inc(*count));
         let entries = written.try_fold(0, async |sum, count| Ok(sum + count)).await?;
         bar.finish_and_clear();
-        print_json(&meter.report(Usage {
+        print_json(&measurement.report(Usage {
             written: entries,
             sends: sends.total(),
             ..Usage::default()
@@ -83,8 +83,8 @@ impl PlainSdk {
         Ok(())
     }
 
-    /// Defaults, but for two things: this workspace has one TLS stack and not the SDK's default one
-    /// (no matter on plain HTTP), and sends are counted.
+    /// The default client, with two exceptions: this workspace has one TLS stack instead of the SDK's
+    /// default (which makes no difference on plain HTTP), and requests are counted.
     async fn client(&self, sends: Sends) -> Client {
         let https = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
@@ -110,7 +110,7 @@ fn put(viewer: String, sort_key: &str, expires_at: &str) -> Result<WriteRequest,
     Ok(WriteRequest::builder().put_request(put).build())
 }
 
-/// Writes a batch, however often it takes. Returns how many entries that were.
+/// Writes a batch, however many tries it takes. Returns the number of entries.
 async fn write(
     client: &Client,
     table: &str,
@@ -140,11 +140,11 @@ fn is_throttled<R>(error: &SdkError<BatchWriteItemError, R>) -> bool {
     error.is_some_and(BatchWriteItemError::is_provisioned_throughput_exceeded_exception)
 }
 
-/// Counts what is sent, the SDK's own retries included, which nothing else tells.
+/// Counts the requests sent, including the SDK's own retries, which nothing else reports.
 #[derive(Debug, Clone, Default)]
 struct Sends(Arc<AtomicU64>);
 
-/// How many items the call at hand carries.
+/// The number of items in the current call.
 #[derive(Debug)]
 struct Items(u64);
 

@@ -1,5 +1,5 @@
-//! `nagare bench read`: pages of timelines of viewers who follow few or many, over the reader's own code.
-//! The tables are in a process of their own, so that the CPU is the reader's.
+//! `nagare bench read`: pages of timelines of viewers who follow few or many, through the reader's own
+//! code. The tables run in a process of their own, so that the CPU time is the reader's.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -22,13 +22,13 @@ use tokio::time::Instant;
 
 use super::super::Failure;
 use super::dataset::{self, many_activities, many_follows};
-use super::report::Meter;
+use super::report::Measurement;
 use crate::cli::print::print_json;
 use crate::local::connector::ACCESS_KEY;
 use crate::local::schema;
 use crate::local::sqs::REGION;
 
-/// Pages that are read before any is measured.
+/// Pages read before measuring starts.
 const WARM: usize = 50;
 
 #[derive(Debug, Args)]
@@ -49,23 +49,23 @@ pub(crate) struct Read {
 struct Pages {
     follows: u64,
     pages: u32,
-    /// User and system time of this process for a page.
+    /// User and system time of this process per page.
     cpu_us_per_page: f64,
-    /// What a caller waits, the embedded tables' time included.
+    /// What a caller waits, including the embedded tables' time.
     p50_ms: f64,
     p99_ms: f64,
-    /// The ids on the page, so that others can be asked for the same.
+    /// The ids on the page, so that other systems can be asked for the same.
     page: Vec<String>,
 }
 
-/// The process that has the tables. It ends with this one.
+/// The process that serves the tables. It ends with this one.
 struct Tables {
     process: Child,
     endpoint: String,
 }
 
 impl Read {
-    /// On one thread, as in the function.
+    /// Runs on one thread, as in the function.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let measured = tokio::task::spawn_blocking(move || runtime.block_on(self.measure()));
@@ -86,13 +86,14 @@ impl Read {
         for _ in 0..WARM {
             page(reader, &event).await?;
         }
-        let (meter, mut waited) = (Meter::start()?, Vec::with_capacity(self.pages as usize));
+        let (measurement, mut waited) =
+            (Measurement::start()?, Vec::with_capacity(self.pages as usize));
         for _ in 0..self.pages {
             let begun = Instant::now();
             page(reader, &event).await?;
             waited.push(begun.elapsed());
         }
-        let cpu = meter.cpu_seconds()?;
+        let cpu = measurement.cpu_seconds()?;
         waited.sort_unstable();
         let percentile =
             |percent: usize| waited[(waited.len() - 1) * percent / 100].as_secs_f64() * 1e3;
@@ -108,7 +109,7 @@ impl Read {
 }
 
 impl Tables {
-    /// Returns when they hold everything.
+    /// Starts the process. Returns when the tables hold everything.
     fn start(follows: &[u64], activities: u64) -> Result<Self, Failure> {
         let follows: Vec<_> = follows.iter().map(u64::to_string).collect();
         let process = Command::new(std::env::current_exe()?)
@@ -138,7 +139,7 @@ impl Drop for Tables {
     }
 }
 
-/// The reader as the function makes it, but for where it leads.
+/// The reader over this endpoint, otherwise as the function builds it.
 async fn reader(endpoint: &str) -> Result<Reader, Failure> {
     let config = sdk_config().await;
     let config = aws_sdk_dynamodb::config::Builder::from(&config)

@@ -1,4 +1,4 @@
-//! What a run took, measured from inside the process.
+//! What a run cost, measured from inside the process.
 
 use nix::sys::resource::{Usage as Resources, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::super::Failure;
 
-/// What it took to write some entries.
+/// The cost of writing some entries.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     items: u64,
@@ -20,13 +20,13 @@ pub(super) struct Report {
     peak_rss_mb: f64,
 }
 
-/// Begins to measure.
-pub(super) struct Meter {
+/// A measurement, from its start on.
+pub(super) struct Measurement {
     begun: Instant,
     before: Resources,
 }
 
-impl Meter {
+impl Measurement {
     pub(super) fn start() -> Result<Self, Failure> {
         Ok(Self { begun: Instant::now(), before: resources()? })
     }
@@ -37,7 +37,7 @@ impl Meter {
         Ok((cpu(&resources()?) - cpu(&self.before)).num_microseconds() as f64 / 1e6)
     }
 
-    /// What was written since the start, and what it took.
+    /// The entries written since the start, and their cost.
     pub(super) fn report(&self, usage: Usage) -> Result<Report, Failure> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let items = usage.written as f64;
@@ -47,7 +47,7 @@ impl Meter {
             items_per_second: items / seconds,
             cpu_seconds_per_million: self.cpu_seconds()? / items * 1e6,
             sends_per_item: usage.sends as f64 / items,
-            // Linux counts it in kilobytes.
+            // Linux reports kilobytes.
             peak_rss_mb: resources()?.max_rss() as f64 / 1024.0,
         })
     }

@@ -1,4 +1,4 @@
-//! Whether a database is whole, found out before anything is served from it.
+//! Checks whether a database is intact, before anything is served from it.
 
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-/// How long an interruption may take to have its effect before it is repeated.
+/// How long to wait for the effect of an interruption before it is repeated.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// What a look at a database found.
+/// The result of checking a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Health {
-    /// Every page is in its place.
+    /// Every page is intact.
     Whole,
-    /// Nothing was found before the time was up.
+    /// Nothing was found in the given time.
     Unfinished,
     /// Something is wrong with the file.
     Damaged(String),
 }
 
-/// Looks at all pages of a database, for so long at most.
+/// Checks all pages of a database, for at most `patience`.
 ///
 /// # Errors
 /// The file cannot be read, which says nothing about what is in it.
@@ -31,7 +31,7 @@ pub(super) fn check(database: &Path, patience: Duration) -> Result<Health, rusql
     let (done, ended) = mpsc::channel::<()>();
     let watch = thread::spawn(move || {
         let mut wait = patience;
-        // Again and again: an interruption before the statement has begun has no effect.
+        // Repeatedly: an interruption before the statement has begun has no effect.
         while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             interrupt.interrupt();
             wait = AGAIN;

@@ -1,5 +1,5 @@
-//! Pages of followers, on a fast path: a large fan-out reads thousands of edges at once, and twice.
-//! The engine would make maps of all of them, and everybody else would wait meanwhile.
+//! Pages of followers, on a fast path. A large fan-out reads thousands of edges at once, and twice. The
+//! engine would build maps of all of them, and everybody else would wait meanwhile.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
@@ -12,16 +12,16 @@ use shared::follows::EDGES_QUERY;
 use super::super::schema;
 use super::Engine;
 
-/// Where DynamoDB ends a page, in bytes looked at.
+/// The bytes read at which DynamoDB ends a page.
 const PAGE: usize = 1024 * 1024;
-/// Edges that are read before others are let in: all of them, for most actors.
+/// Edges that are read before other calls are let in: all of them, for most actors.
 const AT_ONCE: usize = 200;
-/// What the engine puts before a key that is a text.
+/// The prefix that the engine stores before a key of type text.
 const TEXT: &str = "S:";
-/// How a false is stored.
+/// A stored `false`.
 const FALSE: &str = r#"{"BOOL":false}"#;
 
-/// The query that [`shared::follows::Follows`] makes, recognised by the very expressions it makes it with.
+/// The query that [`shared::follows::Follows`] makes, recognised by its exact expressions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub(crate) struct EdgesQuery<'a> {
@@ -71,7 +71,7 @@ struct Truth {
 }
 
 impl<'a> EdgesQuery<'a> {
-    /// Reads a query. None if it is another one, or may be wrong.
+    /// Parses a query. None if it is a different one, or may be invalid.
     pub(crate) fn read(body: &'a [u8]) -> Option<Self> {
         let query: Self = serde_json::from_slice(body).ok()?;
         let Values { pk, first, last, no } = &query.expression_attribute_values;
@@ -93,22 +93,22 @@ impl<'a> EdgesQuery<'a> {
         (right && filters && begins_inside).then_some(query)
     }
 
-    /// Whose followers.
+    /// The partition key of the actor's edges.
     pub(crate) fn partition(&self) -> &str {
         self.expression_attribute_values.pk.text
     }
 
-    /// True for a place that the answer begins behind.
-    pub(crate) fn is_before(&self, place: &str) -> bool {
-        place < self.expression_attribute_values.first.text || place <= self.start()
+    /// True for a sort key that comes before the answer.
+    pub(crate) fn is_before(&self, sort_key: &str) -> bool {
+        sort_key < self.expression_attribute_values.first.text || sort_key <= self.start()
     }
 
-    /// True for a place that is no longer asked for.
-    pub(crate) fn is_behind(&self, place: &str) -> bool {
-        place > self.expression_attribute_values.last.text
+    /// True for a sort key behind the requested range.
+    pub(crate) fn is_behind(&self, sort_key: &str) -> bool {
+        sort_key > self.expression_attribute_values.last.text
     }
 
-    /// The answer, without any edges yet.
+    /// The answer, still without edges.
     pub(crate) fn page(&self) -> EdgesPage<'_> {
         EdgesPage {
             query: self,
@@ -120,7 +120,7 @@ impl<'a> EdgesQuery<'a> {
         }
     }
 
-    /// Answers it from the tables, and lets others in every few edges.
+    /// Answers from the tables, and lets other calls in after every few edges.
     pub(super) fn answer(&self, engine: &Engine) -> Result<String, DynoxideError> {
         let mut page = self.page();
         if self.read_on(engine, &mut page)? {
@@ -136,7 +136,7 @@ impl<'a> EdgesQuery<'a> {
     fn read_on(&self, engine: &Engine, page: &mut EdgesPage<'_>) -> Result<bool, DynoxideError> {
         let storage = engine.storage();
         let has_more = self.read_some(&storage, page);
-        // Whoever waits is next, or this one would be the first to lock it again.
+        // The next waiting call gets the lock; otherwise this one would be the first to lock it again.
         MutexGuard::unlock_fair(storage);
         has_more
     }
@@ -147,7 +147,8 @@ impl<'a> EdgesQuery<'a> {
         page: &mut EdgesPage<'_>,
     ) -> Result<bool, DynoxideError> {
         let Values { pk, first, last, .. } = &self.expression_attribute_values;
-        // One lower bound: with two SQLite may begin at the lower one and pass over all before the other.
+        // One lower bound: with two, SQLite may start at the lower one and read past everything before
+        // the other.
         let (from, start) = match page.reached.as_str() {
             "" => (">=", first.text),
             reached => (">", reached),
@@ -164,9 +165,9 @@ impl<'a> EdgesQuery<'a> {
         while let Some(row) = rows.next()? {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
             let edge: Stored<'_> = serde_json::from_str(text(1)?).map_err(|e| broken(&e))?;
-            let place = text(0)?.strip_prefix(TEXT).unwrap_or_default();
+            let sort_key = text(0)?.strip_prefix(TEXT).unwrap_or_default();
             let size = row.get::<_, i64>(2)?.try_into().unwrap_or(PAGE);
-            if !page.add(place, edge.following, size) {
+            if !page.add(sort_key, edge.following, size) {
                 return Ok(false);
             }
             read += 1;
@@ -179,20 +180,20 @@ impl<'a> EdgesQuery<'a> {
     }
 }
 
-/// What is read of an edge in the tables.
+/// What is read of a stored edge.
 #[derive(Deserialize)]
 struct Stored<'a> {
     #[serde(borrow)]
     following: Option<&'a RawValue>,
 }
 
-/// A page of edges that is being put together.
+/// A page of edges under construction.
 pub(crate) struct EdgesPage<'q> {
     query: &'q EdgesQuery<'q>,
     items: Vec<Shown>,
     looked_at: usize,
     bytes: usize,
-    /// The last place that was looked at, or where the query starts.
+    /// The last sort key that was read, or the start of the query.
     reached: String,
     is_full: bool,
 }
@@ -215,9 +216,14 @@ struct Answer<'a> {
 }
 
 impl EdgesPage<'_> {
-    /// Adds the next edge: its place, what it says of following, and its size. False if there is no
-    /// room for another.
-    pub(crate) fn add(&mut self, place: &str, following: Option<&RawValue>, bytes: usize) -> bool {
+    /// Adds the next edge: its sort key, its `following`, and its size. False if there is no room for
+    /// another.
+    pub(crate) fn add(
+        &mut self,
+        sort_key: &str,
+        following: Option<&RawValue>,
+        bytes: usize,
+    ) -> bool {
         self.is_full = self.looked_at > 0 && self.bytes + bytes > PAGE;
         if self.is_full {
             return false;
@@ -225,10 +231,10 @@ impl EdgesPage<'_> {
         self.bytes += bytes;
         self.looked_at += 1;
         self.reached.clear();
-        self.reached.push_str(place);
+        self.reached.push_str(sort_key);
         let is_former = following.is_some_and(|value| value.get() == FALSE);
         if is_former || self.query.filter_expression.is_none() {
-            let sk = Text { text: place.to_owned() };
+            let sk = Text { text: sort_key.to_owned() };
             self.items.push(Shown { following: following.map(ToOwned::to_owned), sk });
         }
         self.is_full = self.query.limit.is_some_and(|limit| usize::from(limit) == self.looked_at);
@@ -238,7 +244,7 @@ impl EdgesPage<'_> {
     /// The answer, in JSON.
     ///
     /// # Errors
-    /// None that could be foreseen.
+    /// None is expected.
     pub(crate) fn print(self) -> serde_json::Result<String> {
         let pk = Text { text: self.query.partition() };
         let next = Key { pk, sk: Text { text: &self.reached } };

@@ -1,8 +1,8 @@
-//! The fast path: what makes up nearly all of the work skips what it does not need.
+//! The fast path: the most frequent calls skip what they do not need.
 //!
-//! A batch of entries, and the put of a new item under a condition that a new item meets, go in by the
-//! engine's import; a query of an empty partition ends with the look that says so. Whatever else a
-//! call may be, the engine judges it itself.
+//! A batch of entries, and the put of a new item under a condition that a new item meets, use the
+//! engine's import. A query of an empty partition ends with the check that finds it empty. The engine
+//! executes every other call itself.
 
 use std::collections::HashSet;
 
@@ -22,11 +22,11 @@ use super::run;
 
 /// Items DynamoDB takes in one batch.
 const BATCH: usize = 25;
-/// What a writer puts into an entry, all of it short.
+/// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
-/// Puts an item. A new one whose condition can only be met goes in as an import, without a look at
-/// what it replaces.
+/// Puts an item. A new one whose condition can only be met is imported, without reading what it
+/// replaces.
 pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,
@@ -47,7 +47,8 @@ pub(super) fn put(
     Ok(PutItemResponse::default())
 }
 
-/// Reads a partition. An empty one, and most outboxes and most followers are, answers at once.
+/// Queries a partition. An empty one, as most outboxes and most lists of followers are, is answered at
+/// once.
 pub(super) fn query(
     storage: &Storage,
     request: QueryRequest,
@@ -57,7 +58,7 @@ pub(super) fn query(
     let empty = request.table_name == schema::names().ledger
         && request.index_name.is_none()
         && request.key_condition_expression.as_deref().is_some_and(|keys| {
-            // Whether what is between two places can be, the engine looks at.
+            // The engine checks whether a range between two sort keys is valid.
             keys.strip_prefix("pk = :pk").is_some_and(|rest| {
                 (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(" BETWEEN ")
             })
@@ -70,7 +71,8 @@ pub(super) fn query(
     Ok(QueryResponse { items: Some(Vec::new()), ..QueryResponse::default() })
 }
 
-/// Whether the ledger has anything there. Where it cannot be told, the engine finds out itself.
+/// Whether the ledger has any such item. True if that cannot be determined here: then the engine finds
+/// out.
 fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> bool {
     let sql = format!("SELECT 1 FROM \"{}\" WHERE {condition} LIMIT 1", schema::names().ledger);
     let Some(key) = key.iter().map(|value| value.to_key_string()).collect::<Option<Vec<_>>>()
@@ -81,7 +83,7 @@ fn ledger_holds(storage: &Storage, condition: &str, key: &[&AttributeValue]) -> 
     look(&sql).unwrap_or(true)
 }
 
-/// True for `attribute_not_exists(name)`, alone or before an `OR`: no other operator binds weaker.
+/// True for `attribute_not_exists(name)`, alone or before an `OR`, which binds weakest.
 fn is_met_by_a_new_item(condition: &str) -> bool {
     let name_and_rest = condition.strip_prefix("attribute_not_exists(");
     name_and_rest.and_then(|text| text.split_once(')')).is_some_and(|(name, rest)| {
@@ -90,8 +92,8 @@ fn is_met_by_a_new_item(condition: &str) -> bool {
     })
 }
 
-/// Writes a batch. The engine commits every item of a batch on its own; a batch of nothing but entries
-/// goes in as one import, which is one commit and several times as fast.
+/// Writes a batch. The engine commits every item of a batch on its own. A batch of entries alone goes in
+/// as one import, which is one commit and several times as fast.
 pub(super) fn batch_write(
     storage: &Storage,
     request: BatchWriteItemRequest,
@@ -106,7 +108,7 @@ pub(super) fn batch_write(
     Ok(BatchWriteItemResponse::default())
 }
 
-/// True for a batch that puts entries, each under another key, into the one table.
+/// True for a batch that puts entries into this one table, each under another key.
 fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
     let mut tables = request.request_items.iter();
     let (Some((name, writes)), None) = (tables.next(), tables.next()) else {

@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use super::demand::{Demand, Units};
 use super::settings::Rates;
 
-/// Partitions that are remembered; one that is forgotten has had time to fill up.
+/// Partitions that are remembered. A bucket that is dropped has had time to fill up.
 const MOST_PARTITIONS: usize = 10_000;
 
-/// A bucket that holds what comes in within a second.
+/// A bucket that holds one second's worth.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bucket {
     level: f64,
@@ -19,19 +19,19 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket.
     pub(crate) fn full(rate: f64, now: Instant) -> Self {
         Self { level: rate, filled_at: now }
     }
 
-    /// Lets in what came since it was last filled.
+    /// Adds what has come in since it was last filled.
     pub(crate) fn fill(&mut self, rate: f64, now: Instant) {
         let since = now.saturating_duration_since(self.filled_at);
         self.level = (self.level + since.as_secs_f64() * rate).min(rate);
         self.filled_at = now;
     }
 
-    /// Takes so many units, or as many as there are. Returns how many.
+    /// Takes `wanted` units, or as many as there are. Returns how many.
     pub(crate) fn take(&mut self, wanted: usize) -> usize {
         let taken = wanted.min(self.level as usize);
         self.level -= taken as f64;
@@ -47,8 +47,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Takes what a call asks for, item by item, until some bucket is empty. Returns how many items
-    /// are granted.
+    /// Takes what a call demands, item by item, until a bucket is empty. Returns how many items are
+    /// granted.
     pub(super) fn take(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
         let (of_table, of_partition) = rates.of(demand.units);
         self.forget(now);

@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use super::settings::Faults;
 
-/// The longest that a batch is held back.
+/// The longest delay of a batch.
 const LATEST: Duration = Duration::from_secs(2);
 
 /// Chooses what goes wrong with each delivery.
@@ -18,12 +18,12 @@ impl Deliveries {
     /// Faults as often as the settings say.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
-        // Not the numbers that the calls' faults come from.
+        // Different numbers from those that choose the calls' faults.
         let random = Rng::with_seed(!faults.seed);
         Self(Arc::new(Mutex::new((faults, random))))
     }
 
-    /// How long to hold the next batch back, if so.
+    /// How long to delay the next batch, if at all.
     pub(crate) fn delay(&self) -> Option<Duration> {
         let share = self.happens(|faults| faults.late).then(|| self.with(|_, random| random.f64()));
         share.map(|share| LATEST.mul_f64(share))

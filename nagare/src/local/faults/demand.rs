@@ -1,4 +1,4 @@
-//! What a call asks of a table.
+//! What a call demands of a table.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use super::service::{Left, with_body};
 /// The hash keys of the tables.
 const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
 
-/// What kind of units a call takes.
+/// The kind of units that a call takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Units {
     Read,
     Write,
 }
 
-/// What a call asks for: one unit for each of its items, whatever their size.
+/// A call's demand: one unit for each of its items, whatever their size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Demand {
     pub(super) units: Units,
@@ -24,7 +24,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// Reads a call's demand. None for what is not a call to the tables.
+    /// Reads a call's demand. None if it is not a call to the tables.
     pub(super) fn of(request: &HttpRequest) -> Option<Self> {
         let body = request.body().bytes()?;
         let body: Value = serde_json::from_slice(body).ok()?;

@@ -30,7 +30,7 @@ struct Chance {
 }
 
 impl Faulty {
-    /// Puts faults before a connector.
+    /// Puts faults in front of a connector.
     #[must_use]
     pub fn new(faults: Faults, inside: SharedHttpConnector) -> Self {
         let random = Rng::with_seed(faults.seed);
@@ -38,7 +38,7 @@ impl Faulty {
         Self { inside, chance: Arc::new(Mutex::new(chance)) }
     }
 
-    /// Changes how much the tables take, from now on.
+    /// Changes the rates of the tables from now on.
     pub fn set_rates(&self, rates: Rates) {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).faults.rates = rates;
     }
@@ -76,7 +76,7 @@ impl Chance {
             (faults.missing, Fault::TableMissing),
             (faults.denied, Fault::Denied),
             (of_queue(faults.queue_errors), Fault::ServerError),
-            // Before it was done as often as after.
+            // Before the call as often as after it.
             (of_queue(faults.queue_resets / 2.0), Fault::LostRequest),
             (of_queue(faults.queue_resets / 2.0), Fault::LostAnswer),
             (faults.panics, Fault::Panic),

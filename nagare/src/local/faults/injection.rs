@@ -1,4 +1,4 @@
-//! One fault, done to one call.
+//! One fault, injected into one call.
 
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use crate::local::connector::not_in_memory;
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Refused for want of capacity; nothing was done.
+    /// Refused for lack of capacity; nothing is done.
     Throttled,
-    /// The first items of a batch, as many as the number says, are done. The others are given back: as
-    /// unprocessed by the tables, as failed by the queues. A call that is no batch is refused, and so is a batch of which nothing would be done.
+    /// The first N items of a batch are done. The others are given back: as unprocessed by the tables,
+    /// as failed by the queues. A call that is not a batch is refused, and so is a batch of which
+    /// nothing would be done.
     Leftovers(usize),
-    /// Status 500, and nothing was done.
+    /// Status 500; nothing is done.
     ServerError,
     /// The connection is reset before the call arrives.
     LostRequest,
@@ -27,19 +28,19 @@ pub enum Fault {
     LostAnswer,
     /// The call is done, and half of the answer arrives.
     CutAnswer,
-    /// The answer takes its time.
+    /// The answer is delayed.
     Slow(Duration),
     /// The call is done, and no answer ever comes.
     Hang,
-    /// The table, or the queue, is not there.
+    /// The table or the queue does not exist.
     TableMissing,
-    /// The caller may not do this.
+    /// The caller has no permission.
     Denied,
-    /// The caller has a defect that shows itself here.
+    /// The caller panics in the middle of this call.
     Panic,
 }
 
-/// Does a call, with a fault if there is one.
+/// Executes a call, with a fault if there is one.
 ///
 /// # Errors
 /// What the connector inside answers, or what the fault does.
@@ -76,7 +77,7 @@ fn panic_on_purpose() -> ! {
     panic!("a fault on purpose: --faults=panics")
 }
 
-/// Does the first of a batch and gives the others back.
+/// Executes the first items of a batch and gives the others back.
 async fn leftovers(
     done: usize,
     request: HttpRequest,

@@ -5,15 +5,14 @@
 //! settings     what goes wrong how often, as `nagare up --faults=…` takes it
 //! edge         a connector under the SDK that chooses a fault for each call
 //! injection    one fault done to one call
-//! service      what it is called in an answer of the tables or of the queues
-//! demand       what a call asks of a table, for throttling
+//! service      how each service names a fault, and how its batches are split
+//! demand       what a call demands of a table, for throttling
 //! bucket       token buckets, by table and by partition
 //! deliveries   duplicates, delays, visibility that runs out, lost deletes
 //! ```
 //!
-//! What is chosen depends on the seed and on the order of the calls alone, so a test that owns
-//! the order can run a failure again. The model test chooses for itself and only has its faults
-//! [injected](inject).
+//! The choice depends only on the seed and on the order of the calls, so a test that controls the order
+//! can repeat a failure. The model test chooses for itself and only has its faults [injected](inject).
 
 mod bucket;
 mod deliveries;

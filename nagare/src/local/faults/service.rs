@@ -1,5 +1,5 @@
-//! Whom a call is for. Each service has its own names for what goes wrong, and its own way to do a
-//! batch in part.
+//! The service that a call is for. Each has its own names for what goes wrong, and its own way to do a
+//! batch partly.
 
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
@@ -16,7 +16,7 @@ pub(super) enum Service {
     Queues,
 }
 
-/// What was taken out of a batch.
+/// The rest of a batch.
 pub(super) struct Left {
     /// The member of the answer that gives it back.
     pub(super) name: &'static str,
@@ -45,8 +45,8 @@ impl Service {
         self.error(400, "AccessDeniedException", "AccessDeniedException")
     }
 
-    /// Cuts a batch in two: the call for its first items, and the rest. None if it is not a batch, or
-    /// if there is no rest.
+    /// Splits a batch: the call for its first items, and the rest. None if it is not a batch, or if
+    /// there is no rest.
     pub(super) fn split(self, request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
         match self {
             Self::Tables => demand::split(request, first),
@@ -63,7 +63,7 @@ impl Service {
     }
 }
 
-/// The same for the queues, whose batches say of each entry whether it failed.
+/// The same for the queues, whose batches report for each entry whether it failed.
 fn split_entries(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
     let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
     let entries = body["Entries"].as_array_mut().filter(|entries| entries.len() > first)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::demand::Units;
 
-/// What goes wrong. Nothing, unless it says so.
+/// What goes wrong. By default, nothing.
 ///
 /// Written as `name=value`, separated by commas:
 ///
@@ -49,7 +49,7 @@ pub struct Faults {
     pub(super) rates: Rates,
 }
 
-/// Units a second. None: as many as anybody wants.
+/// Units a second. None: unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// Writes to a table.
@@ -83,11 +83,11 @@ pub enum FaultsError {
     /// A value is not what it should be.
     #[error("{name}: expected {expected}, such as {name}={example}")]
     Value {
-        /// Whose.
+        /// The setting's name.
         name: String,
-        /// What should stand there.
+        /// What is expected.
         expected: &'static str,
-        /// One that would do.
+        /// An example of it.
         example: &'static str,
     },
 }

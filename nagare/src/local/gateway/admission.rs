@@ -1,9 +1,8 @@
-//! Who gets in when everybody comes at once.
+//! Admission, when more requests arrive than can run.
 //!
-//! A request first takes one of `in_flight + queued` places or is refused on the spot, and then
-//! waits its turn for one of the `in_flight` that run. Whoever is refused costs one atomic
-//! operation and one small answer, so overload cannot grow memory, and the first request that
-//! ends makes room for the first that waits.
+//! A request first takes one of `in_flight + queued` permits or is refused at once, and then waits for
+//! one of the `in_flight` that run. A refusal costs one atomic operation and one small answer, so
+//! overload cannot grow memory, and the first request that ends makes room for the first that waits.
 
 use std::time::Duration;
 
@@ -13,32 +12,32 @@ use super::limits::Limits;
 use super::problem::Problem;
 
 pub(super) struct Admission {
-    places: Semaphore,
+    admitted: Semaphore,
     running: Semaphore,
     queue_timeout: Duration,
 }
 
-/// The right to be worked on, given back when it is dropped.
-pub(super) struct Place<'a> {
+/// The right to run, returned when it is dropped.
+pub(super) struct Permit<'a> {
     _running: SemaphorePermit<'a>,
-    _place: SemaphorePermit<'a>,
+    _admitted: SemaphorePermit<'a>,
 }
 
 impl Admission {
     pub(super) fn new(limits: &Limits) -> Self {
-        let places = limits.in_flight.saturating_add(limits.queued).min(Semaphore::MAX_PERMITS);
+        let limit = limits.in_flight.saturating_add(limits.queued).min(Semaphore::MAX_PERMITS);
         Self {
-            places: Semaphore::new(places),
+            admitted: Semaphore::new(limit),
             running: Semaphore::new(limits.in_flight.min(Semaphore::MAX_PERMITS)),
             queue_timeout: limits.queue_timeout,
         }
     }
 
-    pub(super) async fn enter(&self) -> Result<Place<'_>, Problem> {
-        let place = self.places.try_acquire().map_err(|_full| Problem::overloaded())?;
+    pub(super) async fn enter(&self) -> Result<Permit<'_>, Problem> {
+        let admitted = self.admitted.try_acquire().map_err(|_full| Problem::overloaded())?;
         let turn = tokio::time::timeout(self.queue_timeout, self.running.acquire()).await;
         match turn {
-            Ok(Ok(running)) => Ok(Place { _running: running, _place: place }),
+            Ok(Ok(running)) => Ok(Permit { _running: running, _admitted: admitted }),
             Ok(Err(_)) | Err(_) => Err(Problem::overloaded()),
         }
     }

@@ -1,7 +1,7 @@
 //! Who calls: the JWT authorizer of the local API.
 //!
-//! Whatever is wrong with a token, the caller learns only that it is not valid, and the log
-//! learns nothing: a token is a credential, and a reason is a hint to whoever forges the next one.
+//! Whatever is wrong with a token, the caller is only told that it is not valid, and nothing is logged:
+//! a token is a credential, and a reason is a hint to whoever forges the next one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum Authorization {
 }
 
 impl Authorization {
-    /// The caller's claims, where callers have to have some.
+    /// The caller's claims, if callers need any.
     pub(super) fn claims(
         &self,
         headers: &HeaderMap,
@@ -90,14 +90,14 @@ impl JwtAuthorizer {
 }
 
 impl fmt::Debug for JwtAuthorizer {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JwtAuthorizer").finish_non_exhaustive()
     }
 }
 
-/// Has the library check algorithm and signature, and leave the claims to [`is_current`]: its own
-/// checks read the system's clock and let a token live through its last second.
+/// Has the library check algorithm and signature, and leaves the claims to [`is_current`]: the library's
+/// own checks read the system's clock and accept a token through its last second.
 fn signature_only() -> Validation {
     let mut validation = Validation::new(Algorithm::HS256);
     validation.required_spec_claims.clear();
@@ -123,8 +123,8 @@ fn names_someone(claims: &Map<String, Value>) -> bool {
     claims.get("sub").and_then(Value::as_str).is_some_and(|sub| !sub.is_empty())
 }
 
-/// The token that the request carries. Of two headers neither counts: whoever is in front of us
-/// might have checked the other one.
+/// The token that the request carries. With two headers neither counts: whatever is in front of us might
+/// have checked the other one.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut credentials = headers.get_all(AUTHORIZATION).iter();
     let (first, second) = (credentials.next(), credentials.next());

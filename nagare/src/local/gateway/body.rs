@@ -1,4 +1,4 @@
-//! What becomes of bodies that nobody reads.
+//! Discards bodies that nobody reads.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ const MOST: usize = 16 * 1024 * 1024;
 /// for this long.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Takes a body from its caller, piece by piece, and keeps nothing of it. Nobody waits for that.
-pub(super) fn throw_away(body: Body, headers: &HeaderMap) {
-    // Whoever asks before sending a body finds the answer instead.
+/// Reads a body piece by piece and discards it. Nobody waits for that.
+pub(super) fn discard(body: Body, headers: &HeaderMap) {
+    // A caller that asks before sending a body gets the answer instead.
     if body.is_end_stream() || headers.contains_key(EXPECT) {
         return;
     }

@@ -1,4 +1,4 @@
-//! A request, told as API Gateway tells it to a Lambda: payload format 2.0.
+//! A request as API Gateway passes it to a Lambda: payload format 2.0.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -111,7 +111,7 @@ fn parameters<'h>(
     }
 }
 
-/// Decoded as a form is (`+` is a space), repetitions joined by commas; `None` when there are none.
+/// Decoded like a form (`+` is a space), repeated names joined by commas; `None` if there are none.
 fn query_parameters(query: &str) -> Option<BTreeMap<String, String>> {
     let mut parameters = BTreeMap::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -126,7 +126,7 @@ fn query_parameters(query: &str) -> Option<BTreeMap<String, String>> {
     (!parameters.is_empty()).then_some(parameters)
 }
 
-/// All headers but the cookies, which have a place of their own.
+/// All headers but the cookies, which have a member of their own.
 fn joined_headers(headers: &HeaderMap) -> BTreeMap<&str, String> {
     let names = headers.keys().filter(|name| **name != COOKIE);
     names.map(|name| (name.as_str(), joined(headers, name))).collect()

@@ -6,19 +6,19 @@ use http::request::Parts;
 
 use super::problem::Problem;
 
-/// The API's limits; the defaults are API Gateway's quotas for HTTP APIs, and a concurrency that a
-/// laptop carries.
+/// The API's limits. The defaults are API Gateway's quotas for HTTP APIs, and a concurrency that a
+/// laptop can take.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of request line and headers.
     pub head_bytes: usize,
     /// How long the handler may take.
     pub integration_timeout: Duration,
-    /// Requests under way at once.
+    /// Requests in flight at once.
     pub in_flight: usize,
     /// Requests that wait for one of those to end.
     pub queued: usize,
-    /// How long they wait before they are refused after all.
+    /// How long they wait before they are refused.
     pub queue_timeout: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Limits {
     }
 }
 
-/// What the request line and the headers took on the wire, give or take optional white space.
+/// The bytes of request line and headers on the wire, give or take optional white space.
 fn head_bytes(head: &Parts) -> usize {
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let request_line = head.method.as_str().len() + target + "  HTTP/1.1\r\n".len();

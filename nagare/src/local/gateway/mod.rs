@@ -1,15 +1,15 @@
 //! The local HTTP API: Amazon API Gateway, as far as the timeline reader can tell.
 //!
-//! `nagare up` runs the very handler that the Lambda runs. Between a browser and that handler
-//! stands an API Gateway HTTP API in the real account; in the local stack stands this module, in
-//! one process and on one listener.
+//! `nagare up` runs the very handler that the Lambda runs. In a real account an API Gateway HTTP API
+//! stands between a browser and that handler; in the local stack this module does, in one process and on
+//! one listener.
 //!
 //! ```text
 //! request ─ head size ─ authorizer ─ admission ─ event (payload 2.0) ─ handler ─ response
 //!             431          401          429                             500/503
 //! ```
 //!
-//! # What is played
+//! # What is emulated
 //!
 //! - **Routes**: those of the reader and `$default`; all reach the handler, which answers 404 and
 //!   405 itself.
@@ -21,9 +21,9 @@
 //! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds.
 //! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them,
 //!   and 429 for the rest.
-//! - **A failing function**: its error, its panic and its nonsense are a 500 without internals.
+//! - **A failing function**: its error, its panic and its invalid answer are a 500 without internals.
 //!
-//! # What is not, or is played otherwise
+//! # What is not, or differs
 //!
 //! - Tokens are HS256 with a key of this process. The real authorizer takes RSA keys from an
 //!   issuer and checks `iss`, `aud` and the route's scopes (`scopes` is absent here, as it is there
@@ -34,7 +34,7 @@
 //!   work on both reads `pathParameters`.
 //! - `GET /openapi.yaml` is answered with the API's description.
 //! - Throttling counts requests in flight, not requests a second.
-//! - A body is thrown away unread: none of the API's requests has one, and nobody holds a place by not
+//! - A body is discarded unread: none of the API's requests has one, and nobody holds a permit by not
 //!   sending it. Events have no body.
 //! - No TLS, CORS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
 //!   no response inferred from something that is not a response.
@@ -74,7 +74,7 @@ use self::admission::Admission;
 use self::event::Arrival;
 use self::problem::Problem;
 
-/// The header in which API Gateway tells the caller the request's id.
+/// The header in which API Gateway returns the request's id.
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
 /// An HTTP API in front of one handler; see the [module](self).
@@ -111,7 +111,7 @@ where
         }
     }
 
-    /// Takes the time, for tokens and for events, from `clock` instead of the system.
+    /// Takes the time for tokens and events from `clock` instead of the system.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
@@ -130,12 +130,12 @@ where
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
         let (head, body) = request.into_parts();
-        body::throw_away(body, &head.headers);
+        body::discard(body, &head.headers);
         let now = time_of(self.clock.now());
 
         self.limits.check_head(&head)?;
         let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
-        let _place = self.admission.enter().await?;
+        let _permit = self.admission.enter().await?;
 
         let event = Arrival { id, now, claims, head: &head }.into_event(self.routes);
         let answer = self.invoke(event.map_err(|error| fault(id, &error))?, id).await?;
@@ -186,7 +186,7 @@ fn time_of(now: Timestamp) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// Tells the log what went wrong, and the caller that something did.
+/// Logs what went wrong; the answer says only that something did.
 fn fault(id: Uuid, error: &dyn Display) -> Problem {
     tracing::error!(request_id = %id, %error, "the request could not be answered");
     Problem::internal()

@@ -1,4 +1,4 @@
-//! The API's description, for whoever tries the local stack: `GET /openapi.yaml`.
+//! The API's description, for those who try the local stack: `GET /openapi.yaml`.
 //!
 //! The one path that API Gateway does not have. It is answered before the authorizer: a description
 //! that one needs a token to read would not say which token. Other methods go where unknown paths go.
@@ -6,7 +6,7 @@
 use http::HeaderName;
 use http::header::CONTENT_TYPE;
 
-/// Where it is.
+/// Its path.
 pub(super) const PATH: &str = "/openapi.yaml";
 
 const DOCUMENT: &str = include_str!("../../../../docs/openapi.yaml");

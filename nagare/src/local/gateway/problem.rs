@@ -34,7 +34,7 @@ impl Problem {
     }
 
     pub(super) fn overloaded() -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "More requests are under way than can be served.")
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "More requests are in flight than can be served.")
             .with(RETRY_AFTER, "1")
     }
 

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 /// Headers that belong to the connection; the server writes its own.
 const OF_THE_CONNECTION: [HeaderName; 3] = [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING];
 
-/// Why an answer is none.
+/// Why an answer is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvalidAnswer {
     #[error("the handler answered with status {0}")]
@@ -39,7 +39,7 @@ fn status(code: i64) -> Result<StatusCode, InvalidAnswer> {
     status.filter(is_final).ok_or(InvalidAnswer::Status(code))
 }
 
-/// Where both kinds of headers name one, all values count.
+/// If both kinds of headers name one, all values count.
 fn headers(
     single: HeaderMap,
     multiple: HeaderMap,
@@ -58,8 +58,8 @@ fn headers(
     Ok(headers)
 }
 
-/// On the way out of a Lambda bytes are base64 whether or not the flag says so; without it the
-/// caller gets them as they are then.
+/// The bytes in a Lambda's answer are base64 whether or not the flag says so; without the flag the
+/// caller gets them undecoded.
 fn body(body: encodings::Body, is_base64_encoded: bool) -> Result<Body, InvalidAnswer> {
     match (body, is_base64_encoded) {
         (encodings::Body::Empty, _) => Ok(Body::empty()),

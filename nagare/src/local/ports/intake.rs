@@ -1,4 +1,4 @@
-//! Reading bodies, within bounds of space and time.
+//! Reading bodies, within limits of space and time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ pub(crate) struct Intake {
     patience: Duration,
 }
 
-/// A body, and the room that it takes until it is dropped.
+/// A body, and the room that it holds until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) bytes: Vec<u8>,
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// Why a body was not taken. Only where there is no room does sending it again help.
+/// Why a body was refused. Sending it again helps only if there was no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("The request's body ended early.")]
@@ -77,7 +77,7 @@ impl Intake {
         Ok(taken)
     }
 
-    /// Whoever comes when all is taken does not wait: those who hold a part might wait for it too.
+    /// A body for which there is no room does not wait: those that hold some might wait for the same.
     fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refused> {
         let bytes = u32::try_from(bytes).map_err(|_| Refused::TooLarge)?;
         Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Refused::NoRoom)
@@ -94,7 +94,7 @@ impl Taken {
 }
 
 impl IntoResponse for Refused {
-    /// As AWS's JSON protocols say it; SDKs retry 503.
+    /// The form of AWS's JSON protocols; SDKs retry 503.
     fn into_response(self) -> Response {
         let (status, name) = match self {
             Self::Cut => (StatusCode::BAD_REQUEST, "IncompleteBody"),

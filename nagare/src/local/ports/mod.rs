@@ -1,14 +1,14 @@
-//! How the stack listens: on loopback, to programs and not to web pages, and within bounds.
+//! How the stack listens: on loopback, to programs and not to web pages, and within limits.
 //!
 //! ```text
-//! connection ─ place ─ head ─ origin ─ intake (tables and queue) ─ router
-//!              waits   408*    403      408/413/503
+//! connection ─ permit ─ head ─ origin ─ intake (tables and queue) ─ router
+//!               waits    408*    403      408/413/503
 //! ```
 //!
 //! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with
 //!   DNS rebinding under a name of its own. It cannot choose the `Host` and `Origin` headers:
 //!   [`origin`] refuses all but loopback names.
-//! - **Places.** Each port has so many connections. The next ones wait in the system's backlog until
+//! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until
 //!   one of those ends.
 //! - **Time.** A head that does not come ends its connection, and so does an idle connection (*:
 //!   without an answer).
@@ -41,10 +41,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-/// How long to wait when the system has no connection to give, as when all descriptors are taken.
+/// How long to wait when the system has no more connections, as when all descriptors are in use.
 const EXHAUSTED: Duration = Duration::from_millis(200);
 
-/// How much may wait on one port.
+/// The limits of one port.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     /// Connections at once.
@@ -56,13 +56,13 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// As usual, with so many connections.
+    /// The defaults, with this many connections.
     pub(super) fn of(connections: usize) -> Self {
         Self { connections, head: Duration::from_secs(20), read_ahead: 64 * 1024 }
     }
 }
 
-/// Serves a port until `stop` is told, then lets the requests in flight end.
+/// Serves a port until `stop` is set, then waits for the requests in flight.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -70,16 +70,16 @@ pub(super) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let router = router.layer(middleware::from_fn(origin::refuse_foreign));
-    let places = Arc::new(Semaphore::new(bounds.connections));
+    let permits = Arc::new(Semaphore::new(bounds.connections));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &permits) => accepted,
         };
         match accepted {
-            Ok((place, stream, peer)) => {
-                let connection = Connection { router: router.clone(), peer, _place: place };
+            Ok((permit, stream, peer)) => {
+                let connection = Connection { router: router.clone(), peer, _permit: permit };
                 connections.spawn(connection.serve(stream, bounds, stop.clone()));
             }
             Err(failure) => {
@@ -95,17 +95,17 @@ pub(super) async fn serve(
 
 async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
 ) -> io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    Ok((place, stream, peer))
+    Ok((permit, stream, peer))
 }
 
 struct Connection {
     router: Router,
     peer: SocketAddr,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {

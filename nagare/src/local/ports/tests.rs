@@ -59,7 +59,7 @@ async fn length(State(intake): State<Intake>, body: Body) -> Result<String, Refu
     Ok(intake.read(body).await?.bytes.len().to_string())
 }
 
-/// All that comes until the connection ends, which it has to do long before the bounds that the stack has.
+/// Everything that arrives until the connection ends, which has to be long before the stack's limits.
 async fn to_the_end(mut connection: TcpStream) -> String {
     let mut answer = Vec::new();
     let read = connection.read_to_end(&mut answer);
@@ -127,7 +127,11 @@ async fn a_head_that_does_not_come_ends_its_connection() {
     let mut silent = port.connect().await;
     silent.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ").await.unwrap();
     assert_eq!(to_the_end(silent).await, "");
-    assert_eq!(port.status(&["GET / HTTP/1.1", "Host: 127.0.0.1"]).await, 200, "its place is free");
+    assert_eq!(
+        port.status(&["GET / HTTP/1.1", "Host: 127.0.0.1"]).await,
+        200,
+        "its permit is free"
+    );
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use super::limits;
 
 /// The account that every local queue belongs to.
 pub const ACCOUNT_ID: &str = "000000000000";
-/// The region that every local queue says it is in. None that AWS has: for those, version 1 of the
-/// `aws` command line ignores the endpoint it is told.
+/// The region of every local queue. AWS has no such region: for its own, version 1 of the `aws` command
+/// line ignores the endpoint it is given.
 pub const REGION: &str = "us-local-1";
 
 /// The settings of one queue.
@@ -29,7 +29,7 @@ pub struct QueueConfig {
 /// When and where a message becomes a dead letter.
 #[derive(Debug, Clone)]
 pub struct Redrive {
-    /// How many receives a message has before the next one would move it.
+    /// After this many receives, the next one moves the message.
     pub max_receives: u32,
     /// The name of another queue of the same set.
     pub dead_letter_queue: String,

@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by whose fault it is.
+//! What can go wrong, and whose fault it is.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub enum QueueError {
     Storage {
         #[source]
         cause: rusqlite::Error,
-        /// None, if it is in memory.
+        /// None in memory.
         file: Option<PathBuf>,
     },
     /// There is no room until messages are deleted; trying again later may help.
@@ -82,16 +82,16 @@ impl QueueError {
         }
     }
 
-    /// With its cause, and where that is, for those who run the queue.
+    /// The message with its cause and the file, for those who run the queue.
     pub fn unredacted(&self) -> String {
         let Self::Storage { cause, file } = self else { return self.to_string() };
         let file = file.as_deref().map_or_else(String::new, |file| format!("{}: ", file.display()));
-        // SQLite's sentence alone does not tell a failed write from a failed sync.
+        // SQLite's message alone does not distinguish a failed write from a failed sync.
         let code = cause.sqlite_error().map(|error| format!(" (SQLite {})", error.extended_code));
         format!("{self}: {file}{cause}{}", code.as_deref().unwrap_or(""))
     }
 
-    /// With the file, if it is the storage that failed.
+    /// Adds the file, if the storage failed.
     pub(super) fn in_file(self, path: Option<&Path>) -> Self {
         match self {
             Self::Storage { cause, .. } => Self::Storage { cause, file: path.map(Path::to_owned) },

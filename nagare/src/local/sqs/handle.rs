@@ -107,12 +107,12 @@ impl Queue {
         if own { Ok(handle) } else { Err(QueueError::ReceiptHandleIsInvalid) }
     }
 
-    /// Deletes messages by the handles of their latest receives, and passes over other handles.
+    /// Deletes messages by the handles of their latest receives, and ignores other handles.
     pub fn delete_batch(&self, handles: &[ReceiptHandle]) -> Result<(), QueueError> {
         self.store().delete(self.scope(), handles)
     }
 
-    /// Hides a message in flight for so long from now on; zero shows it at once.
+    /// Hides a message in flight for `timeout` from now on; zero shows it at once.
     pub fn change_visibility(
         &self,
         handle: &ReceiptHandle,
@@ -126,8 +126,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Shows all messages in flight at once, for a stack that starts: whoever held them is gone. So are
-    /// messages that are delayed for longer than any delay: their sender's clock was ahead.
+    /// Shows all messages in flight at once, for a stack that starts: their receivers are gone. It also
+    /// shows messages that are delayed for longer than any delay may be: their sender's clock was ahead.
     pub fn release_in_flight(&self) -> Result<(), QueueError> {
         self.store().release_in_flight(self.scope())?;
         self.state().changed.notify_waiters();

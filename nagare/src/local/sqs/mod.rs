@@ -12,8 +12,8 @@
 //!   messages that were never received. Nothing may depend on it: SQS promises less.
 //! - **Dead letters.** A message that would be received for the (max_receives + 1)th time moves to
 //!   the dead-letter queue instead, within the transaction of that receive. It keeps its id, body,
-//!   attributes and sending time; its receives are counted anew, so that a dead-letter queue may
-//!   have a dead-letter queue of its own.
+//!   attributes and sending time; its receives are counted from zero again, so that a dead-letter queue
+//!   may have a dead-letter queue of its own.
 //! - **Expiry** counts from the first enqueue, also after a move to a dead-letter queue. Every call
 //!   first drops what has expired on its queue, so an expired message is neither received nor
 //!   counted.

@@ -26,7 +26,7 @@ impl Queue {
         visibility.map_or(Ok(()), limits::check_visibility)?;
         let deadline = Instant::now() + wait;
         loop {
-            // Listening starts before looking, or a message sent in between would be missed.
+            // Listening starts before the check, or a message sent in between would be missed.
             let mut changed = pin!(self.state().changed.notified());
             changed.as_mut().enable();
             let messages = self.receive_now(max, visibility)?;

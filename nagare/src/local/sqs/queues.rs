@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) created_at: i64,
     pub(super) modified_at: AtomicI64,
     pub(super) visibility_millis: AtomicI64,
-    /// Told whenever a message may have become visible sooner than a waiting receiver believes.
+    /// Notified whenever a message may have become visible sooner than a waiting receiver expects.
     pub(super) changed: Notify,
 }
 
@@ -58,7 +58,7 @@ impl Queues {
         Ok(Self(Arc::new(Shared { store, clock, expiry, queues })))
     }
 
-    /// Lets messages expire by another clock than that of everything else. Without effect once there is a
+    /// Lets messages expire by another clock than everything else's. Without effect once there is a
     /// clone or a [`Queue`].
     #[must_use]
     pub fn expiring_by(mut self, clock: Clock) -> Self {

@@ -158,7 +158,7 @@ pub(super) fn move_to(
     Ok(())
 }
 
-/// Whether there was something to delete: the receipt may be of an earlier receive.
+/// True if a message was deleted: the receipt may be of an earlier receive.
 pub(super) fn delete(db: &Connection, receipt: &ReceiptHandle) -> Result<bool, QueueError> {
     let mut statement = db.prepare_cached(
         "DELETE FROM messages WHERE seq = ?1 AND queue = ?2 AND receipt = ?3 AND receives > 0",
@@ -195,7 +195,7 @@ pub(super) fn show_in_flight(db: &Connection, queue: QueueKey, now: i64) -> Resu
     Ok(())
 }
 
-/// How many messages were sent at that time or before, and are now gone.
+/// Drops messages that were sent at that time or before. Returns how many.
 pub(super) fn expire(db: &Connection, queue: QueueKey, sent_until: i64) -> Result<i64, QueueError> {
     let mut statement = db.prepare_cached(
         "DELETE FROM messages INDEXED BY by_age WHERE queue = ?1 AND sent_at <= ?2",

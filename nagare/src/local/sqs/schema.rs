@@ -10,11 +10,11 @@ use super::error::QueueError;
 /// Raised whenever the tables change: files of another version are refused, not misread.
 const VERSION: i64 = 1;
 
-/// `queues.messages` counts all rows of a queue, so that asking for the depth of a backlog scans
-/// only what is hidden. The first index finds what to hand out next, and when; it carries
-/// `receives` to tell messages in flight from delayed ones without touching a row. The second finds
-/// what has expired. While `receives` is 0, `receipt` and `first_received_at` only keep the place
-/// of what the first receive writes: a row that grew there would split its page.
+/// `queues.messages` counts all rows of a queue, so that asking for the depth of a backlog scans only
+/// what is hidden. The first index finds what to hand out next, and when; it carries `receives` to tell
+/// messages in flight from delayed ones without touching a row. The second finds what has expired. While
+/// `receives` is 0, `receipt` and `first_received_at` are only placeholders for what the first receive
+/// writes: a row that grew then would split its page.
 const TABLES: &str = "
     CREATE TABLE queues (
         id INTEGER PRIMARY KEY,
@@ -61,7 +61,7 @@ pub(super) fn open_in_memory() -> Result<Connection, QueueError> {
 
 pub(super) fn open_file(path: &Path) -> Result<Connection, QueueError> {
     let connection = Connection::open(path)?;
-    // For a predecessor that is just dying; a living one never lets go.
+    // Waits for a predecessor that is just dying; a living one never lets go.
     connection.busy_timeout(Duration::from_millis(500))?;
     // Exclusive before WAL: a second process is refused, and no shared-memory file is needed.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;

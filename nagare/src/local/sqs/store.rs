@@ -49,7 +49,7 @@ pub(super) struct Delivered {
 
 pub(super) struct Store {
     connection: Connection,
-    /// Where it is, unless in memory.
+    /// The database file; none in memory.
     file: Option<PathBuf>,
     /// How many pages messages may fill; a file has no limit of its own.
     max_pages: Option<u64>,
@@ -160,7 +160,7 @@ impl Store {
         first.map_err(|error| error.in_file(self.file.as_deref()))
     }
 
-    /// Runs a call on what has not expired. If it fails, it has not happened.
+    /// Runs a call on the messages that have not expired. If it fails, it has no effect.
     fn transact<T>(
         &mut self,
         scope: Scope,
@@ -175,7 +175,7 @@ impl Store {
         scope: Scope,
         call: impl FnOnce(&Connection) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
-        // A transaction that could not even be rolled back, as on a full disk, ends here.
+        // Ends a transaction that could not even be rolled back, as on a full disk.
         if !self.connection.is_autocommit() {
             self.connection.execute_batch("ROLLBACK")?;
         }
@@ -189,7 +189,7 @@ impl Store {
     }
 }
 
-/// The messages to hand out, once those that have had all their receives are out of the way.
+/// The messages to hand out, after moving those that have had all their receives.
 ///
 /// It looks again after every move, before anything is handed out: a receive that hides for zero
 /// seconds would otherwise meet its own messages again.
@@ -209,7 +209,7 @@ fn next_after_moves(
         if dead.is_empty() {
             return Ok((ready, moved));
         }
-        bury(db, scope, dead_letters, &dead)?;
+        move_to_dead_letters(db, scope, dead_letters, &dead)?;
         moved = true;
     }
 }
@@ -221,7 +221,7 @@ fn check_room(db: &Connection, max_pages: Option<u64>) -> Result<(), QueueError>
     }
 }
 
-fn bury(
+fn move_to_dead_letters(
     db: &Connection,
     scope: Scope,
     dead_letters: &DeadLetters<'_>,

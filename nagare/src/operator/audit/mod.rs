@@ -1,13 +1,13 @@
-//! Audits: do the timelines say what the ledger says?
+//! Audits: comparing timelines with the ledger.
 //!
-//! For a viewer the audit computes, from the edges, the outboxes and the activity records, which
-//! entries there should be, and compares them with the stored ones, attribute by attribute. What is
-//! past retention is nobody's business any more: the table drops it in its own time.
+//! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
+//! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
+//! past retention: the table drops that in its own time.
 //!
-//! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's own
-//! code, with all the second checks that a follow command gets, and takes out what no command accounts for
-//! only while that is still so. So a repair may run beside any traffic, and readers, who check every
-//! entry anyway, see nothing of it but what was missing.
+//! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's
+//! own code, with all the second checks that a follow command gets, and removes what no command accounts
+//! for only while that is still so. So a repair may run beside any traffic, and readers, who check every
+//! entry anyway, notice nothing but the entries that were missing.
 
 mod reads;
 
@@ -35,24 +35,24 @@ const CHUNK: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Not there.
+    /// The entry is missing.
     Missing,
-    /// There, and should not be.
+    /// The entry should not be there.
     Extra,
-    /// There, and says something else than it should.
+    /// The entry has other attributes than it should.
     Stale,
 }
 
 /// One difference.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
-    /// Whose timeline.
+    /// The viewer of the timeline.
     pub viewer_id: ViewerId,
-    /// In which way.
+    /// The kind of difference.
     pub difference: Kind,
-    /// At which sort key, as stored.
+    /// The sort key, as stored.
     pub sort_key: String,
-    /// Of which actor, as far as it says.
+    /// The actor, if the entry names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<String>,
 }
@@ -95,7 +95,7 @@ impl Auditor {
         Ok(picked)
     }
 
-    /// How a viewer's timeline differs from what it should be.
+    /// The differences between a viewer's timeline and what it should be.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -188,8 +188,8 @@ impl Auditor {
         Ok(())
     }
 
-    /// Takes out entries of an actor whom the viewer never followed: there is no edge to reconcile with,
-    /// and a follow that comes meanwhile brings its own entries in afterwards.
+    /// Removes entries of an actor whom the viewer never followed: there is no edge to reconcile with,
+    /// and a follow that comes meanwhile inserts its own entries afterwards.
     async fn clear_strangers(
         &self,
         viewer: &ViewerId,

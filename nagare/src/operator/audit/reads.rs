@@ -1,5 +1,5 @@
-//! What only operators ask: everything in one timeline, everybody a viewer follows, and taking out
-//! an entry that no command accounts for.
+//! What only operators do: read a whole timeline, read everybody a viewer follows, and remove an entry
+//! that no command accounts for.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
 use shared::activities::{ActivityKey, keys};
@@ -10,7 +10,7 @@ use shared::runtime::deadline::Deadline;
 use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
 use shared::values::{ActorId, SortKey, ViewerId};
 
-/// Reads a whole timeline as it is stored: what is expired and what is not even an entry included.
+/// Reads a whole timeline as it is stored, including what has expired and what is not even an entry.
 /// `deadline` makes the deadline of each step.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub(crate) async fn stored_entries(
     Ok(rows.into_iter().map(|row| entry_row(row.item)).collect())
 }
 
-/// Reads whom a viewer follows or followed. The index lags behind the edges by moments.
+/// Reads whom a viewer follows or followed. The index lags slightly behind the edges.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -48,7 +48,7 @@ pub(crate) async fn followees(
     rows.iter().map(|row| row.parsed("followee_id", "an id")).collect()
 }
 
-/// Reads the viewers of all edges; a viewer comes once for each edge.
+/// Reads the viewers of all edges; a viewer appears once for each edge.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -71,12 +71,12 @@ pub(super) async fn each_follower(
     }
 }
 
-/// Takes out an entry that its activity does not account for, unless it is accounted for by now:
-/// a publish may be writing the very entry. An entry of an activity that is published there is
-/// left alone; whether the viewer follows is for [`Timelines::purge`].
+/// Removes an entry that its activity does not account for, unless it does by now: a publish may be
+/// writing this very entry. An entry of an activity that is published at its sort key is left alone;
+/// whether the viewer follows is checked by [`Timelines::purge`].
 ///
 /// # Errors
-/// [`DynamoError`]; it may be out.
+/// [`DynamoError`]; the entry may be removed.
 pub(crate) async fn delete_unaccounted(
     timelines: &Timelines,
     ledger: &Ledger,
@@ -84,7 +84,7 @@ pub(crate) async fn delete_unaccounted(
     row: &EntryRow,
     deadline: Deadline,
 ) -> Result<(), DynamoError> {
-    // The row as it was seen: whatever a writer puts there names an actor, and the true one.
+    // The row as it was read: whatever a writer puts there names the true actor.
     let seen = row.actor_id.clone().unwrap_or_default();
     let delete = Delete::builder()
         .table_name(timelines.table().name())

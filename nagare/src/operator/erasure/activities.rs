@@ -19,13 +19,13 @@ use crate::progress;
 
 /// Followers whose timelines are cleared at once.
 const PAGE: u16 = 1_000;
-/// Entries erased at once; what is held in memory.
+/// Entries erased at once, and held in memory.
 const ERASED_AT_ONCE: usize = 10_000;
-/// How long a table that admits few writes is waited for.
+/// How long to retry while a table admits few writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Erasure {
-    /// Deletes what is in the outbox, and clears it out of the timelines of all who ever followed.
+    /// Deletes what is in the outbox, and removes it from the timelines of all who ever followed.
     pub(super) async fn activities(&self) -> Result<usize, DynamoError> {
         let sort_keys = self.marks.live_activities(&self.actor, soon).await?;
         let bar = progress::bar(sort_keys.len() as u64, "activities deleted");
@@ -84,7 +84,7 @@ impl Erasure {
         Ok(())
     }
 
-    /// Marks all that is left of an activity; what finds it again comes last.
+    /// Marks all that is left of an activity. The outbox row, by which it is found again, comes last.
     async fn mark_activity(&self, sort_key: &SortKey) -> Result<(), DynamoError> {
         self.mark_record(&sort_key.activity_id).await?;
         let row = Tombstone::OutboxRow(self.actor.clone(), sort_key.clone());
@@ -100,21 +100,21 @@ impl Erasure {
         Ok(())
     }
 
-    /// What nothing lists: activities that were updated or deleted and never published, or half published,
-    /// how far something has come, and what is about the person alone. Returns how many activities, and how
-    /// many of the rest.
+    /// Erases what nothing lists: activities that were updated or deleted but never published, or half
+    /// published, the progress of fan-outs, and what is about the person alone. Returns how many
+    /// activities, and how many of the rest.
     pub(super) async fn strays(&self) -> Result<(usize, usize), DynamoError> {
         let bar = progress::counter("items of the ledger read");
         let traces = self.marks.traces(&self.actor, |read| bar.inc(read), soon).await?;
         bar.finish_and_clear();
         let mut activities = BTreeSet::new();
-        let mut notes = 0;
+        let mut others = 0;
         for trace in traces {
             match trace {
                 Trace::Activity(activity) => drop(activities.insert(activity)),
                 Trace::Position { .. } | Trace::Reconciliation(_) | Trace::Person { .. } => {
                     self.marks.remove(&trace, self.until, soon()).await?;
-                    notes += 1;
+                    others += 1;
                 }
             }
         }
@@ -122,6 +122,6 @@ impl Erasure {
             self.activities.merge(&self.key(activity), Change::Delete, soon()).await?;
             self.mark_record(activity).await?;
         }
-        Ok((activities.len(), notes))
+        Ok((activities.len(), others))
     }
 }

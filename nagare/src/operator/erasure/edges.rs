@@ -15,7 +15,7 @@ use crate::operator::soon;
 use crate::progress;
 
 impl Erasure {
-    /// Has everybody leave whose edge to the person is not marked.
+    /// Makes everybody with an unmarked edge to the person unfollow them.
     pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
         let followers = self.marks.live_followers(&self.actor, soon).await?;
         let bar = progress::bar(followers.len() as u64, "followers unfollowed");
@@ -34,7 +34,7 @@ impl Erasure {
         Ok(followers.len())
     }
 
-    /// Has the person leave everybody, which takes their entries out of the timeline.
+    /// Makes the person unfollow everybody, which removes their entries from the timeline.
     pub(super) async fn followees(&self) -> Result<usize, DynamoError> {
         let found = followees(&self.ledger, &self.viewer, soon).await?;
         let bar = progress::bar(found.len() as u64, "followees unfollowed");
@@ -48,7 +48,7 @@ impl Erasure {
         Ok(left)
     }
 
-    /// False if that was done before.
+    /// Makes the person unfollow an actor. False if that was done before.
     async fn leave_followee(&self, followee: &ActorId) -> Result<bool, DynamoError> {
         if self.marks.live_edge(&self.viewer, followee, soon()).await?.is_none() {
             return Ok(false);
@@ -74,7 +74,7 @@ impl Erasure {
             if !in_force.following {
                 return Ok(in_force);
             }
-            // It was said by a clock that is ahead of this one.
+            // A clock that is ahead of this one recorded it.
             changed_at = in_force.changed_at;
         }
     }
@@ -85,7 +85,7 @@ impl Erasure {
         Ok(())
     }
 
-    /// Takes out what is left in the person's timeline: entries past retention that the table has not
+    /// Removes what is left in the person's timeline: entries past retention that the table has not
     /// dropped yet, and whatever was put there by hand.
     pub(super) async fn clear_own_timeline(&self) -> Result<usize, DynamoError> {
         let rows = stored_entries(&self.timelines, &self.viewer, soon).await?;
@@ -106,7 +106,8 @@ impl Erasure {
         delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row, soon()).await
     }
 
-    /// Only while the person does not follow the actor: a follow that comes now is a new fact.
+    /// Removes one actor's entries while the person does not follow them: a follow that comes now is a
+    /// new fact.
     async fn clear_own_of(
         &self,
         actor: &ActorId,

@@ -10,19 +10,19 @@ use shared::values::{ActorId, Timestamp, is_id_character};
 use crate::operator::soon;
 use crate::progress;
 
-/// Longer than any invocation of the alerter: a part that is older waits for no letter.
+/// Longer than any invocation of the alerter: no letter is still coming for an older part.
 const ON_ITS_WAY: Duration = Duration::from_secs(3_600);
 
 /// What to do about a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Keep,
-    /// The command is about others, and only the reason it failed for names the person.
+    /// The command is about others; only the reason for its failure names the person.
     DropDetail,
     Drop,
 }
 
-/// Removes those that name a person. Returns how many.
+/// Removes letters that name a person. Returns how many.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -42,7 +42,7 @@ pub async fn remove_those_of(
     Ok(dropped)
 }
 
-/// A letter that comes back meanwhile is looked at again.
+/// A letter that comes back meanwhile is checked again.
 async fn remove_if_about(
     letters: &DeadLetters,
     id: &str,
@@ -63,8 +63,8 @@ async fn remove_if_about(
     Ok(false)
 }
 
-/// Removes parts of bodies that no letter needs, whomever they are about: most of them do not say. Returns
-/// how many, and how many may yet be needed.
+/// Removes parts of bodies that no letter needs, whomever they are about: most of them do not say.
+/// Returns how many were removed, and how many may yet be needed.
 ///
 /// # Errors
 /// [`DynamoError`]
@@ -84,8 +84,8 @@ pub async fn remove_spare_parts(
     Ok((dropped, waiting))
 }
 
-/// A well-formed command is about those whom its members name. What is none can never be applied, so that
-/// nothing is lost with it: then it is enough that the id stands anywhere.
+/// A well-formed command is about those whom its members name. Anything else can never be applied, so
+/// nothing is lost by dropping it: then it is enough that the id occurs anywhere.
 fn verdict(letter: &DeadLetter, person: &str, now: Timestamp) -> Verdict {
     let names = |text: &str| stands_in(text, person);
     let group = letter.group.as_deref().is_some_and(names);
@@ -105,7 +105,7 @@ fn body_names(letter: &DeadLetter, person: &str, now: Timestamp) -> bool {
     }
 }
 
-/// A text with the characters that its `\u0061` stand for, so that an id is found however it is written.
+/// A text with its `\u0061` escapes decoded, so that an id is found however it is written.
 fn unescaped(text: &str) -> String {
     let mut pieces = text.split("\\u");
     let first = pieces.next().map_or_else(String::new, ToOwned::to_owned);
@@ -122,7 +122,7 @@ fn unescaped(text: &str) -> String {
     })
 }
 
-/// Whether an id stands in a text, and not only as a part of another.
+/// True if an id occurs in a text, and not only as a part of another id.
 fn stands_in(text: &str, id: &str) -> bool {
     text.match_indices(id).any(|(start, _)| {
         let before = text[..start].chars().next_back();

@@ -1,13 +1,13 @@
-//! Marks: what names a person becomes a tombstone, marked with the day on which it expires.
+//! Marks: an item that names a person becomes a tombstone, marked with the time at which it expires.
 //!
-//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is
-//! still in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that
-//! runs at this moment takes its second check at exactly these items. So they become what an unfollow or
-//! a delete makes of them anyway, an edge that is not followed and a tombstone without content, and
-//! stay so until no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`], which
-//! nothing else sets, takes them away. Whoever states a new fact writes the item without the mark, and
-//! so keeps it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the
-//! instant of its last change, which is enough for no earlier change to win.
+//! An edge, a claim, an activity record or an outbox row is not simply removed. A command that is still
+//! in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that is
+//! running takes its second check at exactly these items. So they become what an unfollow or a delete
+//! makes of them anyway, an edge that is not followed and a tombstone without content, and stay so until
+//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`], which nothing else
+//! sets, removes them. A command that states a new fact writes the item without the mark, and so keeps
+//! it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
+//! of its last change, which is enough to keep an earlier change from winning.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -20,7 +20,7 @@ use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, SortKey, ViewerId};
 
-/// What is left of something, and says nothing but that it is over.
+/// What is left of something that is over; it says nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tombstone {
     /// The edge of an unfollow.
@@ -51,8 +51,8 @@ impl Tombstone {
 pub struct Marks(pub Ledger);
 
 impl Marks {
-    /// Marks a tombstone with the second at which it expires; one that has such a mark keeps it. False if
-    /// there is none: nothing at all, or something that is in force.
+    /// Marks a tombstone with the second at which it expires, unless it has such a mark already. False
+    /// if there is no tombstone: nothing at all, or something that is in force.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be marked.
@@ -89,7 +89,7 @@ impl Marks {
             .await
     }
 
-    /// What an actor has published that is not marked. `deadline` makes the deadline of each step.
+    /// The activities of an actor that are not marked. `deadline` makes the deadline of each step.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -105,8 +105,8 @@ impl Marks {
         sort_keys.collect()
     }
 
-    /// Who follows an actor, or did, by edges that are not marked. `deadline` makes the deadline of each
-    /// step.
+    /// The viewers who follow an actor, or did, by edges that are not marked. `deadline` makes the
+    /// deadline of each step.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -122,7 +122,7 @@ impl Marks {
         followers.collect()
     }
 
-    /// Reads the keys of all of a partition that is not marked.
+    /// Reads the keys of all items of a partition that are not marked.
     async fn live(
         &self,
         pk: &str,
@@ -139,7 +139,7 @@ impl Marks {
         self.0.table().all(query, deadline).await
     }
 
-    /// What an edge says, if it is there and not marked.
+    /// The value of an edge, if it exists and is not marked.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -153,8 +153,8 @@ impl Marks {
         row.filter(|row| !row.item.contains_key(FORGET_AT)).as_ref().map(read_state).transpose()
     }
 
-    /// Removes what says how far the fan-outs of an activity have come. A segment that is still in flight
-    /// begins again, and finds that the activity was deleted.
+    /// Removes the progress of an activity's fan-outs. A segment that is still in flight begins again,
+    /// and finds that the activity was deleted.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.
@@ -172,8 +172,8 @@ impl Marks {
         Ok(())
     }
 
-    /// Empties an item about one person as it was seen, and marks it with the second at which it expires.
-    /// One that has changed since is left alone: false.
+    /// Empties an item about one person and marks it with the second at which it expires. An item that
+    /// has changed since it was read is left alone: false.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be emptied.

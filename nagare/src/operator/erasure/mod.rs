@@ -1,10 +1,10 @@
 //! Erasure of a person: everything about them, as viewer and as actor.
 //!
-//! The order is that of the writer: state the fact, act on it, check again. What they published is deleted
-//! and what they follow unfollowed before anything is cleared away, so that every fan-out and backfill
-//! that is in flight finds it so in its second check; and all of it is asked for once more at the end,
-//! until nothing new is found. What is done is marked (see [`marks`]), outbox rows last, so it can be
-//! interrupted anywhere and run again.
+//! The order is the writer's: state the fact, act on it, check again. What they published is deleted and
+//! what they follow is unfollowed before anything is cleared, so that every fan-out and backfill in
+//! flight sees it in its second check. At the end all of it is queried once more, until nothing new is
+//! found. What is done is marked (see [`marks`]), outbox rows last, so a run can be interrupted anywhere
+//! and repeated.
 
 mod activities;
 mod edges;
@@ -25,13 +25,14 @@ use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerI
 
 use marks::Marks;
 
-/// The longest that a command can be in flight: four days on its queue, fourteen on that of dead letters.
+/// The longest time that a command is in flight: four days on its queue, fourteen on the dead-letter
+/// queue.
 const IN_FLIGHT: Duration = Duration::from_secs(18 * 86_400);
-/// Clocks differ, and a day is what DynamoDB takes for its TTL anyway.
+/// Clocks differ, and DynamoDB's TTL takes up to a day anyway.
 const SLACK: Duration = Duration::from_secs(86_400);
 /// Edges and activities erased at once.
 const AT_ONCE: usize = 32;
-/// How often it is looked for what came meanwhile.
+/// How often to look again for what came meanwhile.
 const ROUNDS: usize = 10;
 
 /// A person was not erased, or not completely. Running it again completes it.
@@ -40,12 +41,12 @@ pub enum ErasureError {
     /// A call of the tables failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// Somebody goes on sending commands about them.
+    /// Somebody keeps sending commands about them.
     #[error("commands about {0} keep arriving: have whoever sends them stop, and run this again")]
     KeepsArriving(ActorId),
 }
 
-/// What was found and erased.
+/// What was found and erased, in numbers.
 #[derive(Debug, Default)]
 pub struct Erased {
     /// What they published.
@@ -54,9 +55,9 @@ pub struct Erased {
     pub followers: usize,
     /// Whom they followed.
     pub followees: usize,
-    /// Of their own timeline, that nobody they followed accounts for.
+    /// Entries of their own timeline that nobody they followed accounts for.
     pub entries: usize,
-    /// Notes of how far something has come that named them, and what was about them alone.
+    /// Progress records that named them, and items about them alone.
     pub progress: usize,
 }
 
@@ -73,7 +74,7 @@ pub struct Erasure {
     clock: Clock,
     viewer: ViewerId,
     actor: ActorId,
-    /// Second at which tombstones expire.
+    /// The second at which tombstones expire.
     until: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What names a person in the ledger and is listed nowhere: it is found by reading through all of it.
+//! What names a person in the ledger and is listed nowhere: only a scan of the whole ledger finds it.
 
 use shared::activities::keys::record_sort_key;
 use shared::dynamo::item::{Row, text};
@@ -17,29 +17,29 @@ use super::marks::Marks;
 pub enum Trace {
     /// An activity of theirs, in a claim, a record or the progress of its fan-out that is not marked.
     Activity(ActivityId),
-    /// The progress of somebody's fan-out, which has come as far as their edge.
+    /// The progress of somebody's fan-out whose position is the person's edge.
     Position {
-        /// Where that is noted.
+        /// The key of the progress record.
         key: LedgerKey,
         /// The edge's sort key.
         position: String,
     },
-    /// The progress of a follow or unfollow of theirs, or of one of them.
+    /// The progress of a follow or unfollow, by them or of them.
     Reconciliation(LedgerKey),
     /// Something about them alone.
     Person {
-        /// Where it is.
+        /// Its key.
         key: LedgerKey,
-        /// When it was changed last, as stored.
+        /// When it was last changed, as stored.
         at: String,
     },
 }
 
 impl Marks {
-    /// Reads through all of the ledger for what names a person: activities in their name, those that were
-    /// never published or whose publish died half-way included, notes of how far something has come, and
-    /// what is about them alone. Edges and outbox rows are listed elsewhere. `deadline` makes the deadline
-    /// of each step, and `read` is told how many items each has read.
+    /// Scans the whole ledger for what names a person: activities in their name, including those that
+    /// were never published or whose publish died half-way, progress records, and what is about them
+    /// alone. Edges and outbox rows are listed by their own partitions. `deadline` makes the deadline of
+    /// each step, and `read` is called with the number of items that each step has read.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -101,12 +101,31 @@ impl Marks {
                 let key = key.clone().into_item();
                 self.0.table().delete(key, Some(seen), deadline).await.map(|_| ())
             }
-            Trace::Person { key, at } => self.empty(key, at, forget_at, deadline).await.map(|_| ()),
+            Trace::Person { key, at } => {
+                self.empty_whatever_it_says(key, at, forget_at, deadline).await
+            }
         }
+    }
+
+    /// Somebody may change it at this moment; then what it says by now goes.
+    async fn empty_whatever_it_says(
+        &self,
+        key: &LedgerKey,
+        at: &str,
+        forget_at: i64,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let mut at = at.to_owned();
+        while !self.empty(key, &at, forget_at, deadline).await? {
+            let row = self.0.get(key.clone(), deadline).await?;
+            let Some(row) = row.filter(|row| !row.item.contains_key(FORGET_AT)) else { break };
+            row.text("at")?.clone_into(&mut at);
+        }
+        Ok(())
     }
 }
 
-/// What the scan has found, checked: `ann` is in the position of `anna` too.
+/// Checks an item that the scan has found: `ann` is in the position of `anna` too.
 fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> {
     let key = LedgerKey::of(row)?;
     let viewer = |viewer: &ViewerId| viewer.as_str() == person.as_str();

@@ -1,5 +1,5 @@
-//! A function that does nothing, with the runtime and the SDK client that the others have: what they
-//! are measured by in `tests/bench/start.py`.
+//! A function that does nothing, with the runtime and the SDK client of the others:
+//! `tests/bench/start.py` measures them against it.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;

@@ -1,4 +1,4 @@
-//! A batch of entries, as BatchWriteItem carries it. Nothing is copied that need not be: thousands of
+//! A batch of entries, as BatchWriteItem carries it. It is parsed without copying, because thousands of
 //! these arrive in a second.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 /// Items DynamoDB takes in one batch.
 const MOST: usize = 25;
 
-/// What every write names.
+/// The key that a write names.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Key<'a> {
     #[serde(borrow)]
@@ -45,7 +45,7 @@ struct Delete<'a> {
     key: Key<'a>,
 }
 
-/// The call, down to what a write is read as.
+/// A call; `W` is how much of each write is read.
 #[derive(Deserialize)]
 struct Call<'a, W> {
     #[serde(rename = "RequestItems", borrow)]
@@ -68,7 +68,8 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The keys that a call writes to, if it is one that DynamoDB takes and writes to this table alone.
+/// The keys that a call writes to. None if DynamoDB would refuse the call, or if it writes to any other
+/// table.
 pub(super) fn keys<'a>(body: &'a [u8], table: &str) -> Option<Vec<Key<'a>>> {
     let mut call: Call<'a, Write<'a>> = serde_json::from_slice(body).ok()?;
     let writes = call.tables.remove(table).filter(|_| call.tables.is_empty())?;
@@ -78,8 +79,8 @@ pub(super) fn keys<'a>(body: &'a [u8], table: &str) -> Option<Vec<Key<'a>>> {
     taken.then_some(keys)
 }
 
-/// The answer to a call if only its first `done` writes were done. None if it does not write to this table,
-/// or has fewer writes.
+/// The answer to a call of which only the first `done` writes were done. None if it does not write to
+/// this table, or has fewer writes.
 pub(super) fn answer(body: &[u8], table: &str, done: usize) -> Option<String> {
     let mut call: Call<'_, &RawValue> = serde_json::from_slice(body).ok()?;
     let writes = call.tables.remove(table)?;

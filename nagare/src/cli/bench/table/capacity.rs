@@ -1,4 +1,4 @@
-//! How much the table takes, and how that changes.
+//! How much the table admits, and how that changes.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 
 use crate::local::faults::Bucket;
 
-/// Write units a second, each from some time after the first write on.
+/// Rates in write units a second, each with the time since the first write from which it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Schedule(Vec<(Duration, f64)>);
 
-/// A table's bucket, which holds what comes in within a second.
+/// The table's token bucket, which holds one second's worth.
 #[derive(Debug)]
 pub(super) struct Capacity {
     schedule: Schedule,
-    /// Which line of the schedule holds.
+    /// The line of the schedule that is in force.
     line: usize,
     begun: Instant,
     bucket: Bucket,
@@ -28,7 +28,7 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl Schedule {
-    /// Always the same.
+    /// One rate throughout.
     pub(super) fn constant(rate: f64) -> Self {
         Self(vec![(Duration::ZERO, rate)])
     }
@@ -53,13 +53,13 @@ impl FromStr for Schedule {
 }
 
 impl Capacity {
-    /// A full bucket; the schedule begins now.
+    /// A full bucket, whose schedule begins now.
     pub(super) fn new(schedule: Schedule, now: Instant) -> Self {
         let bucket = Bucket::full(schedule.0[0].1, now);
         Self { schedule, line: 0, begun: now, bucket }
     }
 
-    /// Takes so many units, or as many as there are. Returns how many.
+    /// Takes `wanted` units, or as many as there are. Returns how many.
     pub(super) fn take(&mut self, wanted: usize, now: Instant) -> usize {
         while let Some((from, _)) = self.schedule.0.get(self.line + 1) {
             let change = self.begun + *from;

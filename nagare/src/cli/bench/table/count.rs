@@ -1,4 +1,4 @@
-//! What came, and when.
+//! What arrived, and when.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::batch::Key;
 
-/// How finely a trace is drawn.
+/// The resolution of a trace.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Counts what is accepted and what is not.
@@ -22,15 +22,15 @@ pub(super) struct Count {
     begun: Option<Instant>,
     ended: Option<Instant>,
     distinct: Option<HashSet<(String, String)>>,
-    /// By activity, which is to say by writer: what was accepted in each step.
+    /// What was accepted in each step, by activity: each writer has its own.
     traces: Option<BTreeMap<String, Vec<u64>>>,
 }
 
-/// What is printed in the end.
+/// The summary that is printed at the end.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     calls: u64,
-    /// Calls of which nothing was done.
+    /// Calls of which nothing was accepted.
     calls_refused: u64,
     items_offered: u64,
     items_accepted: u64,
@@ -38,9 +38,9 @@ pub(super) struct Summary {
     distinct_keys: Option<usize>,
     /// From the first item to the last accepted one.
     seconds: f64,
-    /// What this process spent.
+    /// CPU time of this process.
     cpu_seconds: f64,
-    /// By sort key, which each writer has its own of.
+    /// By sort key; each writer has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_per_100_ms: Option<BTreeMap<String, Vec<u64>>>,
 }
@@ -59,7 +59,7 @@ impl Count {
         }
     }
 
-    /// A call offers these keys, the first so many of which are accepted.
+    /// Counts a call that offered these keys, of which the first `accepted` were accepted.
     pub(super) fn add(&mut self, offered: &[Key<'_>], accepted: usize, now: Instant) {
         let begun = *self.begun.get_or_insert(now);
         self.calls += 1;

@@ -1,5 +1,5 @@
-//! The endpoint: batches of entries are counted, and refused where capacity ends; followers are made up;
-//! everything else is answered by the embedded tables.
+//! The endpoint. It counts batches of entries and refuses what exceeds capacity, and it generates
+//! followers; the embedded tables answer everything else.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,11 +34,11 @@ struct Inside {
     followers: Followers,
     timelines: String,
     latency: Duration,
-    state: Mutex<Gate>,
+    throttle: Mutex<Throttle>,
 }
 
-/// What a batch has to pass.
-struct Gate {
+/// Limits and counts the batches.
+struct Throttle {
     schedule: Option<Schedule>,
     /// None before the first write, and where there is no schedule.
     capacity: Option<Capacity>,
@@ -53,9 +53,9 @@ impl Endpoint {
         count: Count,
         latency: Duration,
     ) -> Self {
-        let state = Mutex::new(Gate { schedule, capacity: None, count });
+        let throttle = Mutex::new(Throttle { schedule, capacity: None, count });
         let timelines = schema::names().timelines;
-        Self(Arc::new(Inside { engine, followers, timelines, latency, state }))
+        Self(Arc::new(Inside { engine, followers, timelines, latency, throttle }))
     }
 
     /// Serves the protocol at the root.
@@ -64,9 +64,9 @@ impl Endpoint {
         Router::new().fallback(answer).layer(limit).with_state(self.clone())
     }
 
-    /// What came so far.
+    /// The counts so far.
     pub(super) fn summary(&self, cpu_seconds: f64) -> Summary {
-        self.0.gate(|gate| gate.count.summary(cpu_seconds))
+        self.0.with_throttle(|throttle| throttle.count.summary(cpu_seconds))
     }
 }
 
@@ -86,10 +86,10 @@ async fn answer(State(endpoint): State<Endpoint>, headers: HeaderMap, body: Byte
 }
 
 impl Inside {
-    /// Takes what there is capacity for. None if it is no batch of entries that could be taken.
+    /// Accepts what there is capacity for. None if the call is not a valid batch of entries.
     fn write(&self, body: &[u8]) -> Option<(u16, String)> {
         let keys = batch::keys(body, &self.timelines)?;
-        let granted = self.gate(|gate| gate.pass(&keys, Instant::now()));
+        let granted = self.with_throttle(|throttle| throttle.admit(&keys, Instant::now()));
         Some(match granted {
             0 => (400, REFUSED.to_owned()),
             all if all == keys.len() => (200, ALL_DONE.to_owned()),
@@ -97,13 +97,13 @@ impl Inside {
         })
     }
 
-    fn gate<T>(&self, work: impl FnOnce(&mut Gate) -> T) -> T {
-        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with_throttle<T>(&self, work: impl FnOnce(&mut Throttle) -> T) -> T {
+        work(&mut self.throttle.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Gate {
-    fn pass(&mut self, keys: &[batch::Key<'_>], now: Instant) -> usize {
+impl Throttle {
+    fn admit(&mut self, keys: &[batch::Key<'_>], now: Instant) -> usize {
         if let Some(schedule) = self.schedule.take() {
             self.capacity = Some(Capacity::new(schedule, now));
         }

@@ -1,6 +1,6 @@
-//! The followers of the actor that the benchmarks publish as: those that `nagare bench fanout` writes
-//! to. There may be millions of them, more than the embedded tables hold, so of their edges only the
-//! places are kept, and a page is made when it is asked for.
+//! The followers of the actor that the benchmarks publish as: the ones that `nagare bench fanout` writes
+//! to. There may be millions of them, more than the embedded tables hold. So only the sort keys of their
+//! edges are kept, and a page is generated when it is requested.
 
 use serde_json::value::RawValue;
 use shared::follows::keys;
@@ -11,16 +11,16 @@ use super::super::{ACTOR, follower};
 use crate::local::engine::edges::EdgesQuery;
 use crate::progress;
 
-/// What an edge says of following.
+/// The value of an edge's `following`.
 const FOLLOWING: &str = r#"{"BOOL":true}"#;
 
 #[derive(Debug)]
 pub(super) struct Followers {
     partition: String,
-    /// The sort keys of the edges, in their order.
-    places: Vec<Box<str>>,
+    /// The sort keys of the edges, in order.
+    sort_keys: Vec<Box<str>>,
     following: Box<RawValue>,
-    /// What DynamoDB counts of every edge, besides its place and its follower.
+    /// The bytes that DynamoDB counts for every edge, besides its sort key and its follower.
     bytes: usize,
 }
 
@@ -28,13 +28,13 @@ impl Followers {
     pub(super) fn new(count: u64) -> Result<Self, Failure> {
         let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
         let bar = progress::bar(count, "follows");
-        let place = |n| {
+        let sort_key = |n| {
             bar.inc(1);
             let viewer = ViewerId::new(follower(n)).map_err(|e| Failure::Usage(e.to_string()))?;
             Ok(keys::edge(&viewer, &actor).sk.into_boxed_str())
         };
-        let mut places = (0..count).map(place).collect::<Result<Vec<_>, Failure>>()?;
-        places.sort_unstable();
+        let mut sort_keys = (0..count).map(sort_key).collect::<Result<Vec<_>, Failure>>()?;
+        sort_keys.sort_unstable();
         bar.finish_and_clear();
         let following = RawValue::from_string(FOLLOWING.to_owned());
         let following = following.map_err(|e| Failure::Usage(e.to_string()))?;
@@ -43,21 +43,23 @@ impl Followers {
         let names: usize = names.map(str::len).iter().sum();
         let instant = Timestamp::LAST.to_string();
         let bytes = names + partition.len() + ACTOR.len() + 1 + instant.len();
-        Ok(Self { partition, places, following, bytes })
+        Ok(Self { partition, sort_keys, following, bytes })
     }
 
-    /// The answer to a query, if it asks for them.
+    /// The answer to a query for these followers. None for any other query.
     pub(super) fn answer(&self, body: &[u8]) -> Option<String> {
         let query = EdgesQuery::read(body)?;
         if query.partition() != self.partition {
             return None;
         }
-        let first = self.places.partition_point(|place| query.is_before(place));
+        let first = self.sort_keys.partition_point(|sort_key| query.is_before(sort_key));
         let mut page = query.page();
-        for place in self.places[first..].iter().take_while(|place| !query.is_behind(place)) {
-            let follower = place.split_once('#').map_or("", |(_, follower)| follower);
-            let bytes = self.bytes + place.len() + follower.len();
-            if !page.add(place, Some(&self.following), bytes) {
+        for sort_key in
+            self.sort_keys[first..].iter().take_while(|sort_key| !query.is_behind(sort_key))
+        {
+            let follower = sort_key.split_once('#').map_or("", |(_, follower)| follower);
+            let bytes = self.bytes + sort_key.len() + follower.len();
+            if !page.add(sort_key, Some(&self.following), bytes) {
                 break;
             }
         }
@@ -86,7 +88,7 @@ mod tests {
     use crate::local::engine::Engine;
     use crate::local::{connector, schema};
 
-    /// Answers as the tables do, and holds the followers to that.
+    /// Answers from the tables, and asserts that the generated followers answer the same.
     #[derive(Debug)]
     struct Compared(Followers, Engine);
 
@@ -101,7 +103,7 @@ mod tests {
         }
     }
 
-    /// As if they were in the tables, whatever is asked.
+    /// Whatever is queried, the answer is the one that the tables would give.
     #[tokio::test]
     async fn they_are_read_as_from_the_tables() {
         const COUNT: u64 = 10_000;

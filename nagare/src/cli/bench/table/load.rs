@@ -1,4 +1,4 @@
-//! What is in the tables before anybody reads: timelines, and what they refer to.
+//! What is in the tables from the start: timelines, and what they refer to.
 
 use serde_json::{Value, json};
 use shared::follows::keys;
@@ -13,8 +13,8 @@ use crate::progress;
 /// Items that go in at once.
 const PAGE: usize = 2_500;
 
-/// Puts activities into the ledger, and for each number a viewer who follows that many actors, with
-/// everything that is in that viewer's timeline then.
+/// Puts activities into the ledger, and for each number a viewer who follows that many actors, with the
+/// timeline that results.
 pub(super) fn timelines(
     engine: &Engine,
     data: Dataset,

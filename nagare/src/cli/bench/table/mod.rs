@@ -1,13 +1,13 @@
-//! `nagare bench table`: a DynamoDB endpoint to write against, in a process of its own, so that the
-//! CPU that a writer measures is the writer's alone.
+//! `nagare bench table`: a DynamoDB endpoint to write against, in a process of its own, so that a writer
+//! measures only its own CPU time.
 //!
 //! ```text
 //! endpoint   HTTP: batches of entries end here, everything else is answered by the embedded tables
 //!   batch      a batch of entries, read without copying it
-//!   capacity   how much the table takes, and how that changes
-//!   count      what came and when
-//! followers  whom a fan-out is for, made up when they are read
-//! load       what is in the tables before anybody comes
+//!   capacity   how much the table admits, and how that changes
+//!   count      what arrived, and when
+//! followers  the followers that a fan-out reads, generated on request
+//! load       what is in the tables from the start
 //! ```
 //!
 //! Entries are counted and not stored: storing them would cost many times what sending them does.
@@ -31,7 +31,7 @@ use shared::runtime::env;
 use super::super::print::say;
 use super::super::{Failure, up};
 use super::dataset::{Dataset, many_activities, many_follows};
-use super::report::Meter;
+use super::report::Measurement;
 use crate::cli::print::print_json;
 use crate::local::connector::ACCESS_KEY;
 use crate::local::engine::Engine;
@@ -42,7 +42,7 @@ use count::Count;
 use endpoint::Endpoint;
 use followers::Followers;
 
-/// What the last line begins with that is printed before the table can be reached.
+/// The beginning of the last line that is printed before the endpoint serves.
 pub(super) const READY: &str = "# Ready.";
 
 #[derive(Debug, Args)]
@@ -57,14 +57,14 @@ pub(crate) struct Table {
     /// such as `0=40000,2=4000,6=40000`.
     #[arg(long)]
     schedule: Option<Schedule>,
-    /// Milliseconds that every answer takes longer.
+    /// Milliseconds that every answer is delayed.
     #[arg(long, default_value_t = 0)]
     latency: u64,
-    /// Let the actor `bench` have so many followers.
+    /// Give the actor `bench` this many followers.
     #[arg(long, default_value_t = 0)]
     follows: u64,
-    /// For each number, put a viewer `viewer-NUMBER` into the tables first who follows so many actors,
-    /// with a timeline of all that they published.
+    /// For each number, first put a viewer `viewer-NUMBER` into the tables, who follows that many actors
+    /// and has a timeline of all that they published.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = many_follows)]
     timelines: Vec<u64>,
     /// How many activities of 50,000 actors there are for that.
@@ -97,18 +97,18 @@ impl Table {
             Count::new(self.distinct, self.trace),
             Duration::from_millis(self.latency),
         );
-        let meter = Meter::start()?;
+        let measurement = Measurement::start()?;
         let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
         tokio::select! {
             failed = axum::serve(listener, endpoint.router()).into_future() => failed?,
             stopped = up::stopped() => stopped?,
         }
-        print_json(&endpoint.summary(meter.cpu_seconds()?))?;
+        print_json(&endpoint.summary(measurement.cpu_seconds()?))?;
         Ok(())
     }
 }
 
-/// What a shell has to export for a writer to find the table.
+/// The variables that a shell has to export for a writer to find the table.
 fn environment(url: String) -> [(&'static str, String); 8] {
     let tables = schema::names();
     [

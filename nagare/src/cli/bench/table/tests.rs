@@ -1,4 +1,4 @@
-//! What the endpoint says to calls, whoever makes them.
+//! What the endpoint answers, whoever calls.
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -14,7 +14,7 @@ fn endpoint(schedule: Option<&str>) -> Endpoint {
     Endpoint::new(engine, followers, schedule, Count::new(true, true), Duration::ZERO)
 }
 
-/// A put of so many entries, beginning with one of them.
+/// A put of `count` entries, starting with the `first`.
 fn puts(first: usize, count: usize) -> Value {
     let put = |n| {
         json!({"PutRequest": {"Item": {
@@ -71,7 +71,7 @@ async fn gives_back_what_it_has_no_capacity_for() {
     let endpoint = endpoint(Some("0=30"));
     assert_eq!(write(&endpoint, &puts(0, 25)).await.0, 200);
     let (status, answer) = write(&endpoint, &puts(25, 25)).await;
-    // A few may come in meanwhile: the clock is the one on the wall.
+    // A few units may come in meanwhile: the clock is the real one.
     let left = answer["UnprocessedItems"]["nagare-timelines"].as_array().expect("leftovers");
     assert_eq!((status, left.last()), (200, puts(49, 1).get(0)));
     let summary = summary(&endpoint);

@@ -1,4 +1,4 @@
-//! What becomes of the handler's answer.
+//! How the handler's answer reaches the caller.
 
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::encodings::Body;

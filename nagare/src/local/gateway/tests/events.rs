@@ -1,4 +1,4 @@
-//! What the handler is told of a request.
+//! The event that the handler gets.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::{Authorization, Limits, NOW, echo, get, send};
 
-/// Sends the request and compares parts of the event, each named by a JSON pointer, `null` standing
-/// for absent.
+/// Sends the request and compares members of the event, each named by a JSON pointer; `null` stands for
+/// absent.
 async fn check<const N: usize>(request: Request, expected: [(&str, Value); N]) {
     let what = format!("{} {}", request.method(), request.uri());
     let answer = send(&echo(Authorization::Open, Limits::default()), request).await;
     assert_eq!(answer.status, 200, "{what}");
     let event = answer.json();
     for (pointer, expected) in expected {
-        let told = event.pointer(pointer).unwrap_or(&Value::Null);
-        assert_eq!(*told, expected, "{what}: {pointer}");
+        let actual = event.pointer(pointer).unwrap_or(&Value::Null);
+        assert_eq!(*actual, expected, "{what}: {pointer}");
     }
 }
 

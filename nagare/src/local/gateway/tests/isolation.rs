@@ -133,12 +133,12 @@ async fn malformed_tokens() {
 #[tokio::test]
 async fn no_changed_token_gets_in() {
     let token = bobs_token();
-    for (place, original) in token.bytes().enumerate() {
+    for (index, original) in token.bytes().enumerate() {
         let mut changed = token.clone().into_bytes();
         // The last character of the signature carries two bits of padding: change a high one.
-        changed[place] = if original == b'A' { b'Q' } else { b'A' };
+        changed[index] = if original == b'A' { b'Q' } else { b'A' };
         let changed = String::from_utf8(changed).unwrap();
-        check_token(&format!("changed at {place}"), &changed, InvalidToken).await;
+        check_token(&format!("changed at {index}"), &changed, InvalidToken).await;
     }
 }
 

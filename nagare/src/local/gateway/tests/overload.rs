@@ -51,7 +51,7 @@ fn capacity(in_flight: usize, queued: usize) -> Limits {
     Limits { in_flight, queued, ..Limits::default() }
 }
 
-/// Goes as far as it can without waiting; whether it is still under way then.
+/// Polls a request once. True if it is in flight.
 async fn is_pending(mut request: std::pin::Pin<&mut impl Future<Output = Answer>>) -> bool {
     poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending())).await
 }

@@ -1,4 +1,4 @@
-//! Requests that are too large, and those that just are not.
+//! Requests that are too large, and the largest that are not.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -40,7 +40,7 @@ async fn bodies_are_not_waited_for() {
 
 #[tokio::test]
 async fn request_lines_and_headers() {
-    // GET / HTTP/1.1\r\n and x: \r\n are what the two take beside what is counted out here.
+    // The two take GET / HTTP/1.1\r\n and x: \r\n besides what is counted out here.
     let (request_line, header) = (16, 5);
     for (target, value, status) in [
         (1, 10_240 - request_line - header, 200),

@@ -143,7 +143,7 @@ impl Wire {
         Ok(QueueUrl { queue_url: self.queue_url(queue.name()) })
     }
 
-    /// All at once: there are too few queues to need pages.
+    /// All in one answer: there are too few queues to need pages.
     pub(super) fn list_queues(&self, request: ListQueues) -> QueueUrls {
         let queues = self.queues.iter();
         let wanted = queues.filter(|queue| queue.name().starts_with(&request.queue_name_prefix));
