@@ -43,7 +43,21 @@ pub struct Delete {
     pub actor_id: ActorId,
 }
 
-fn subject(activity: &ActivityId, actor: &ActorId) -> Subject {
+impl ActivityKey {
+    /// Reads the two members that name an activity and its actor.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the one that is missing or malformed.
+    pub fn read(members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            activity_id: members.parsed("activity_id", ActivityId::new)?,
+            actor_id: members.parsed("actor_id", ActorId::new)?,
+        })
+    }
+}
+
+/// What a log line about an activity is searched by.
+pub(crate) fn subject(activity: &ActivityId, actor: &ActorId) -> Subject {
     let (activity_id, actor_id) = (Some(activity.to_string()), Some(actor.to_string()));
     Subject { activity_id, actor_id, ..Subject::default() }
 }
@@ -53,14 +67,11 @@ impl Fact for Publish {
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "kind", "payload"];
 
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[0]
-    }
-
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
         Ok(Self {
-            activity_id: members.parsed("activity_id", ActivityId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
+            activity_id,
+            actor_id,
             published_at: members.instant("published_at")?,
             kind: members.kind()?.unwrap_or_default(),
             payload: members.payload()?.unwrap_or_default(),
@@ -88,14 +99,11 @@ impl Fact for Update {
     const TYPES: &'static [&'static str] = &["activity.updated"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id", "at", "kind", "payload"];
 
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[0]
-    }
-
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
         Ok(Self {
-            activity_id: members.parsed("activity_id", ActivityId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
+            activity_id,
+            actor_id,
             at: members.instant("at")?,
             payload: members.payload()?.ok_or(CommandError::Missing("payload"))?,
             kind: members.kind()?,
@@ -127,15 +135,9 @@ impl Fact for Delete {
     const TYPES: &'static [&'static str] = &["activity.deleted"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id"];
 
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[0]
-    }
-
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
-        Ok(Self {
-            activity_id: members.parsed("activity_id", ActivityId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
-        })
+        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
+        Ok(Self { activity_id, actor_id })
     }
 
     fn write(&self, body: Body) -> Body {

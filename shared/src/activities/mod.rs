@@ -14,6 +14,7 @@ mod outbox;
 mod record;
 mod store;
 
+pub(crate) use command::subject;
 pub use command::{Delete, Publish, Update};
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};

@@ -22,12 +22,12 @@ pub trait BatchItem<'a>: Copy {
     const KEY: [&'static str; 2];
 
     /// The values of its partition key and its sort key.
-    fn key(&self) -> [&'a str; 2];
+    fn key(&self) -> (&'a str, &'a str);
 
     /// True if it is put, false if it is deleted.
     fn is_put(&self) -> bool;
 
-    /// What a put writes besides the key.
+    /// What a put writes besides the key; a delete writes nothing.
     fn attributes(&self, to: &mut Attributes<'_>);
 }
 
@@ -37,26 +37,28 @@ pub struct Attributes<'o>(&'o mut String);
 
 impl Attributes<'_> {
     /// A string.
+    #[inline]
     pub fn text(&mut self, name: &'static str, value: &str) {
         self.name(name);
-        self.0.push_str(r#"{"S":"#);
+        self.0.push_str(r#"":{"S":"#);
         push_text(self.0, value);
         self.0.push('}');
     }
 
     /// A number.
+    #[inline]
     pub fn number(&mut self, name: &'static str, value: i64) {
         self.name(name);
-        self.0.push_str(r#"{"N":""#);
+        self.0.push_str(r#"":{"N":""#);
         self.0.push_str(itoa::Buffer::new().format(value));
         self.0.push_str("\"}");
     }
 
     /// Names of attributes are the code's own and need no escape.
+    #[inline]
     fn name(&mut self, name: &'static str) {
         self.0.push_str(",\"");
         self.0.push_str(name);
-        self.0.push_str("\":");
     }
 }
 
@@ -109,45 +111,38 @@ struct Change<'a> {
 }
 
 impl Left<'_> {
-    fn key(&self, names: [&str; 2]) -> Option<[&str; 2]> {
+    fn key(&self, [partition, sort]: [&str; 2]) -> Option<(&str, &str)> {
         let Change { attributes } = self.put_request.as_ref().or(self.delete_request.as_ref())?;
         let text = |name| attributes.get(name)?.as_text();
-        Some([text(names[0])?, text(names[1])?])
+        Some((text(partition)?, text(sort)?))
     }
 }
 
 fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
+    let [partition, sort] = I::KEY;
+    // What is the same in every item is put together once.
+    let put = format!(r#"{{"PutRequest":{{"Item":{{"{partition}":{{"S":"#);
+    let delete = format!(r#"{{"DeleteRequest":{{"Key":{{"{partition}":{{"S":"#);
+    let between = format!(r#"}},"{sort}":{{"S":"#);
     let mut out = String::with_capacity(64 + items.len() * ITEM_BYTES);
     out.push_str(r#"{"RequestItems":{"#);
     push_text(&mut out, table);
     out.push_str(":[");
-    for (n, item) in items.iter().enumerate() {
-        if n > 0 {
-            out.push(',');
-        }
-        push_item(&mut out, item);
+    let mut separator = "";
+    for item in items {
+        let (partition, sort) = item.key();
+        out.push_str(separator);
+        out.push_str(if item.is_put() { &put } else { &delete });
+        push_text(&mut out, partition);
+        out.push_str(&between);
+        push_text(&mut out, sort);
+        out.push('}');
+        item.attributes(&mut Attributes(&mut out));
+        out.push_str("}}}");
+        separator = ",";
     }
     out.push_str("]}}");
     out
-}
-
-fn push_item<'a, I: BatchItem<'a>>(out: &mut String, item: &I) {
-    out.push_str(match item.is_put() {
-        true => r#"{"PutRequest":{"Item":{"#,
-        false => r#"{"DeleteRequest":{"Key":{"#,
-    });
-    let ([partition, sort], [partition_key, sort_key]) = (item.key(), I::KEY);
-    for (separator, name, value) in [("\"", partition_key, partition), (",\"", sort_key, sort)] {
-        out.push_str(separator);
-        out.push_str(name);
-        out.push_str(r#"":{"S":"#);
-        push_text(out, value);
-        out.push('}');
-    }
-    if item.is_put() {
-        item.attributes(&mut Attributes(out));
-    }
-    out.push_str("}}}");
 }
 
 /// A JSON string. Ids and instants consist of characters that need no escape; whatever else comes

@@ -260,7 +260,7 @@ impl PacedTable {
     /// Once may be chance.
     fn note_hot<'a, I: BatchItem<'a>>(&self, left: &[I], times: u32) {
         if times > 1 {
-            left.iter().for_each(|write| self.pacer.found_hot(write.key()[0]));
+            left.iter().for_each(|write| self.pacer.found_hot(write.key().0));
         }
     }
 
@@ -299,8 +299,8 @@ impl PacedTable {
         if left.len() > FEW || attempt == Attempt::Apart {
             return left.len();
         }
-        let hot: Vec<_> = left.iter().filter(|write| self.pacer.is_hot(write.key()[0])).collect();
-        hot.iter().for_each(|write| self.pacer.found_hot(write.key()[0]));
+        let hot: Vec<_> = left.iter().filter(|write| self.pacer.is_hot(write.key().0)).collect();
+        hot.iter().for_each(|write| self.pacer.found_hot(write.key().0));
         left.len() - hot.len()
     }
 }

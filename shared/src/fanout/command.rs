@@ -1,6 +1,6 @@
 //! One segment of a large fan-out, which the writer sends to itself.
 
-use crate::activities::ActivityKey;
+use crate::activities::{ActivityKey, subject};
 use crate::follows::{FollowerRange, FollowerRangeError};
 use crate::message::{Body, CommandError, Fact, MemberError, Members, Plain, Subject};
 use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
@@ -41,14 +41,11 @@ impl Fact for FanOutSegment {
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "followers"];
 
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[0]
-    }
-
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let ActivityKey { activity_id, actor_id } = ActivityKey::read(members)?;
         Ok(Self {
-            activity_id: members.parsed("activity_id", ActivityId::new)?,
-            actor_id: members.parsed("actor_id", ActorId::new)?,
+            activity_id,
+            actor_id,
             published_at: members.instant("published_at")?,
             followers: members.parsed("followers", |text| text.parse::<FollowerRange>())?,
         })
@@ -62,9 +59,7 @@ impl Fact for FanOutSegment {
     }
 
     fn subject(&self) -> Subject {
-        let (activity, actor) = (&self.activity_id, &self.actor_id);
-        let (activity_id, actor_id) = (Some(activity.to_string()), Some(actor.to_string()));
-        Subject { activity_id, actor_id, ..Subject::default() }
+        subject(&self.activity_id, &self.actor_id)
     }
 
     fn group(&self) -> &str {

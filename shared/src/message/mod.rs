@@ -18,8 +18,10 @@ pub trait Fact: Sized {
     /// The members that it has besides `type`.
     const MEMBERS: &'static [&'static str];
 
-    /// The value of `type` that this one is sent with.
-    fn type_name(&self) -> &'static str;
+    /// The value of `type` that this one is sent with: the first, unless it can be sent with several.
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[0]
+    }
 
     /// Reads it from the members of a body of one of its types.
     ///

@@ -19,10 +19,6 @@ impl Fact for ProfileUpdate {
     const TYPES: &'static [&'static str] = &["profile.updated"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", "at", "payload"];
 
-    fn type_name(&self) -> &'static str {
-        Self::TYPES[0]
-    }
-
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self {
             viewer_id: members.parsed("viewer_id", ViewerId::new)?,

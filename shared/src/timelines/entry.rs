@@ -32,18 +32,21 @@ pub enum EntryWrite<'a> {
 impl<'a> BatchItem<'a> for EntryWrite<'a> {
     const KEY: [&'static str; 2] = ["viewer_id", "sort_key"];
 
-    fn key(&self) -> [&'a str; 2] {
+    #[inline]
+    fn key(&self) -> (&'a str, &'a str) {
         match self {
             Self::Put { viewer, sort_key, .. } | Self::Delete { viewer, sort_key } => {
-                [viewer.as_str(), sort_key]
+                (viewer.as_str(), sort_key)
             }
         }
     }
 
+    #[inline]
     fn is_put(&self) -> bool {
         matches!(self, Self::Put { .. })
     }
 
+    #[inline]
     fn attributes(&self, to: &mut Attributes<'_>) {
         if let Self::Put { actor, expires_at, .. } = self {
             to.text("actor_id", actor.as_str());

@@ -14,7 +14,7 @@ use crate::dynamo::transport::tests::{Wiretap, run};
 /// An item of a table with a key of two strings, or the deletion of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Write<'a> {
-    key: [&'a str; 2],
+    key: (&'a str, &'a str),
     /// What a put says besides.
     put: Option<(&'a str, i64)>,
 }
@@ -22,7 +22,7 @@ struct Write<'a> {
 impl<'a> BatchItem<'a> for Write<'a> {
     const KEY: [&'static str; 2] = ["viewer_id", "sort_key"];
 
-    fn key(&self) -> [&'a str; 2] {
+    fn key(&self) -> (&'a str, &'a str) {
         self.key
     }
 
@@ -53,7 +53,7 @@ fn text(value: &str) -> AttributeValue {
 
 /// The same write as the SDK's own types say it.
 fn in_the_sdks_words(entry: &Write<'_>) -> WriteRequest {
-    let [viewer, sort_key] = entry.key();
+    let (viewer, sort_key) = entry.key();
     let mut item = HashMap::from([
         ("viewer_id".to_owned(), text(viewer)),
         ("sort_key".to_owned(), text(sort_key)),
@@ -77,7 +77,7 @@ type Words = (String, String, Option<(String, i64)>);
 
 fn entry((partition, sort, put): &Words) -> Write<'_> {
     let put = put.as_ref().map(|(actor, expires_at)| (actor.as_str(), *expires_at));
-    Write { key: [partition, sort], put }
+    Write { key: (partition, sort), put }
 }
 
 fn words() -> impl Strategy<Value = Words> {
@@ -144,7 +144,7 @@ proptest! {
 #[test]
 fn an_answer_about_somebody_else_says_nothing() {
     let [ann, bob, cat] =
-        ["ann", "bob", "cat"].map(|viewer| Write { key: [viewer, "s"], put: None });
+        ["ann", "bob", "cat"].map(|viewer| Write { key: (viewer, "s"), put: None });
     let items = serde_json::from_str::<Value>(&body("entries", &[ann, cat])).unwrap();
     let tap = Wiretap::answering(serde_json::json!({"UnprocessedItems": items["RequestItems"]}));
     assert_eq!(run(send(&tap.client(), "entries", &[ann, bob])).unwrap(), [ann, bob]);
@@ -152,7 +152,7 @@ fn an_answer_about_somebody_else_says_nothing() {
 
 #[test]
 fn what_is_no_answer_is_no_success() {
-    let entries = [Write { key: ["bob", "s"], put: None }];
+    let entries = [Write { key: ("bob", "s"), put: None }];
     for answer in ["", "{", "[]", r#"{"UnprocessedItems":{"entries":[{"DeleteRe"#] {
         let tap = Wiretap::answering(answer);
         let error = run(send(&tap.client(), "entries", &entries)).unwrap_err();
