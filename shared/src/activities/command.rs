@@ -11,7 +11,7 @@ pub struct Publish {
     pub activity_id: ActivityId,
     /// Who published it.
     pub actor_id: ActorId,
-    /// When; the place in every timeline.
+    /// When: its position in every timeline.
     pub published_at: Timestamp,
     /// What sort of activity it is.
     pub kind: Kind,
@@ -160,7 +160,7 @@ impl Publish {
         ActivityKey { activity_id: self.activity_id.clone(), actor_id: self.actor_id.clone() }
     }
 
-    /// The activity's place in every timeline.
+    /// The activity's sort key in every timeline.
     #[must_use]
     pub fn sort_key(&self) -> SortKey {
         SortKey { published_at: self.published_at, activity_id: self.activity_id.clone() }

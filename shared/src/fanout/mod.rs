@@ -10,58 +10,59 @@
 //! # Why every race ends right
 //!
 //! Writers never lock. Each follows one rule: **state your fact, then act on the others' facts, then
-//! look again.** All reads that decide something are strongly consistent.
+//! check again.** All reads that decide something are strongly consistent.
 //!
 //! * *Publish against follow.* A publish writes the outbox row, then reads the followers. A follow
 //!   writes the edge, then reads the outbox. Whichever writes second sees the other's fact, so the
-//!   entry is written at least once, and being a pure function of activity and viewer it does not
-//!   matter if it is written twice.
+//!   entry is written at least once. An entry is a pure function of activity and viewer, so writing it
+//!   twice changes nothing.
 //! * *Unfollow against fan-out.* Readers ask for the edge of every entry they show, so an entry in
-//!   flight is hidden from the moment the edge says so. The fan-out looks at the edges again after
-//!   each page it wrote and takes out what it wrote for viewers who have left: either it sees the
-//!   unfollow, or the unfollow came later, and then its own purge, which reads the outbox row that
-//!   the fan-out wrote before anything else, takes the entry out.
+//!   flight is hidden from the moment the edge says so. After each page it wrote, the fan-out checks the
+//!   edges again and takes out what it wrote for viewers who have left. Either it sees the unfollow, or
+//!   the unfollow came later. Then the unfollow's own purge takes the entry out: it reads the outbox row,
+//!   which the fan-out wrote before anything else.
 //! * *Unfollow against follow again.* A purge deletes in transactions that check that the edge is
-//!   still the one that asked for it ([`Timelines::purge`](crate::timelines::Timelines::purge)). A later follow changes the edge first, so not
-//!   one entry that it brings in can be taken out by an unfollow that it overtook.
-//! * *Delete against fan-out and backfill.* The tombstone is written first and readers ask for the
-//!   activity record of every entry they show. It is final, so entries of a deleted activity may be
-//!   erased by anybody at any time without a condition. The delete marks the outbox row, then erases
-//!   the entries of the followers it finds; a fan-out looks at the record, and a backfill at the
-//!   outbox, again after writing, and erase what they wrote if it is marked by then.
+//!   still the one that asked for it ([`Timelines::purge`](crate::timelines::Timelines::purge)). A later
+//!   follow changes the edge first, so an unfollow that it overtook can take out none of the entries that
+//!   it brings in.
+//! * *Delete against fan-out and backfill.* The tombstone is written first, and readers ask for the
+//!   activity record of every entry they show. It is final, so anybody may delete entries of a deleted
+//!   activity at any time without a condition. The delete marks the outbox row, then removes the
+//!   entries of the followers it finds. After writing, a fan-out reads the record again, and a backfill
+//!   the outbox; both remove what they wrote if it is marked by then.
 //! * *A fan-out in segments.* The segments begin after the outbox row is written, read edges and record
-//!   themselves, and each checks again page by page, so all of the above holds for each of them. That a
+//!   themselves, and each checks again page by page, so all of the above is true of each of them. That a
 //!   segment is done means: at some moment after the outbox row, everybody in its range was checked
 //!   twice. Who follows or leaves later reconciles their own timeline, so a segment that is done stays
 //!   done.
 //! * *A delivery that hands on its rest* ([`Continued`](crate::command::Continued)). It notes the position up
-//!   to which everything is written and looked at again, sends the rest to the queue, and is
-//!   acknowledged after that; if it dies in between, both it and the rest are delivered, which is a
-//!   repetition like any other. The position says only where to go on, never that a fact need not be
-//!   looked at: edges and record are read again from there.
-//! * *A delivery that died* may have written and not looked again, before the noted position or behind it.
-//!   Every later delivery of its message knows that (`redelivered`, which travels along with what is handed
-//!   on), and it begins after the death. It first goes on to the end of the range; then it rechecks all
-//!   of the range: whoever does not follow now and has the entry loses it, under the same condition as in
-//!   a purge, and of a deleted activity everybody who has it. How far the recheck has come is noted under
-//!   the id of the message ([`Pass`]), because of other messages' deliveries it knows nothing: they may
-//!   die later, and then recheck for themselves. A recheck writes no entries, so a death during it leaves
+//!   to which everything is written and checked again, sends the rest to the queue, and is acknowledged
+//!   after that. If it dies in between, both it and the rest are delivered, which is a repetition like
+//!   any other. The position says only where to go on, never that a fact need not be read: edges and
+//!   record are read again from there.
+//! * *A delivery that died* may have written without checking again, before the noted position or behind
+//!   it. Every later delivery of its message knows that (`redelivered`, which travels along with what is
+//!   handed on), and begins after the death. It first goes on to the end of the range; then it rechecks
+//!   all of the range. Whoever has the entry and does not follow now loses it, under the same condition
+//!   as in a purge; of a deleted activity, everybody who has it. How far the recheck has come is noted
+//!   under the id of the message ([`Pass`]). It says nothing about deliveries of other messages: they may
+//!   die later, and recheck for themselves. A recheck writes no entries, so a death during it leaves
 //!   nothing behind.
-//! * *A long follow or unfollow* goes through the outbox from the newest activity on and notes, under its
-//!   message and for one state of the edge ([`Reconciliation`]), how far it is. An activity published meanwhile,
-//!   wherever its instant lies, is the fan-out's business: its outbox row was written after the edge. If
+//! * *A long follow or unfollow* goes through the outbox from the newest activity on. It notes, under its
+//!   message and for one state of the edge ([`Reconciliation`]), how far it is. An activity published
+//!   meanwhile, whatever its instant, is for the fan-out: its outbox row was written after the edge. If
 //!   the edge changes, whoever changed it goes through all of the outbox, so this one may end; what it
-//!   had just copied for an edge that is gone it purges itself. A delivery that died is gone through
-//!   again from the noted activity on, and everything before that was looked at twice.
-//! * *A delete* writes to nobody but those who follow. Who has left took the entry out when they left, or
-//!   is taken care of by the recheck of a delivery that died.
-//! * *Forgetting a person.* Everything they published is deleted, and everybody leaves them and is left
-//!   by them, as by commands; only then it is cleared away. The items that say so stay until no command
-//!   can be in flight any more (the operators' erasure says how long), because all of the above looks at them again. Whoever
-//!   arrives late finds them, and writes none of them again: a claim and a mark in an outbox are
-//!   written once, a tombstone changes by nothing, and an edge only by a later command.
+//!   had just copied for an edge that is gone it purges itself. After a delivery that died, the next one
+//!   goes on from the noted activity; everything before that was checked twice.
+//! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the
+//!   recheck of a delivery that died does it.
+//! * *Erasing a person.* Everything they published is deleted, and everybody leaves them and is left
+//!   by them, as by commands; only then is it cleared away. The items that say so stay until no command
+//!   can be in flight any more, because all of the above checks them again. Whoever arrives late finds
+//!   them and writes none of them again: a claim and a mark in an outbox are written once, nothing
+//!   changes a tombstone, and only a later command changes an edge.
 //! * *Crash in the middle.* Every command ends by making the timelines agree with what the ledger
-//!   says *now*, not with what the command said; a redelivery does the same again, even if the
+//!   says *now*, not with what the command said. A redelivery does the same again, even if the
 //!   command itself was overtaken long ago.
 
 mod command;

@@ -119,7 +119,7 @@ impl Sender {
         Self { retries: Arc::default(), ..self.clone() }
     }
 
-    /// How many calls of this sender, and of its clones, have failed in a way that another try may mend,
+    /// How many calls of this sender, and of its clones, have failed in a way that another try may repair,
     /// since it was [metered](Self::metered). They were tried again if there was time.
     #[must_use]
     pub fn retries(&self) -> u64 {

@@ -89,7 +89,7 @@ impl Metrics {
         Self { stage: "".into(), sink: None }
     }
 
-    /// Writes a record. If it cannot be written that is logged, and the work it tells of is done anyway.
+    /// Writes a record. If it cannot be written that is logged, and the work it reports is done anyway.
     pub fn record<R: Record>(&self, record: &R, now: Timestamp) {
         let Some(sink) = &self.sink else { return };
         let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));

@@ -17,7 +17,7 @@ use super::{Attempt, Call};
 #[derive(Debug, Clone, Default)]
 pub struct Share([Arc<AtomicU64>; 2]);
 
-/// The place of one waiting call.
+/// The position of one waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn {
     fresh: bool,
