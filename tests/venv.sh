@@ -34,7 +34,8 @@ uv() {
             cp "$wanted" "$directory/installed.txt"
         fi
     ) 9>"$directory/lock"
-    # Where pip is told to look is where this looks, and as patiently.
+    # uv uses the index and the timeout that pip is configured with. Where none is configured pip fails with a
+    # message, which is not wanted, and the default of uv holds.
     UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}} \
         UV_HTTP_TIMEOUT=${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-180}} "$directory/venv/bin/uv" "$@"
 }

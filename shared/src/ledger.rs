@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pk                       sk                          what                        whose
-//! activity#<activity>      claim                       whose the activity id is    activities
+//! activity#<activity>      claim                       the owner of the id         activities
 //! activity#<activity>      actor#<actor>               the activity record         activities
 //! outbox#<actor>           <sort key>                  the actor published this    activities
 //! followers#<followee>     <hash>#<follower>           an edge                     follows
@@ -28,6 +28,8 @@
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem
 
 use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
@@ -110,7 +112,7 @@ impl Ledger {
     pub async fn put(
         &self,
         key: LedgerKey,
-        attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
+        attributes: impl IntoIterator<Item = (String, AttributeValue)>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         self.0.put(item(key, attributes), deadline).await
@@ -123,7 +125,7 @@ impl Ledger {
     pub async fn put_if(
         &self,
         key: LedgerKey,
-        attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
+        attributes: impl IntoIterator<Item = (String, AttributeValue)>,
         condition: Condition<'_>,
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
@@ -139,10 +141,7 @@ impl Ledger {
     }
 }
 
-fn item(
-    key: LedgerKey,
-    attributes: impl IntoIterator<Item = (String, aws_sdk_dynamodb::types::AttributeValue)>,
-) -> Item {
+fn item(key: LedgerKey, attributes: impl IntoIterator<Item = (String, AttributeValue)>) -> Item {
     let mut item = key.into_item();
     item.extend(attributes);
     item

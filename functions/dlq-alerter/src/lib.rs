@@ -15,7 +15,7 @@ mod letter;
 mod metrics;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use metrics::Arrivals;
 use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters, known_reason};
@@ -43,24 +43,27 @@ impl Alerter {
     ///
     /// # Errors
     /// [`BatchError`]: nothing was kept.
-    pub async fn handle(
+    pub fn handle(
         &self,
         event: SqsEvent,
         deadline: Deadline,
-    ) -> Result<SqsBatchResponse, BatchError> {
-        let ids = message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
-        let messages = ids.iter().zip(&event.records);
-        let kept = join_all(messages.map(|(id, m)| self.keep(id, m, deadline))).await;
-        let mut response = SqsBatchResponse::default();
-        for (id, result) in ids.into_iter().zip(kept) {
-            if let Err(failure) = result {
-                error!(message_id = id, reason = failure.reason(), "not kept: {failure}");
-                let mut item = BatchItemFailure::default();
-                item.item_identifier = id;
-                response.batch_item_failures.push(item);
+    ) -> BoxFuture<'_, Result<SqsBatchResponse, BatchError>> {
+        Box::pin(async move {
+            let ids =
+                message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
+            let messages = ids.iter().zip(&event.records);
+            let kept = join_all(messages.map(|(id, m)| self.keep(id, m, deadline))).await;
+            let mut response = SqsBatchResponse::default();
+            for (id, result) in ids.into_iter().zip(kept) {
+                if let Err(failure) = result {
+                    error!(message_id = id, reason = failure.reason(), "not kept: {failure}");
+                    let mut item = BatchItemFailure::default();
+                    item.item_identifier = id;
+                    response.batch_item_failures.push(item);
+                }
             }
-        }
-        Ok(response)
+            Ok(response)
+        })
     }
 
     /// Stores one letter, then logs and counts it.

@@ -41,7 +41,7 @@ mod metrics;
 mod reconcile;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use shared::ledger::Ledger;
 use shared::queue::{BatchError, message_ids};
 use shared::runtime::clock::Clock;
@@ -86,21 +86,24 @@ impl Writer {
     ///
     /// # Errors
     /// [`BatchError`]: nothing was applied.
-    pub async fn handle(
+    pub fn handle(
         &self,
         event: SqsEvent,
         deadline: Deadline,
-    ) -> Result<SqsBatchResponse, BatchError> {
-        let ids = message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
-        let messages = ids.iter().zip(&event.records);
-        let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
-        metrics::count(&self.metrics, &handled, self.clock.now());
-        let mut response = SqsBatchResponse::default();
-        for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = id;
-            response.batch_item_failures.push(failure);
-        }
-        Ok(response)
+    ) -> BoxFuture<'_, Result<SqsBatchResponse, BatchError>> {
+        Box::pin(async move {
+            let ids =
+                message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
+            let messages = ids.iter().zip(&event.records);
+            let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
+            metrics::count(&self.metrics, &handled, self.clock.now());
+            let mut response = SqsBatchResponse::default();
+            for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {
+                let mut failure = BatchItemFailure::default();
+                failure.item_identifier = id;
+                response.batch_item_failures.push(failure);
+            }
+            Ok(response)
+        })
     }
 }

@@ -149,8 +149,8 @@ impl Pair<'_> {
         Ok(Some(passed))
     }
 
-    /// Writes rows into the timeline. Activities that were deleted are deleted instead: they may have
-    /// been there since before. Returns how many of the rows, from the first on, are written.
+    /// Writes rows into the timeline. Entries of deleted activities are removed instead: they may have
+    /// been there before. Returns how many of the rows, from the first on, are written.
     async fn copy(
         &self,
         rows: &[OutboxRow],

@@ -29,6 +29,7 @@ mod timeline;
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use futures::future::BoxFuture;
 use shared::dynamo::Dynamo;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
@@ -84,25 +85,27 @@ pub(crate) struct Context<'a> {
 
 impl Reader {
     /// Answers one request. Whatever goes wrong is an answer too.
-    pub async fn handle(
-        &self,
-        event: &ApiGatewayV2httpRequest,
+    pub fn handle<'a>(
+        &'a self,
+        event: &'a ApiGatewayV2httpRequest,
         deadline: Deadline,
-    ) -> ApiGatewayV2httpResponse {
-        let (begun, dynamo) = (Instant::now(), self.ledger.table().dynamo().metered());
-        let matched = router::matched(event);
-        let result = match &matched {
-            Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
-            None => Err(Problem::NotFound(ROUTES)),
-        };
-        let items = result.as_ref().map(|answer| answer.items);
-        let outcome = Outcome { items, usage: dynamo.usage(), took: begun.elapsed() };
-        outcome.log(event, matched.as_ref().map(|(_, path)| path));
-        outcome.count(&self.metrics, self.clock.now());
-        match result {
-            Ok(answer) => answer.into_response(),
-            Err(problem) => problem.into_response(),
-        }
+    ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
+        Box::pin(async move {
+            let (begun, dynamo) = (Instant::now(), self.ledger.table().dynamo().metered());
+            let matched = router::matched(event);
+            let result = match &matched {
+                Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
+                None => Err(Problem::NotFound(ROUTES)),
+            };
+            let items = result.as_ref().map(|answer| answer.items);
+            let outcome = Outcome { items, usage: dynamo.usage(), took: begun.elapsed() };
+            outcome.log(event, matched.as_ref().map(|(_, path)| path));
+            outcome.count(&self.metrics, self.clock.now());
+            match result {
+                Ok(answer) => answer.into_response(),
+                Err(problem) => problem.into_response(),
+            }
+        })
     }
 
     async fn read(

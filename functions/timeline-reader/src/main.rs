@@ -34,8 +34,7 @@ async fn main() -> Result<(), Error> {
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
         let deadline = Deadline::after(PATIENCE);
-        // Boxed: the compiler measures nested futures, and the runtime nests this one deeply.
-        Ok::<_, Error>(Box::pin(reader.handle(&event.payload, deadline)).await)
+        Ok::<_, Error>(reader.handle(&event.payload, deadline).await)
     }))
     .await
 }

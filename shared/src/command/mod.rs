@@ -78,7 +78,7 @@ macro_rules! commands {
                 }
             }
 
-            /// What fair queues group messages by: the actor or followee.
+            /// What fair queues group messages by: the actor or followee, or the viewer of a profile.
             #[must_use]
             pub fn group(&self) -> &str {
                 match self {
@@ -157,10 +157,7 @@ impl Command {
         let type_name = members.string(TYPE)?;
         match type_name.as_str() {
             CONTINUED => Continued::read(members).map(Self::Continued),
-            part if FanOutSegment::TYPES.contains(&part) => {
-                FanOutSegment::read(part, members).map(Self::Segment)
-            }
-            _ => Err(unknown_type(&type_name)),
+            other => segment(other, members).unwrap_or_else(|| Err(unknown_type(other))),
         }
     }
 
@@ -187,12 +184,8 @@ impl Continued {
         let redelivered = members.raw("redelivered") == Some("true");
         let members = Members::read(command, NAMES, members.now())?;
         let type_name = members.string(TYPE)?;
-        let command = match type_name.as_str() {
-            part if FanOutSegment::TYPES.contains(&part) => {
-                Command::Segment(FanOutSegment::read(part, &members)?)
-            }
-            other => Command::read(other, &members)?,
-        };
+        let command =
+            segment(&type_name, &members).unwrap_or_else(|| Command::read(&type_name, &members))?;
         Ok(Self { origin, redelivered, command: Box::new(command) })
     }
 
@@ -201,6 +194,12 @@ impl Continued {
         let body = if self.redelivered { body.json("redelivered", "true") } else { body };
         body.json("command", &self.command.to_body())
     }
+}
+
+/// Reads a segment of a fan-out, if the type says that it is one.
+fn segment(type_name: &str, members: &Members<'_>) -> Option<Result<Command, CommandError>> {
+    let is_segment = FanOutSegment::TYPES.contains(&type_name);
+    is_segment.then(|| FanOutSegment::read(type_name, members).map(Command::Segment))
 }
 
 impl From<&Command> for Message {

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::config::StalledStreamProtectionConfig;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use super::transport::RequestTemplate;
@@ -23,22 +24,24 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The configuration that every AWS client of the project is made from: hyper with rustls on ring,
 /// timeouts on every attempt, and no retries of its own, because [`crate::runtime::retry`] is the one
 /// retry policy.
-pub async fn sdk_config() -> SdkConfig {
-    let https = aws_smithy_http_client::Builder::new()
-        .tls_provider(Provider::Rustls(CryptoMode::Ring))
-        .build_https();
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .operation_attempt_timeout(LONGEST_ATTEMPT)
-        .build();
-    aws_config::defaults(BehaviorVersion::v2026_01_12())
-        .http_client(https)
-        .retry_config(RetryConfig::disabled())
-        .timeout_config(timeouts)
-        // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
-        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .load()
-        .await
+pub fn sdk_config() -> BoxFuture<'static, SdkConfig> {
+    Box::pin(async move {
+        let https = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .operation_attempt_timeout(LONGEST_ATTEMPT)
+            .build();
+        aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .http_client(https)
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts)
+            // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .load()
+            .await
+    })
 }
 
 /// A client of DynamoDB. Cheap to clone; clones share its usage.

@@ -28,6 +28,8 @@ mod table;
 mod transport;
 mod usage;
 
+use futures::future::BoxFuture;
+
 pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
 pub use client::{Dynamo, sdk_config};
@@ -41,6 +43,10 @@ pub use usage::Usage;
 /// table takes to answer (64 calls of 25 items at 5 ms are far above what one table admits), and a
 /// bound on memory. A slow table has fewer.
 pub const IN_FLIGHT: usize = 64;
+
+/// A call of a table, in a box. An `async fn` is compiled in every crate that awaits it, together with what it
+/// awaits in turn. A box ends that: the SDK's part of a call is compiled once, here.
+pub type Calling<'a, T> = BoxFuture<'a, Result<T, DynamoError>>;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use super::client::once;
 use super::item::{Item, Row};
 use super::transport::RequestTemplate;
-use super::{Dynamo, DynamoError};
+use super::{Calling, Dynamo, DynamoError};
 use crate::runtime::deadline::Deadline;
 
 /// A table. Cheap to clone.
@@ -185,25 +185,29 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn get(&self, key: Item, deadline: Deadline) -> Result<Option<Row<'_>>, DynamoError> {
-        let answer = self.attempt(deadline, || {
-            let get = self.client().get_item().table_name(self.name());
-            get.set_key(Some(key.clone())).consistent_read(true).send()
-        });
-        Ok(answer.await?.item.map(|item| self.row(item)))
+    pub fn get(&self, key: Item, deadline: Deadline) -> Calling<'_, Option<Row<'_>>> {
+        Box::pin(async move {
+            let answer = self.attempt(deadline, || {
+                let get = self.client().get_item().table_name(self.name());
+                get.set_key(Some(key.clone())).consistent_read(true).send()
+            });
+            Ok(answer.await?.item.map(|item| self.row(item)))
+        })
     }
 
     /// Writes an item, whatever is there.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
-    pub async fn put(&self, item: Item, deadline: Deadline) -> Result<(), DynamoError> {
-        self.attempt(deadline, || {
-            let put = self.client().put_item().table_name(self.name());
-            put.set_item(Some(item.clone())).send()
+    pub fn put(&self, item: Item, deadline: Deadline) -> Calling<'_, ()> {
+        Box::pin(async move {
+            self.attempt(deadline, || {
+                let put = self.client().put_item().table_name(self.name());
+                put.set_item(Some(item.clone())).send()
+            })
+            .await?;
+            Ok(())
         })
-        .await?;
-        Ok(())
     }
 
     /// Writes an item if a condition holds. A put that was repeated may be refused by what its first
@@ -211,37 +215,39 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
-    pub async fn put_if(
-        &self,
+    pub fn put_if<'a>(
+        &'a self,
         item: Item,
-        condition: Condition<'_>,
+        condition: Condition<'a>,
         deadline: Deadline,
-    ) -> Result<Put, DynamoError> {
-        self.attempt(deadline, || async {
-            let mut put = self
-                .client()
-                .put_item()
-                .table_name(self.name())
-                .set_item(Some(item.clone()))
-                .condition_expression(condition.expression)
-                .return_values_on_condition_check_failure(OnFailure::AllOld);
-            for (placeholder, name) in &condition.names {
-                put = put.expression_attribute_names(*placeholder, *name);
-            }
-            for (placeholder, value) in &condition.values {
-                put = put.expression_attribute_values(*placeholder, value.clone());
-            }
-            match put.send().await {
-                Ok(_) => Ok(Put::Done),
-                Err(error) => match error.as_service_error() {
-                    Some(PutItemError::ConditionalCheckFailedException(failure)) => {
-                        Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
-                    }
-                    _ => Err(error),
-                },
-            }
+    ) -> Calling<'a, Put> {
+        Box::pin(async move {
+            self.attempt(deadline, || async {
+                let mut put = self
+                    .client()
+                    .put_item()
+                    .table_name(self.name())
+                    .set_item(Some(item.clone()))
+                    .condition_expression(condition.expression)
+                    .return_values_on_condition_check_failure(OnFailure::AllOld);
+                for (placeholder, name) in &condition.names {
+                    put = put.expression_attribute_names(*placeholder, *name);
+                }
+                for (placeholder, value) in &condition.values {
+                    put = put.expression_attribute_values(*placeholder, value.clone());
+                }
+                match put.send().await {
+                    Ok(_) => Ok(Put::Done),
+                    Err(error) => match error.as_service_error() {
+                        Some(PutItemError::ConditionalCheckFailedException(failure)) => {
+                            Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
+                        }
+                        _ => Err(error),
+                    },
+                }
+            })
+            .await
         })
-        .await
     }
 
     /// Deletes an item if a condition holds, or whatever it is if there is none. False if the condition
@@ -249,86 +255,93 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been deleted.
-    pub async fn delete(
-        &self,
+    pub fn delete<'a>(
+        &'a self,
         key: Item,
-        condition: Option<Condition<'_>>,
+        condition: Option<Condition<'a>>,
         deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        self.attempt(deadline, || async {
-            let mut delete = self.client().delete_item().table_name(self.name());
-            delete = delete.set_key(Some(key.clone()));
-            if let Some(Condition { expression, names, values }) = &condition {
-                delete = delete.condition_expression(*expression);
-                for (placeholder, name) in names {
-                    delete = delete.expression_attribute_names(*placeholder, *name);
+    ) -> Calling<'a, bool> {
+        Box::pin(async move {
+            self.attempt(deadline, || async {
+                let mut delete = self.client().delete_item().table_name(self.name());
+                delete = delete.set_key(Some(key.clone()));
+                if let Some(Condition { expression, names, values }) = &condition {
+                    delete = delete.condition_expression(*expression);
+                    for (placeholder, name) in names {
+                        delete = delete.expression_attribute_names(*placeholder, *name);
+                    }
+                    for (placeholder, value) in values {
+                        delete = delete.expression_attribute_values(*placeholder, value.clone());
+                    }
                 }
-                for (placeholder, value) in values {
-                    delete = delete.expression_attribute_values(*placeholder, value.clone());
+                match delete.send().await {
+                    Ok(_) => Ok(true),
+                    Err(error) => match error.as_service_error() {
+                        Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
+                        _ => Err(error),
+                    },
                 }
-            }
-            match delete.send().await {
-                Ok(_) => Ok(true),
-                Err(error) => match error.as_service_error() {
-                    Some(DeleteItemError::ConditionalCheckFailedException(_)) => Ok(false),
-                    _ => Err(error),
-                },
-            }
+            })
+            .await
         })
-        .await
     }
 
     /// Makes one call of a query.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn page(
-        &self,
-        query: &Query<'_>,
+    pub fn page<'c, 't: 'c>(
+        &'t self,
+        query: &'c Query<'_>,
         deadline: Deadline,
-    ) -> Result<Page<'_>, DynamoError> {
-        let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-        let pairs =
-            |(placeholder, name): &(&str, &str)| ((*placeholder).to_owned(), (*name).to_owned());
-        let names: HashMap<_, _> = query.names.iter().map(pairs).collect();
-        let value = |(placeholder, value): &(&str, AttributeValue)| {
-            ((*placeholder).to_owned(), value.clone())
-        };
-        let values: HashMap<_, _> = query.values.iter().map(value).collect();
-        // An empty map is refused; none at all is not.
-        let names = || Some(names.clone()).filter(|names| !names.is_empty());
-        let values = || Some(values.clone()).filter(|values| !values.is_empty());
-        let consistent = query.is_consistent().then_some(true);
-        // The two builders are of different types and take the same settings.
-        macro_rules! call {
-            ($builder:expr) => {
-                $builder
-                    .table_name(self.name())
-                    .set_index_name(owned(query.index))
-                    .set_filter_expression(owned(query.filter))
-                    .set_projection_expression(owned(query.projection))
-                    .set_expression_attribute_names(names())
-                    .set_expression_attribute_values(values())
-                    .set_exclusive_start_key(query.start.clone())
-                    .set_consistent_read(consistent)
-                    .set_limit(query.limit)
+    ) -> Calling<'c, Page<'t>> {
+        Box::pin(async move {
+            let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+            let pairs = |(placeholder, name): &(&str, &str)| {
+                ((*placeholder).to_owned(), (*name).to_owned())
             };
-        }
-        let (items, next, scanned) = match query.keys {
-            Some(keys) => {
-                let call = || call!(self.client().query()).key_condition_expression(keys);
-                let order = query.descending.then_some(false);
-                let answer =
-                    self.attempt(deadline, || call().set_scan_index_forward(order).send()).await?;
-                (answer.items, answer.last_evaluated_key, answer.scanned_count)
+            let names: HashMap<_, _> = query.names.iter().map(pairs).collect();
+            let value = |(placeholder, value): &(&str, AttributeValue)| {
+                ((*placeholder).to_owned(), value.clone())
+            };
+            let values: HashMap<_, _> = query.values.iter().map(value).collect();
+            // An empty map is refused; none at all is not.
+            let names = || Some(names.clone()).filter(|names| !names.is_empty());
+            let values = || Some(values.clone()).filter(|values| !values.is_empty());
+            let consistent = query.is_consistent().then_some(true);
+            // The two builders are of different types and take the same settings.
+            macro_rules! call {
+                ($builder:expr) => {
+                    $builder
+                        .table_name(self.name())
+                        .set_index_name(owned(query.index))
+                        .set_filter_expression(owned(query.filter))
+                        .set_projection_expression(owned(query.projection))
+                        .set_expression_attribute_names(names())
+                        .set_expression_attribute_values(values())
+                        .set_exclusive_start_key(query.start.clone())
+                        .set_consistent_read(consistent)
+                        .set_limit(query.limit)
+                };
             }
-            None => {
-                let answer = self.attempt(deadline, || call!(self.client().scan()).send()).await?;
-                (answer.items, answer.last_evaluated_key, answer.scanned_count)
-            }
-        };
-        let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
-        Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
+            let (items, next, scanned) = match query.keys {
+                Some(keys) => {
+                    let call = || call!(self.client().query()).key_condition_expression(keys);
+                    let order = query.descending.then_some(false);
+                    let answer = self
+                        .attempt(deadline, || call().set_scan_index_forward(order).send())
+                        .await?;
+                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
+                }
+                None => {
+                    let answer =
+                        self.attempt(deadline, || call!(self.client().scan()).send()).await?;
+                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
+                }
+            };
+            let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
+            Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
+        })
     }
 
     /// Makes calls of a query until nothing is left. `deadline` makes the deadline of each.
@@ -355,19 +368,17 @@ impl Table {
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been committed.
-    pub async fn transact(
-        &self,
-        items: Vec<TransactWriteItem>,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        let call = self.client().transact_write_items().set_transact_items(Some(items));
-        let committed = once(deadline, async {
-            match call.send().await {
-                Ok(_) => Ok(true),
-                Err(error) => cancelled_by_condition(error).map(|()| false),
-            }
-        });
-        committed.await.inspect_err(|error| self.dynamo.usage.failed(error))
+    pub fn transact(&self, items: Vec<TransactWriteItem>, deadline: Deadline) -> Calling<'_, bool> {
+        Box::pin(async move {
+            let call = self.client().transact_write_items().set_transact_items(Some(items));
+            let committed = once(deadline, async {
+                match call.send().await {
+                    Ok(_) => Ok(true),
+                    Err(error) => cancelled_by_condition(error).map(|()| false),
+                }
+            });
+            committed.await.inspect_err(|error| self.dynamo.usage.failed(error))
+        })
     }
 
     /// Counts items that a transaction has written.

@@ -33,6 +33,7 @@ use std::time::Duration;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::runtime::deadline::Deadline;
@@ -137,10 +138,16 @@ impl Sender {
     /// # Errors
     /// [`SendError`], the last one of a call that could not be made again. It says nothing about which
     /// messages were accepted; sending all of them again is right.
-    pub async fn send(&self, messages: &[Message], deadline: Deadline) -> Result<(), SendError> {
-        let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
-        let calls: Vec<_> = calls.collect();
-        stream::iter(calls).buffer_unordered(IN_FLIGHT).try_collect().await
+    pub fn send<'a>(
+        &'a self,
+        messages: &'a [Message],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        Box::pin(async move {
+            let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
+            let calls: Vec<_> = calls.collect();
+            stream::iter(calls).buffer_unordered(IN_FLIGHT).try_collect().await
+        })
     }
 
     /// Sends what fits into one call, and again what was not accepted.

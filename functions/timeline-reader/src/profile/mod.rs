@@ -1,4 +1,4 @@
-//! A profile, for every caller that is authenticated.
+//! Reads a profile. Every authenticated caller may read every profile.
 
 use serde::Serialize;
 use shared::profiles::{Profile, Profiles};

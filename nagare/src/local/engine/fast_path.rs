@@ -25,8 +25,8 @@ const BATCH: usize = 25;
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
-/// Puts an item. A new one whose condition can only be met is imported, without reading what it
-/// replaces.
+/// Puts an item. If there is no item at its key and its condition holds for that, it is imported, which
+/// does not read what it replaces.
 pub(super) fn put(
     storage: &Storage,
     request: PutItemRequest,

@@ -1,4 +1,4 @@
-//! What can go wrong, and whose fault it is.
+//! Errors of the queue, the caller's and its own.
 
 use std::path::{Path, PathBuf};
 

@@ -44,8 +44,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use self::signature::Signer;
-use super::DynamoError;
 use super::client::CONNECT_TIMEOUT;
+use super::{Calling, DynamoError};
 
 /// DynamoDB's API, as the header `x-amz-target` names it.
 const API: &str = "DynamoDB_20120810";
@@ -83,17 +83,19 @@ impl RequestTemplate {
     ///
     /// # Errors
     /// [`DynamoError`]: what keeps the SDK from making a request, no credentials for instance.
-    pub(super) async fn capture(client: &Client, table: &str) -> Result<Self, DynamoError> {
-        let capture = Capture::default();
-        // The endpoint may depend on the table's name. The rest of the call is never sent.
-        let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
-        let call = client.batch_write_item().set_request_items(Some(nothing));
-        let outcome = call.customize().interceptor(capture.clone()).send().await;
-        match (capture.take(), outcome) {
-            (Some(template), _) => template.map_err(|problem| DynamoError::not_built(&problem)),
-            (None, Err(error)) => Err(error.into()),
-            (None, Ok(_)) => Err(DynamoError::not_built("the SDK has made no request")),
-        }
+    pub(super) fn capture<'a>(client: &'a Client, table: &'a str) -> Calling<'a, Self> {
+        Box::pin(async move {
+            let capture = Capture::default();
+            // The endpoint may depend on the table's name. The rest of the call is never sent.
+            let nothing = HashMap::from([(table.to_owned(), Vec::new())]);
+            let call = client.batch_write_item().set_request_items(Some(nothing));
+            let outcome = call.customize().interceptor(capture.clone()).send().await;
+            match (capture.take(), outcome) {
+                (Some(template), _) => template.map_err(|problem| DynamoError::not_built(&problem)),
+                (None, Err(error)) => Err(error.into()),
+                (None, Ok(_)) => Err(DynamoError::not_built("the SDK has made no request")),
+            }
+        })
     }
 
     /// Calls an operation and returns its answer, in JSON.

@@ -20,7 +20,7 @@ pub(super) struct Followers {
     /// The sort keys of the edges, in order.
     sort_keys: Vec<Box<str>>,
     following: Box<RawValue>,
-    /// The bytes that DynamoDB counts for every edge, besides its sort key and its follower.
+    /// The size of every edge as DynamoDB counts it, in bytes, without its sort key and its follower.
     bytes: usize,
 }
 
