@@ -27,18 +27,23 @@ pub async fn sdk_config() -> SdkConfig {
     let https = aws_smithy_http_client::Builder::new()
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
         .build_https();
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .operation_attempt_timeout(LONGEST_ATTEMPT)
-        .build();
     aws_config::defaults(BehaviorVersion::v2026_01_12())
         .http_client(https)
         .retry_config(RetryConfig::disabled())
-        .timeout_config(timeouts)
+        .timeout_config(timeouts())
         // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .load()
         .await
+}
+
+/// The timeouts of every attempt of such a client.
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(LONGEST_ATTEMPT)
+        .build()
 }
 
 /// A client of DynamoDB. Cheap to clone; clones share its usage.
