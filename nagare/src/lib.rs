@@ -8,6 +8,7 @@
 //!   sqs       SQS, as far as anybody can tell
 //!   gateway   API Gateway, as far as the reader can tell
 //!   faults    what goes wrong on purpose
+//! running     which stacks run on this machine
 //! tables      the three tables over one client
 //! progress    progress bars
 //! ```
@@ -20,4 +21,5 @@ pub mod cost;
 pub mod local;
 pub mod operator;
 mod progress;
+mod running;
 pub mod tables;

@@ -160,7 +160,13 @@ class Answer:
 
 def clean_environment(home):
     """Nothing of the caller's that could stand in for what `nagare up` prints."""
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        # Where stacks note that they run: no test finds another's, nor one of the caller's.
+        "XDG_STATE_HOME": str(Path(home) / "state"),
+        "LANG": "C.UTF-8",
+    }
 
 
 def run(args, env, stdin=None, timeout=90):

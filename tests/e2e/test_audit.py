@@ -124,5 +124,5 @@ def test_a_sample_finds_it_too(own_stack):
     assert "30 timelines audited: 0 differences" in own_stack.cli("audit", "--sample", "100").stderr
     own_stack.dynamodb.delete_item(TableName=own_stack.table, Key=key(own_stack.entries(viewers[7])[0]))
     found = own_stack.cli("audit", "--sample", "30", "--repair")
-    assert "1 differences, 1 mended" in found.stderr and viewers[7] in found.stdout
+    assert "1 difference, 1 mended" in found.stderr and viewers[7] in found.stdout
     own_stack.cli("audit", "--sample", "30")

@@ -184,7 +184,7 @@ def test_redrive_all_goes_on_past_a_letter_that_cannot_be_read(own_stack):
     stack.dynamodb.delete_item(TableName=table, Key={name: part[name] for name in ("id", "part")})
     done = stack.cli("dead-letters", "redrive", "--all", code=1)
     assert "2 dead letters sent again" in done.stdout
-    assert broken in done.stderr and "1 dead letters were not sent again" in done.stderr
+    assert broken in done.stderr and "1 dead letter was not sent again" in done.stderr
     stack.drain()
     assert stack.timeline("bob") == ["one"]
     assert [letter["id"] for letter in stack.dead_letters()] == [broken]

@@ -2,16 +2,16 @@
 
 use clap::Args;
 use shared::runtime::clock::Clock;
-use shared::runtime::env;
 use shared::values::ViewerId;
 
 use super::Failure;
-use super::print::{print_json, say};
+use super::print::{counted, print_json, say};
 use super::remote::Remote;
 use crate::operator::audit::{Auditor, Difference};
 use crate::progress;
 
 #[derive(Debug, Args)]
+#[command(override_usage = "nagare audit <--viewer <VIEWER>...|--sample <SAMPLE>> [OPTIONS]")]
 pub(super) struct Audit {
     /// The viewers whose timelines are compared.
     #[arg(long, num_args = 1.., required_unless_present = "sample")]
@@ -31,7 +31,7 @@ impl Audit {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
         let (ledger, timelines) = (remote.ledger()?, remote.timelines()?);
-        let auditor = Auditor::new(&ledger, timelines, env::retention()?, Clock::system());
+        let auditor = Auditor::new(&ledger, timelines, remote.retention()?, Clock::system());
         let viewers = match self.sample {
             Some(size) => auditor.sample(size).await?,
             None => self.viewer.clone(),
@@ -67,10 +67,13 @@ impl Audit {
 
     fn conclude(&self, viewers: usize, found: usize, left: usize) -> Result<(), Failure> {
         let mended = if self.repair { format!(", {} mended", found - left) } else { String::new() };
-        eprintln!("{viewers} timelines audited: {found} differences{mended}");
+        let viewers = counted(viewers as u64, "timeline", "timelines");
+        let found = counted(found as u64, "difference", "differences");
+        eprintln!("{viewers} audited: {found}{mended}");
         if left == 0 {
             return Ok(());
         }
-        Err(Failure::No(format!("{left} differences are left")))
+        let left = counted(left as u64, "difference is", "differences are");
+        Err(Failure::No(format!("{left} left")))
     }
 }

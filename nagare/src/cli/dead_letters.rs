@@ -13,7 +13,7 @@ use shared::queue::Message;
 use shared::values::{Timestamp, is_message_id};
 
 use super::Failure;
-use super::print::{print_json, print_pretty_json, printable, say};
+use super::print::{counted, print_json, print_pretty_json, printable, say};
 use super::remote::{Remote, soon};
 use super::sender::Sender;
 use crate::progress;
@@ -44,12 +44,12 @@ pub(super) enum DeadLetters {
 }
 
 #[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
 pub(super) struct Which {
     /// Their ids.
-    #[arg(required_unless_present = "all")]
     ids: Vec<String>,
     /// All that there are now.
-    #[arg(long, conflicts_with = "ids")]
+    #[arg(long)]
     all: bool,
 }
 
@@ -157,7 +157,7 @@ impl Which {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        say!("{} dead letters sent again", count.sent)?;
+        say!("{} sent again", counted(count.sent, "dead letter", "dead letters"))?;
         count.conclude()
     }
 }
@@ -189,7 +189,8 @@ impl Count {
         match (self.refused, self.unreachable) {
             (0, 0) => Ok(()),
             (refused, 0) => Err(Failure::No(format!(
-                "{refused} dead letters were not sent again, for the reasons above"
+                "{} not sent again, for the reasons above",
+                counted(refused, "dead letter was", "dead letters were")
             ))),
             _ => Err(Failure::Unreachable(
                 "the stack did not answer for all of them; run it again".to_owned(),

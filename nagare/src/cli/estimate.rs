@@ -17,6 +17,9 @@ use crate::cost::work::Activity;
 use crate::progress;
 
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "nagare estimate <--followers-csv <FILE> --posts-csv <FILE>|--deliveries-per-day <N>> [OPTIONS]"
+)]
 pub(super) struct Estimate {
     /// Who follows whom: CSV or CSV.gz with the header `follower,followee`.
     #[arg(

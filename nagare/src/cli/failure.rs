@@ -41,7 +41,10 @@ impl Failure {
 
 impl From<EnvError> for Failure {
     fn from(error: EnvError) -> Self {
-        Self::Usage(format!("{error}; run the `export` lines that `nagare up` prints"))
+        Self::Usage(format!(
+            "{error}; a stack that the environment names needs all of its variables: run all of its `export` \
+             lines, or none, for the local stack that runs"
+        ))
     }
 }
 
@@ -56,6 +59,12 @@ impl From<DynamoError> for Failure {
 
 impl From<crate::local::StackError> for Failure {
     fn from(error: crate::local::StackError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<crate::running::DirectoryError> for Failure {
+    fn from(error: crate::running::DirectoryError) -> Self {
         Self::Usage(error.to_string())
     }
 }

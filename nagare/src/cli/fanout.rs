@@ -12,7 +12,7 @@ use shared::values::ActivityId;
 use tokio::time::Instant;
 
 use super::Failure;
-use super::print::{print_json, say};
+use super::print::{counted, print_json, say};
 use super::remote::{Remote, soon};
 use crate::progress;
 
@@ -103,7 +103,9 @@ impl Fanout {
         let Report { activity_id, delivered, total, parts, parts_left, per_second, .. } = report;
         let about = if *parts_left > 0 { "about " } else { "" };
         say!(
-            "{activity_id}: {delivered} of {about}{total} timelines, {parts_left} of {parts} parts left, {per_second} a second"
+            "{activity_id}: {delivered} of {about}{}, {parts_left} of {} left, {per_second} a second",
+            counted(*total, "timeline", "timelines"),
+            counted(*parts as u64, "part", "parts")
         )?;
         Ok(())
     }

@@ -15,7 +15,7 @@ use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
-use super::print::say;
+use super::print::{counted, say};
 use super::remote::Remote;
 use super::sender::commands;
 use crate::progress;
@@ -29,23 +29,37 @@ pub(super) struct Import {
     /// Report bad lines and leave them out, instead of refusing the file.
     #[arg(long)]
     skip_bad: bool,
+    /// When they were made, as an RFC 3339 instant; now, if it is not given. Later commands on an edge win.
+    #[arg(long)]
+    at: Option<Timestamp>,
 }
 
 impl Import {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let source = Source::of(&self.file)?;
         let total = self.check(&source)?;
+        let at = self.at(&source)?;
         let remote = Remote::from_environment().await?;
         let (sender, drain) = (remote.sender()?, remote.drain()?);
         let bar = progress::bar(total, "follows sent");
-        let edges = edges(&source, Clock::system().now())?;
+        let edges = edges(&source, at)?;
         let sent = sender.send_all(commands(edges), |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();
 
         let bar = progress::bar(sent, "follows in effect");
         drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
         bar.finish_and_clear();
-        say!("{sent} follows imported")
+        say!("{} imported", counted(sent, "follow", "follows"))
+    }
+
+    /// The instant of all of them. One that the writer would refuse is found on the first.
+    fn at(&self, source: &Source) -> Result<Timestamp, Failure> {
+        let now = Clock::system().now();
+        let at = self.at.unwrap_or(now);
+        if let Some(first) = edges(source, at)?.next() {
+            Command::parse(&first?.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;
+        }
+        Ok(at)
     }
 
     /// Reads the whole file without sending anything, and counts its edges.
@@ -62,8 +76,9 @@ impl Import {
             }
         }
         if bad > 0 && !self.skip_bad {
-            let problem = "nothing was imported; correct the lines above, or pass --skip-bad";
-            return Err(Failure::Usage(format!("{source} has {bad} bad lines: {problem}")));
+            let problem = "nothing was imported; correct what is named above, or pass --skip-bad";
+            let bad = counted(bad, "bad line", "bad lines");
+            return Err(Failure::Usage(format!("{source} has {bad}: {problem}")));
         }
         Ok(good)
     }

@@ -3,11 +3,10 @@
 use clap::Args;
 use serde::Serialize;
 use shared::runtime::clock::Clock;
-use shared::runtime::env;
 use shared::values::{ActorId, Timestamp};
 
 use super::Failure;
-use super::print::{print_json, say};
+use super::print::{counted, print_json, say};
 use super::remote::Remote;
 use crate::operator::erasure::{Erased, Erasure, ErasureError, letters};
 
@@ -47,7 +46,7 @@ impl Forget {
         let remote = Remote::from_environment().await?;
         let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
         let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, Clock::system());
-        let retention = env::retention()?;
+        let retention = remote.retention()?;
         let person_id = self.person.clone();
         let erasure = Erasure::new(self.person, &ledger, timelines, retention, clock.clone());
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
@@ -87,21 +86,24 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(report);
     }
+    let number = |n: &usize, one, many| counted(*n as u64, one, many);
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     say!(
-        "{person_id}: {activities} activities, {followers} followers, {followees} followees, {entries} other \
-         entries, {dead_letters} dead letters; tombstones without content go by {}",
+        "{person_id}: {}, {}, {}, {}, {}; tombstones without content go by {}",
+        number(activities, "activity", "activities"),
+        number(followers, "follower", "followers"),
+        number(followees, "followee", "followees"),
+        number(entries, "other entry", "other entries"),
+        number(dead_letters, "dead letter", "dead letters"),
         report.tombstones_until
     )?;
     if report.commands_waiting > 0 {
-        let waiting = report.commands_waiting;
-        eprintln!("{waiting} commands were still on their way; run this again once those are done");
+        let waiting = counted(report.commands_waiting, "command was", "commands were");
+        eprintln!("{waiting} still on the way; run this again once the queue is empty");
     }
     if report.dead_letter_parts_waiting > 0 {
-        let waiting = report.dead_letter_parts_waiting;
-        eprintln!(
-            "{waiting} parts of dead letters were stored just now; run this again in an hour"
-        );
+        let parts = number(&report.dead_letter_parts_waiting, "part", "parts");
+        eprintln!("{parts} of dead letters stored just now; run this again in an hour");
     }
     Ok(())
 }

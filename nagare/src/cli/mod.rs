@@ -1,14 +1,18 @@
 //! The command line: what each command is called and takes, and how it ends.
 //!
-//! Commands other than `up` talk to the stack that the environment names: the `export` lines that
-//! `up` prints, or a real AWS account. Each command is a module with one `run`.
+//! Commands other than `up` talk to the stack that the environment names (a real AWS account, say), or else to
+//! the local stack that runs (`target`). Each command is a module with one `run`; those that send one command
+//! say what became of it in one way (`submit`).
 
 mod audit;
 mod bench;
 mod csv_file;
 mod dead_letters;
+mod detach;
+mod down;
 mod drain;
 mod estimate;
+mod exports;
 mod failure;
 mod fanout;
 mod follows;
@@ -23,6 +27,8 @@ mod remote;
 mod replay;
 mod sample;
 mod sender;
+mod submit;
+mod target;
 mod timeline;
 mod up;
 
@@ -33,14 +39,14 @@ use shared::activities::{Delete, Update};
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
+use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 pub use dead_letters::redrive;
 pub use failure::Failure;
 pub use follows::follows_in;
-use remote::Remote;
 pub use replay::posts_in;
 pub use sender::Sender;
+use submit::Submission;
 
 /// The whole program. It is here and not in the binary so that it is compiled once: what is `async` is
 /// compiled where it is run.
@@ -72,6 +78,10 @@ pub struct Cli {
 enum Subcommands {
     /// Run the local stack: tables, queues, the three functions and the HTTP API, in one process.
     Up(up::Up),
+    /// End a local stack that runs.
+    Down(down::Down),
+    /// Print the `export` lines of the local stack that runs: `eval "$(nagare env)"`.
+    Env(exports::Env),
     /// Work with many follows.
     #[command(subcommand)]
     Follows(FollowsCommand),
@@ -117,6 +127,11 @@ struct Edge {
     follower: ViewerId,
     /// Whose activities come or go.
     followee: ActorId,
+    /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
+    #[arg(long)]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    submission: Submission,
 }
 
 #[derive(Debug, Args)]
@@ -133,6 +148,11 @@ struct UpdateActivity {
     /// The new kind, if it changes.
     #[arg(long)]
     kind: Option<Kind>,
+    /// When it was changed, as an RFC 3339 instant; now, if it is not given. The latest wins.
+    #[arg(long)]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    submission: Submission,
 }
 
 #[derive(Debug, Args)]
@@ -143,6 +163,8 @@ struct DeleteActivity {
     /// Its id.
     #[arg(long)]
     activity: ActivityId,
+    #[command(flatten)]
+    submission: Submission,
 }
 
 impl Cli {
@@ -153,13 +175,15 @@ impl Cli {
     pub async fn run(self) -> Result<(), Failure> {
         match self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample())) {
             Subcommands::Up(up) => up.run().await,
+            Subcommands::Down(down) => down.run().await,
+            Subcommands::Env(env) => env.run(),
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
             Subcommands::Publish(publish) => publish.run().await,
             Subcommands::Replay(replay) => replay.run().await,
-            Subcommands::Follow(edge) => send(edge.change(true)).await,
-            Subcommands::Unfollow(edge) => send(edge.change(false)).await,
-            Subcommands::Update(update) => send(update.command()).await,
-            Subcommands::Delete(delete) => send(delete.command()).await,
+            Subcommands::Follow(edge) => edge.send(true).await,
+            Subcommands::Unfollow(edge) => edge.send(false).await,
+            Subcommands::Update(update) => update.send().await,
+            Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
             Subcommands::Fanout(fanout) => fanout.run().await,
             Subcommands::Forget(forget) => forget.run().await,
@@ -171,31 +195,26 @@ impl Cli {
     }
 }
 
-/// Sends one command.
-async fn send(command: Command) -> Result<(), Failure> {
-    Remote::from_environment().await?.sender()?.send(vec![command]).await?;
-    Ok(())
-}
-
 impl Edge {
-    fn change(self, following: bool) -> Command {
-        let state = FollowState { following, changed_at: Clock::system().now() };
-        let Self { follower: follower_id, followee: followee_id } = self;
-        Command::Follow(FollowChange { follower_id, followee_id, state })
+    async fn send(self, following: bool) -> Result<(), Failure> {
+        let Self { follower: follower_id, followee: followee_id, at, submission } = self;
+        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let state = FollowState { following, changed_at };
+        submission.send(Command::Follow(FollowChange { follower_id, followee_id, state })).await
     }
 }
 
 impl UpdateActivity {
-    fn command(self) -> Command {
-        let Self { actor: actor_id, activity: activity_id, payload, kind } = self;
-        let at = Clock::system().now();
-        Command::Update(Update { activity_id, actor_id, at, payload, kind })
+    async fn send(self) -> Result<(), Failure> {
+        let Self { actor: actor_id, activity: activity_id, payload, kind, at, submission } = self;
+        let at = at.unwrap_or_else(|| Clock::system().now());
+        submission.send(Command::Update(Update { activity_id, actor_id, at, payload, kind })).await
     }
 }
 
 impl DeleteActivity {
-    fn command(self) -> Command {
-        let Self { actor: actor_id, activity: activity_id } = self;
-        Command::Delete(Delete { activity_id, actor_id })
+    async fn send(self) -> Result<(), Failure> {
+        let Self { actor: actor_id, activity: activity_id, submission } = self;
+        submission.send(Command::Delete(Delete { activity_id, actor_id })).await
     }
 }

@@ -39,6 +39,11 @@ pub(super) fn printable(text: &str) -> String {
     })
 }
 
+/// A number of something, in the right form: `1 entry`, `2 entries`.
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// Prints a value as one line of JSON.
 ///
 /// # Errors

@@ -4,19 +4,24 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use shared::activities;
 use shared::command::Command;
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
 use super::input::Input;
-use super::print::say;
+use super::print::{counted, print_json, say};
 use super::remote::Remote;
 use super::sender::commands;
+use super::submit::Submission;
 use super::{Failure, lines};
 use crate::progress;
 
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "nagare publish --actor <ACTOR> --activity <ACTIVITY> [OPTIONS]\n       nagare publish --file <FILE> [--json]"
+)]
 pub(super) struct Publish {
     /// Who publishes.
     #[arg(long, required_unless_present = "file")]
@@ -34,15 +39,23 @@ pub(super) struct Publish {
     #[arg(long)]
     payload: Option<Payload>,
     /// Send a file of commands instead, one JSON object a line; `-` is standard input.
-    #[arg(long, conflicts_with_all = ["actor", "activity", "kind", "at", "payload"])]
+    #[arg(long, conflicts_with_all = ["actor", "activity", "kind", "at", "payload", "wait"])]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    submission: Submission,
+}
+
+/// What is printed of a file as JSON.
+#[derive(Serialize)]
+struct Sent {
+    commands: u64,
 }
 
 impl Publish {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let now = Clock::system().now();
         let sent = match (&self.file, self.actor, self.activity) {
-            (Some(file), _, _) => return send_file(file, now).await,
+            (Some(file), _, _) => return send_file(file, now, self.submission.json).await,
             (None, Some(actor_id), Some(activity_id)) => Command::Publish(activities::Publish {
                 activity_id,
                 actor_id,
@@ -55,14 +68,12 @@ impl Publish {
                 return Err(Failure::Usage("--actor and --activity are needed".to_owned()));
             }
         };
-        // The function would refuse what the contract refuses; report it before sending.
-        Command::parse(&sent.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;
-        super::send(sent).await
+        self.submission.send(sent).await
     }
 }
 
 /// Reads the whole file before anything is sent, so that a bad line is found in time.
-async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
+async fn send_file(path: &Path, now: Timestamp, json: bool) -> Result<(), Failure> {
     let read_through =
         |name: &str, input| commands_in(name, input, now).try_for_each(|line| line.map(drop));
     let input = Input::of(path, read_through)?;
@@ -78,7 +89,10 @@ async fn send_file(path: &Path, now: Timestamp) -> Result<(), Failure> {
         .send_all(commands(commands_in(&name, input.open()?, now)), |accepted| bar.inc(accepted))
         .await?;
     bar.finish_and_clear();
-    say!("{sent} commands sent")
+    if json {
+        return print_json(&Sent { commands: sent });
+    }
+    say!("{} sent", counted(sent, "command", "commands"))
 }
 
 fn commands_in(

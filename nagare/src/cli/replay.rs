@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
-use super::print::{print_json, say};
+use super::print::{counted, print_json, say};
 use super::remote::{Remote, soon};
 use crate::progress;
 
@@ -146,8 +146,10 @@ impl Replay {
             return print_json(summary);
         }
         say!(
-            "{activities} activities published in {seconds:.1} s; the timelines hold {entries} entries; \
-             {dead_letters} dead letters"
+            "{} published in {seconds:.1} s; the timelines hold {}; {}",
+            counted(*activities, "activity", "activities"),
+            counted(*entries, "entry", "entries"),
+            counted(*dead_letters, "dead letter", "dead letters")
         )?;
         Ok(())
     }

@@ -35,6 +35,14 @@ impl Sender {
         Self { queue: queue::Sender::new(client, url), answered: Arc::default() }
     }
 
+    /// Sends one command, and returns the id of its message.
+    pub(crate) async fn send_one(&self, command: &Command) -> Result<String, Failure> {
+        let sent = self.queue.send_one(&Message::from(command), self.deadline()).await;
+        let id = sent.map_err(|error| self.failure(&error))?;
+        self.answered.store(true, Ordering::Relaxed);
+        Ok(id)
+    }
+
     /// Sends a few commands.
     pub(crate) async fn send(&self, commands: Vec<Command>) -> Result<(), Failure> {
         let messages: Vec<_> = commands.iter().map(Message::from).collect();
@@ -69,12 +77,16 @@ impl Sender {
 
     /// Sends messages, and retries for as long as the queue is worth waiting for.
     pub(crate) async fn send_batch(&self, messages: &[Message]) -> Result<(), Failure> {
-        let answered = self.answered.load(Ordering::Relaxed);
-        let deadline = Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE });
-        let sent = self.queue.send(messages, deadline).await;
+        let sent = self.queue.send(messages, self.deadline()).await;
         sent.map_err(|error| self.failure(&error))?;
         self.answered.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// For as long as the queue is worth waiting for.
+    fn deadline(&self) -> Deadline {
+        let answered = self.answered.load(Ordering::Relaxed);
+        Deadline::after(if answered { PATIENCE } else { FIRST_PATIENCE })
     }
 
     fn failure(&self, error: &SendError) -> Failure {

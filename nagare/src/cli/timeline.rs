@@ -10,6 +10,7 @@ use shared::values::ViewerId;
 
 use super::Failure;
 use super::print::say;
+use super::target::Target;
 use crate::local::gateway::JwtAuthorizer;
 
 /// How long a token made for one reading is valid, in seconds.
@@ -131,7 +132,8 @@ struct Api {
 
 impl Api {
     fn from_environment(viewer: &str) -> Result<Self, Failure> {
-        let base = env::required(env::API_URL)?;
+        let target = Target::find()?;
+        let base = target.required(env::API_URL)?;
         let invalid = || Failure::Usage(format!("{}: expected a URL, got {base}", env::API_URL));
         let mut timeline = Url::parse(&base).map_err(|_| invalid())?;
         timeline.path_segments_mut().map_err(|()| invalid())?.pop_if_empty().extend([
@@ -139,7 +141,7 @@ impl Api {
             "timelines",
             viewer,
         ]);
-        let token = env::optional(env::TOKEN).or_else(|| own_token(viewer));
+        let token = env::optional(env::TOKEN).or_else(|| own_token(&target, viewer));
         // The same cryptography as in the AWS clients. An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build();
@@ -185,9 +187,9 @@ fn refusal(status: StatusCode, body: &[u8]) -> Failure {
     }
 }
 
-/// A token made with the local stack's key, if the environment has it.
-fn own_token(viewer: &str) -> Option<String> {
-    let authorizer = JwtAuthorizer::with_key(env::optional(env::JWT_KEY)?);
+/// A token made with the local stack's key, if it has one.
+fn own_token(target: &Target, viewer: &str) -> Option<String> {
+    let authorizer = JwtAuthorizer::with_key(target.optional(env::JWT_KEY)?);
     let now = Clock::system().now().unix_millis() / 1000;
     ViewerId::new(viewer).ok()?;
     authorizer.mint(viewer, now + TOKEN_LIFE).ok()

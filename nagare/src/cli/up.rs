@@ -1,20 +1,23 @@
-//! `nagare up`: the local stack, until Ctrl-C.
+//! `nagare up`: the local stack, until Ctrl-C or `nagare down`.
 
 use std::path::PathBuf;
 
 use aws_sdk_sqs::Client;
 use clap::Args;
+use nix::unistd::setsid;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
 use super::drain::Drain;
-use super::log;
 use super::print::say;
 use super::sample;
 use super::sender::Sender;
+use super::{detach, exports, log};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, connector};
+use crate::running::{Note, Noted};
 
 #[derive(Debug, Args)]
 pub(super) struct Up {
@@ -44,6 +47,12 @@ pub(super) struct Up {
     /// Print the `export` lines and nothing else.
     #[arg(long)]
     print_env: bool,
+    /// Return once the stack is ready. It runs on until `nagare down`, and logs to a file.
+    #[arg(long)]
+    detach: bool,
+    /// Of the process that `--detach` starts.
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    detached: bool,
 }
 
 impl Up {
@@ -57,10 +66,19 @@ impl Up {
             faults: None,
             template_visibility: false,
             print_env: false,
+            detach: false,
+            detached: false,
         }
     }
 
     pub(super) async fn run(self) -> Result<(), Failure> {
+        if self.detach {
+            return detach::start();
+        }
+        if self.detached {
+            // The terminal it was started from may close. It fails only where this is so already.
+            let _ = setsid();
+        }
         let log = log::start();
         let config = StackConfig {
             port: self.port,
@@ -74,13 +92,18 @@ impl Up {
         if self.sample {
             load_sample(&stack).await?;
         }
-        for (name, value) in stack.environment() {
-            say!("export {name}='{value}'")?;
+        let asked_to_end = asked_to_end()?;
+        let noted = Noted::write(&Note::new(stack.port(), stack.environment()));
+        if let Err(problem) = &noted {
+            log.say(&format!(
+                "commands do not find this stack without its `export` lines: {problem}"
+            ));
         }
-        if !self.print_env {
-            self.explain(&stack)?;
+        self.say_ready(&stack, noted.is_ok())?;
+        asked_to_end.await;
+        if let Ok(noted) = &noted {
+            noted.withdraw();
         }
-        stopped().await?;
         if !self.print_env {
             log.say("stopping");
         }
@@ -89,11 +112,30 @@ impl Up {
         Ok(())
     }
 
+    fn say_ready(&self, stack: &Stack, noted: bool) -> Result<(), Failure> {
+        let environment = stack.environment().iter();
+        exports::print(environment.map(|(name, value)| (*name, value.as_str())))?;
+        if !self.print_env {
+            self.explain(stack, noted)?;
+        }
+        if self.detached {
+            detach::say_ready(stack.port())?;
+        }
+        Ok(())
+    }
+
     /// Prints what to try next, as comments, so that the whole output can be pasted into a shell.
-    fn explain(&self, stack: &Stack) -> Result<(), Failure> {
+    fn explain(&self, stack: &Stack, noted: bool) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
         say!("#")?;
-        say!("# The stack is ready. Paste the lines above into another shell, then try:")?;
+        if noted {
+            say!(
+                "# The stack is ready. In another shell, `nagare` finds it without the lines above; other"
+            )?;
+            say!("# programs need them: eval \"$(nagare env)\". Try:")?;
+        } else {
+            say!("# The stack is ready. Paste the lines above into another shell, then try:")?;
+        }
         if self.auth {
             say!("#   nagare timeline {}", sample::VIEWER)?;
             say!(
@@ -119,7 +161,8 @@ impl Up {
         )?;
         say!("#   nagare timeline bob")?;
         say!(
-            "# Here `nagare` is target/release/nagare. Ctrl-C ends the stack{}.",
+            "# Here `nagare` is target/release/nagare. {} ends the stack{}.",
+            if self.detached { "`nagare down`" } else { "Ctrl-C" },
             match self.data_dir {
                 Some(_) => "; the data directory keeps its tables and queues",
                 None => " and everything in it",
@@ -146,9 +189,18 @@ fn sqs_at(endpoint: &str) -> Client {
 
 /// Resolves when the process is asked to end.
 pub(super) async fn stopped() -> Result<(), Failure> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
-        _ = terminated.recv() => Ok(()),
-    }
+    asked_to_end()?.await;
+    Ok(())
+}
+
+/// The same, for requests that come from now on.
+fn asked_to_end() -> Result<impl Future<Output = ()>, Failure> {
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
+        }
+    })
 }

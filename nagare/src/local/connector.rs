@@ -11,6 +11,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::RetryConfig;
+use shared::dynamo::timeouts;
 
 use super::engine::Engine;
 use super::tables_http::TARGET;
@@ -76,15 +77,18 @@ pub fn http_client(connector: SharedHttpConnector) -> SharedHttpClient {
 /// except that it does not sign: nothing in this process would check the signature.
 #[must_use]
 pub fn dynamodb(connector: SharedHttpConnector) -> aws_sdk_dynamodb::Client {
-    let config = aws_sdk_dynamodb::Config::builder()
+    let config = dynamodb_config("http://dynamodb.local").http_client(http_client(connector));
+    aws_sdk_dynamodb::Client::from_conf(config.build())
+}
+
+fn dynamodb_config(endpoint: &str) -> aws_sdk_dynamodb::config::Builder {
+    aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new(REGION))
         .allow_no_auth()
-        .endpoint_url("http://dynamodb.local")
+        .endpoint_url(endpoint)
         .retry_config(RetryConfig::disabled())
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .http_client(http_client(connector));
-    aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
 /// An SQS client over a connector.
@@ -94,11 +98,20 @@ pub fn sqs(connector: SharedHttpConnector) -> aws_sdk_sqs::Client {
     aws_sdk_sqs::Client::from_conf(config.build())
 }
 
-/// An SQS client over plain HTTP, for a stack that this process runs.
+/// An SQS client over plain HTTP, for a stack on this machine. It reads no variable and no profile.
 #[must_use]
 pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
     let http = aws_smithy_http_client::Builder::new().build_http();
-    aws_sdk_sqs::Client::from_conf(sqs_config(endpoint).http_client(http).build())
+    let config = sqs_config(endpoint).http_client(http).timeout_config(timeouts());
+    aws_sdk_sqs::Client::from_conf(config.build())
+}
+
+/// A DynamoDB client over plain HTTP, for a stack on this machine. It reads no variable and no profile.
+#[must_use]
+pub fn dynamodb_over_http(endpoint: &str) -> aws_sdk_dynamodb::Client {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    let config = dynamodb_config(endpoint).http_client(http).timeout_config(timeouts());
+    aws_sdk_dynamodb::Client::from_conf(config.build())
 }
 
 fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {

@@ -105,6 +105,7 @@ pub enum StackError {
 #[derive(Debug)]
 pub struct Stack {
     environment: Vec<(&'static str, String)>,
+    port: u16,
     stop: watch::Sender<bool>,
     pollers: Vec<JoinHandle<()>>,
     servers: JoinSet<()>,
@@ -126,6 +127,7 @@ impl Stack {
 
         let (stop, stopped) = watch::channel(false);
         let mut servers = JoinSet::new();
+        let port = port_of(&api);
         let environment = wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
         let routers = [
             (queue, sqs_http::router(wiring.wire.clone()), Bounds::of(CLIENTS)),
@@ -137,13 +139,19 @@ impl Stack {
         }
         servers.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
         let pollers = wiring.poll(&stopped)?;
-        Ok(Self { environment, stop, pollers, servers, _data_dir: data_dir })
+        Ok(Self { environment, port, stop, pollers, servers, _data_dir: data_dir })
     }
 
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
     #[must_use]
     pub fn environment(&self) -> &[(&'static str, String)] {
         &self.environment
+    }
+
+    /// The port of the HTTP API.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// One variable of the environment.
@@ -179,8 +187,11 @@ pub(crate) async fn listen(port: u16) -> Result<TcpListener, StackError> {
 }
 
 pub(crate) fn url(listener: &TcpListener) -> String {
-    let port = listener.local_addr().map_or(0, |address| address.port());
-    format!("http://127.0.0.1:{port}")
+    format!("http://127.0.0.1:{}", port_of(listener))
+}
+
+fn port_of(listener: &TcpListener) -> u16 {
+    listener.local_addr().map_or(0, |address| address.port())
 }
 
 /// Drops what has expired, at intervals, and stores the time.

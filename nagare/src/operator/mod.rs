@@ -1,6 +1,7 @@
 //! What operators do to a stack. Nothing here is in the functions.
 
 pub mod audit;
+pub mod effects;
 pub mod erasure;
 
 use std::time::Duration;

@@ -115,6 +115,20 @@ impl Activities {
         }
     }
 
+    /// The row of one activity, if it is listed in the actor's outbox.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn listed(
+        &self,
+        actor: &ActorId,
+        sort_key: &SortKey,
+        deadline: Deadline,
+    ) -> Result<Option<OutboxRow>, DynamoError> {
+        let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
+        self.ledger.get(key, deadline).await?.as_ref().map(outbox_row).transpose()
+    }
+
     async fn query_outbox(
         &self,
         asked: &Asked<'_>,

@@ -25,23 +25,28 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// timeouts on every attempt, and no retries of its own, because [`crate::runtime::retry`] is the one
 /// retry policy.
 pub fn sdk_config() -> BoxFuture<'static, SdkConfig> {
-    Box::pin(async move {
+    Box::pin(async {
         let https = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .operation_attempt_timeout(LONGEST_ATTEMPT)
-            .build();
         aws_config::defaults(BehaviorVersion::v2026_01_12())
             .http_client(https)
             .retry_config(RetryConfig::disabled())
-            .timeout_config(timeouts)
+            .timeout_config(timeouts())
             // Watches the throughput of long bodies. Ours are short, and bounded by the attempt's timeout.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .load()
             .await
     })
+}
+
+/// The timeouts of every attempt of such a client.
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(LONGEST_ATTEMPT)
+        .build()
 }
 
 /// A client of DynamoDB. Cheap to clone; clones share its usage.

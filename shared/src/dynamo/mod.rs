@@ -32,7 +32,7 @@ use futures::future::BoxFuture;
 
 pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
-pub use client::{Dynamo, sdk_config};
+pub use client::{Dynamo, sdk_config, timeouts};
 pub use error::DynamoError;
 pub use paced::{PacedTable, Written};
 pub use table::{Condition, Page, Put, Query, Table, cancelled_by_condition};

@@ -76,7 +76,12 @@ impl SendError {
             Self::of_code(&entry.code, message, entry.sender_fault)
         });
         let worst = errors.min_by_key(Self::is_retryable);
-        worst.unwrap_or_else(|| Self::Unavailable("it did not say what it accepted".to_owned()))
+        worst.unwrap_or_else(Self::nothing_said)
+    }
+
+    /// The answer says neither that a message was accepted nor that it was not.
+    pub(super) fn nothing_said() -> Self {
+        Self::Unavailable("it did not say what it accepted".to_owned())
     }
 
     /// The error that a code stands for; one that is not known, by whose fault it is.

@@ -26,6 +26,7 @@ mod batches;
 mod error;
 
 use std::collections::HashSet;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -138,40 +139,66 @@ impl Sender {
     /// # Errors
     /// [`SendError`], the last one of a call that could not be made again. It says nothing about which
     /// messages were accepted; sending all of them again is right.
-    pub fn send<'a>(
-        &'a self,
-        messages: &'a [Message],
+    pub async fn send(&self, messages: &[Message], deadline: Deadline) -> Result<(), SendError> {
+        let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
+        let calls: Vec<_> = calls.collect();
+        let mut calls = stream::iter(calls).buffer_unordered(IN_FLIGHT);
+        while calls.try_next().await?.is_some() {}
+        Ok(())
+    }
+
+    /// Sends one message, and returns the id under which it was accepted. If an answer was lost it may be
+    /// there under other ids, too.
+    ///
+    /// # Errors
+    /// [`SendError`]; the message may have been accepted.
+    pub async fn send_one(
+        &self,
+        message: &Message,
         deadline: Deadline,
-    ) -> BoxFuture<'a, Result<(), SendError>> {
+    ) -> Result<String, SendError> {
+        let ids = self.send_batch(slice::from_ref(message), deadline).await?;
+        ids.into_iter().next().ok_or_else(SendError::nothing_said)
+    }
+
+    /// Sends what fits into one call, and again what was not accepted. Returns the ids of the messages, in
+    /// the order in which they were accepted. In a box, as calls of tables are
+    /// ([`Calling`](crate::dynamo::Calling)).
+    fn send_batch<'a>(
+        &'a self,
+        batch: &'a [Message],
+        deadline: Deadline,
+    ) -> BoxFuture<'a, Result<Vec<String>, SendError>> {
         Box::pin(async move {
-            let calls = batches::batches(messages).map(|batch| self.send_batch(batch, deadline));
-            let calls: Vec<_> = calls.collect();
-            stream::iter(calls).buffer_unordered(IN_FLIGHT).try_collect().await
+            let (mut left, mut backoff) = (batch.iter().collect(), Backoff::default());
+            let mut ids = Vec::new();
+            loop {
+                let attempted = self.attempt(&mut left, &mut ids, deadline).await;
+                let Err(error) = attempted else { return Ok(ids) };
+                if !error.is_retryable() {
+                    return Err(error);
+                }
+                self.retries.fetch_add(1, Ordering::Relaxed);
+                if backoff.wait(deadline).await.is_err() {
+                    return Err(error);
+                }
+            }
         })
     }
 
-    /// Sends what fits into one call, and again what was not accepted.
-    async fn send_batch(&self, batch: &[Message], deadline: Deadline) -> Result<(), SendError> {
-        let (mut left, mut backoff) = (batch.iter().collect(), Backoff::default());
-        loop {
-            let Err(error) = self.attempt(&mut left, deadline).await else { return Ok(()) };
-            if !error.is_retryable() {
-                return Err(error);
-            }
-            self.retries.fetch_add(1, Ordering::Relaxed);
-            if backoff.wait(deadline).await.is_err() {
-                return Err(error);
-            }
-        }
-    }
-
-    /// Calls once. Leaves what was not accepted.
-    async fn attempt(&self, left: &mut Vec<&Message>, deadline: Deadline) -> Result<(), SendError> {
+    /// Calls once. Leaves what was not accepted, and adds the ids of what was.
+    async fn attempt(
+        &self,
+        left: &mut Vec<&Message>,
+        accepted_as: &mut Vec<String>,
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
         let answer = self.call(left, deadline).await?;
         // An entry that the answer does not mention was not accepted either, as far as anybody knows.
         let accepted: HashSet<_> = answer.successful.iter().map(|one| one.id.as_str()).collect();
         let mut ids = 0..left.len();
         left.retain(|_| ids.next().is_some_and(|id| !accepted.contains(id.to_string().as_str())));
+        accepted_as.extend(answer.successful.into_iter().map(|one| one.message_id));
         match left.is_empty() {
             true => Ok(()),
             false => Err(SendError::of_entries(&answer.failed)),

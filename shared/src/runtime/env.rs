@@ -30,6 +30,10 @@ pub const API_URL: &str = "NAGARE_API_URL";
 pub const TOKEN: &str = "NAGARE_TOKEN";
 /// The key of the local stack's tokens, for the command line to make them with.
 pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
+/// Where the tables answer, for the AWS SDK.
+pub const DYNAMODB_ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
+/// Where the queues answer, for the AWS SDK.
+pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
 /// Which deployment it is: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
 /// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,

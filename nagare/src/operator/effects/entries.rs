@@ -1,0 +1,93 @@
+//! Entries, read to see whether they are there.
+
+use std::collections::HashSet;
+
+use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::fanout::FanOutKind;
+use shared::follows::{Edge, FollowerRange};
+use shared::timelines::entry_key;
+use shared::values::{ActorId, SortKey, ViewerId};
+
+use super::{Effects, PAGES, Standing, soon};
+
+/// Followers read at once: as many as their entries can be.
+const FOLLOWERS: u16 = BATCH_GET as u16;
+
+/// How far the followers' entries of one activity have been seen to be right.
+#[derive(Debug, Default)]
+pub(super) struct FollowersSeen {
+    /// The sort key of the last edge whose entry was right.
+    after: Option<String>,
+    /// Entries that are there.
+    entries: u64,
+}
+
+/// How far one viewer's entries of an actor have been seen to be right, from the newest on.
+#[derive(Debug, Default)]
+pub(super) struct RowsSeen {
+    /// The last activity whose entry was right.
+    pub(super) after: Option<SortKey>,
+    /// Entries that are there.
+    pub(super) entries: u64,
+}
+
+impl Effects {
+    /// Looks through the followers' entries of one activity, as far as they are right.
+    pub(super) async fn seen_by_followers(
+        &self,
+        actor: &ActorId,
+        sort_key: &SortKey,
+        kind: FanOutKind,
+        seen: &mut FollowersSeen,
+    ) -> Result<Standing, DynamoError> {
+        let sort_key = sort_key.to_string();
+        for _ in 0..PAGES {
+            let (after, all) = (seen.after.as_deref(), FollowerRange::ALL);
+            let page = self.follows.edges(actor, all, after, FOLLOWERS, soon()).await?;
+            let there = self.viewers_with(&page.edges, &sort_key).await?;
+            for Edge { follower, following, sort_key } in page.edges {
+                let there = there.contains(follower.as_str());
+                let right = match kind {
+                    FanOutKind::Insert => there || !following,
+                    FanOutKind::Remove => !there || !following,
+                };
+                if !right {
+                    return Ok(Standing::Pending);
+                }
+                seen.entries += u64::from(there && following);
+                seen.after = Some(sort_key);
+            }
+            if page.next.is_none() {
+                return Ok(Standing::with_entries(seen.entries));
+            }
+        }
+        Ok(Standing::Pending)
+    }
+
+    /// Who of these has an entry with this sort key.
+    async fn viewers_with(
+        &self,
+        edges: &[Edge],
+        sort_key: &str,
+    ) -> Result<HashSet<String>, DynamoError> {
+        let keys = edges.iter().map(|edge| entry_key(&edge.follower, sort_key)).collect();
+        let rows = self.timelines.table().batch_get(keys, soon()).await?;
+        rows.iter().map(|row| Ok(row.text("viewer_id")?.to_owned())).collect()
+    }
+
+    /// Which of these sort keys a viewer has entries with.
+    pub(super) async fn entries_of(
+        &self,
+        viewer: &ViewerId,
+        sort_keys: &[String],
+    ) -> Result<HashSet<String>, DynamoError> {
+        let mut there = HashSet::new();
+        for some in sort_keys.chunks(BATCH_GET) {
+            let keys = some.iter().map(|sort_key| entry_key(viewer, sort_key)).collect();
+            for row in self.timelines.table().batch_get(keys, soon()).await? {
+                there.insert(row.text("sort_key")?.to_owned());
+            }
+        }
+        Ok(there)
+    }
+}

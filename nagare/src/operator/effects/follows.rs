@@ -1,0 +1,73 @@
+//! Follow and unfollow.
+
+use shared::activities::OutboxPage;
+use shared::dynamo::DynamoError;
+use shared::follows::{FollowChange, FollowState};
+
+use super::entries::RowsSeen;
+use super::{Effects, PAGES, Standing, soon};
+
+impl Effects {
+    /// A follow or unfollow: its edge, and the viewer's entries of all that the actor published.
+    pub(super) async fn followed(
+        &self,
+        change: &FollowChange,
+        seen: &mut RowsSeen,
+    ) -> Result<Standing, DynamoError> {
+        for _ in 0..PAGES {
+            if let Some(standing) = self.edge(change).await? {
+                return Ok(standing);
+            }
+            let (from, after) = (self.retention.start(self.clock.now()), seen.after.as_ref());
+            let page = self.activities.outbox(&change.followee_id, from, after, soon()).await?;
+            if !self.agrees(change, &page, seen).await? {
+                return Ok(Standing::Pending);
+            }
+            if !page.more {
+                // Whoever has changed the edge meanwhile may have changed entries that were right.
+                let changed = self.edge(change).await?;
+                let entries = change.state.following.then_some(seen.entries);
+                return Ok(changed.unwrap_or(Standing::Applied { entries, remark: None }));
+            }
+        }
+        Ok(Standing::Pending)
+    }
+
+    /// What the edge says of the command; nothing if it says what the command says.
+    async fn edge(&self, change: &FollowChange) -> Result<Option<Standing>, DynamoError> {
+        let FollowChange { follower_id, followee_id, state } = change;
+        let now = self.follows.state(follower_id, followee_id, soon()).await?;
+        Ok(match now {
+            Some(now) if now == *state => None,
+            Some(FollowState { following, changed_at }) if now > Some(*state) => {
+                let what = if following { "a follow" } else { "an unfollow" };
+                Some(Standing::Overtaken(format!("{what} of {changed_at} holds")))
+            }
+            _ => Some(Standing::Pending),
+        })
+    }
+
+    /// Looks through the entries of one page of the outbox. False if one of them is not as the edge says.
+    async fn agrees(
+        &self,
+        change: &FollowChange,
+        page: &OutboxPage,
+        seen: &mut RowsSeen,
+    ) -> Result<bool, DynamoError> {
+        let sort_keys: Vec<_> = page.rows.iter().map(|row| row.sort_key.to_string()).collect();
+        let there = self.entries_of(&change.follower_id, &sort_keys).await?;
+        for (row, sort_key) in page.rows.iter().zip(&sort_keys) {
+            let there = there.contains(sort_key);
+            let right = match change.state.following {
+                true => there || row.deleted,
+                false => !there,
+            };
+            if !right {
+                return Ok(false);
+            }
+            seen.entries += u64::from(there && !row.deleted);
+            seen.after = Some(row.sort_key.clone());
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,173 @@
+//! Whether a command that was sent is in effect: what `--wait` waits for.
+//!
+//! # Why the answer is exact
+//!
+//! SQS does not tell a producer what became of a message, and its numbers of messages are approximate. So the
+//! tables are asked, with strongly consistent reads. Commands are idempotent: each states a fact in the ledger
+//! and makes the timelines agree with the ledger. A command is therefore done when applying it would change
+//! nothing:
+//!
+//! * **The fact.** Merging it into what is on record changes nothing. If the record holds this very fact, the
+//!   command counts; if it holds one that wins, the command was overtaken, and that is its end.
+//! * **The timelines.** Every entry that follows from the fact is read. For a follow or unfollow these are the
+//!   entries of one timeline, one for each activity in the actor's outbox; then the edge is read once more,
+//!   because whoever changes it takes over. For a publish or delete it is one entry for each follower, read
+//!   after the outbox row was there: who follows later reconciles their own timeline. A fan-out that was cut
+//!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
+//! * **The dead letter.** It has the id of the message and its body.
+//!
+//! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
+//! Nothing is ever concluded from time that passed or from an empty queue. Where none of the above is so, the
+//! command is [`Pending`](Standing::Pending).
+//!
+//! # What it costs
+//!
+//! A look reads the dead letter and the record. The entries are read once, a hundred a call, and a look goes on
+//! where the last one stopped: a publish to N followers, few enough not to be cut into segments, costs N reads
+//! of edges and N of entries; a follow as many as the actor published within retention. It takes what an audit
+//! takes: `GetItem`, `BatchGetItem` and `Query` on the three tables.
+
+mod activities;
+mod entries;
+mod follows;
+mod profiles;
+
+use shared::activities::Activities;
+use shared::command::Command;
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::DynamoError;
+use shared::fanout::FanOuts;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::profiles::Profiles;
+use shared::runtime::clock::Clock;
+use shared::timelines::Timelines;
+use shared::values::Retention;
+
+use super::soon;
+use entries::{FollowersSeen, RowsSeen};
+
+/// Pages that one look goes through at most, so that those who wait can give up in between.
+const PAGES: usize = 20;
+
+/// What became of a command, as far as the tables say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is known yet.
+    Pending,
+    /// It is in effect.
+    Applied {
+        /// Entries that it put into timelines, where it puts any.
+        entries: Option<u64>,
+        /// What there is to know beside that.
+        remark: Option<&'static str>,
+    },
+    /// It was applied and has no effect, or will have none, for this reason.
+    Overtaken(String),
+    /// It gave up.
+    DeadLetter {
+        /// Why, in a short fixed word.
+        reason: String,
+        /// Why, in a sentence.
+        detail: String,
+    },
+}
+
+impl Standing {
+    /// In effect, and nothing to be said of it.
+    fn applied() -> Self {
+        Self::Applied { entries: None, remark: None }
+    }
+
+    fn with_entries(entries: u64) -> Self {
+        Self::Applied { entries: Some(entries), remark: None }
+    }
+
+    fn but(remark: &'static str) -> Self {
+        Self::Applied { entries: None, remark: Some(remark) }
+    }
+}
+
+/// The tables in which effects are looked for. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Effects {
+    activities: Activities,
+    follows: Follows,
+    profiles: Profiles,
+    fan_outs: FanOuts,
+    timelines: Timelines,
+    letters: DeadLetters,
+    retention: Retention,
+    clock: Clock,
+}
+
+impl Effects {
+    /// In these tables.
+    #[must_use]
+    pub fn new(
+        ledger: &Ledger,
+        timelines: Timelines,
+        letters: DeadLetters,
+        retention: Retention,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            activities: Activities::new(ledger),
+            follows: Follows::new(ledger),
+            profiles: Profiles::new(ledger),
+            fan_outs: FanOuts::new(ledger),
+            timelines,
+            letters,
+            retention,
+            clock,
+        }
+    }
+
+    /// Watches a command that was sent as the message with this id.
+    #[must_use]
+    pub fn watch(&self, command: Command, message_id: String) -> Watch<'_> {
+        let (followers, rows) = Default::default();
+        Watch { effects: self, body: command.to_body(), command, message_id, followers, rows }
+    }
+
+    /// The dead letter of a message, if there is one.
+    async fn letter(&self, message_id: &str, body: &str) -> Result<Option<Standing>, DynamoError> {
+        let letter = self.letters.get(message_id, soon()).await?;
+        // Anybody who may send to the dead-letter queue can use any id.
+        let letter = letter.filter(|letter| letter.body == body);
+        Ok(letter.map(|l| Standing::DeadLetter { reason: l.reason, detail: l.detail }))
+    }
+}
+
+/// A command that was sent, and how much of its effect has been seen.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    effects: &'a Effects,
+    command: Command,
+    body: String,
+    message_id: String,
+    followers: FollowersSeen,
+    rows: RowsSeen,
+}
+
+impl Watch<'_> {
+    /// Looks what has become of it by now.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; looking again is right.
+    pub async fn look(&mut self) -> Result<Standing, DynamoError> {
+        if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
+            return Ok(letter);
+        }
+        let (effects, followers, rows) = (self.effects, &mut self.followers, &mut self.rows);
+        match &self.command {
+            Command::Publish(publish) => effects.published(publish, followers).await,
+            Command::Update(update) => effects.updated(update).await,
+            Command::Delete(delete) => effects.deleted(delete, followers).await,
+            Command::Follow(change) => effects.followed(change, rows).await,
+            Command::Profile(update) => effects.profile(update).await,
+            // The writer alone sends these; what they do belongs to another command.
+            Command::Segment(_) | Command::Continued(_) => Ok(Standing::Pending),
+        }
+    }
+}
