@@ -3,6 +3,7 @@
 //! Commands other than `up` talk to the stack that the environment names: the `export` lines that
 //! `up` prints, or a real AWS account. Each command is a module with one `run`.
 
+mod api;
 mod audit;
 mod bench;
 mod csv_file;
@@ -24,6 +25,7 @@ mod replay;
 mod sample;
 mod sender;
 mod timeline;
+mod token;
 mod up;
 
 use std::process::ExitCode;
@@ -89,6 +91,8 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
+    /// Print a token with which VIEWER reads from a local stack that was started with --auth.
+    Token(token::Token),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
     /// Remove everything about one person, viewer and actor alike.
@@ -161,6 +165,7 @@ impl Cli {
             Subcommands::Update(update) => send(update.command()).await,
             Subcommands::Delete(delete) => send(delete.command()).await,
             Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Token(token) => token.run(),
             Subcommands::Fanout(fanout) => fanout.run().await,
             Subcommands::Forget(forget) => forget.run().await,
             Subcommands::Estimate(estimate) => estimate.run(),
