@@ -45,11 +45,13 @@ def all_blocks():
 BUILDS = "builds the project or installs a tool; CI does that by other steps"
 MEASURES = "is a measurement or a long test, whose figures the page has"
 ACCOUNT = "needs an account; tests/deploy/ does it on an emulator"
+WHEEL = "is run by tests/wheel/run.sh"
 FORM = "is no command: it shows the form of something"
 
 ELSEWHERE = {
-    "README.md": {"cargo ": BUILDS, "pip ": ACCOUNT, "export ": FORM},
+    "README.md": {"cargo ": BUILDS, "maturin ": WHEEL, "pip install dist/": WHEEL, "pip install aws": ACCOUNT, "export ": FORM},
     "ARCHITECTURE.md": {"": FORM},
+    "CLI.md": {"{": FORM},
     "DEPLOYING.md": {"pip ": ACCOUNT},
     "FAULTS.md": {"NAGARE_": MEASURES, "cargo test": MEASURES, "python -m pytest": MEASURES, "mount": MEASURES,
                   "nagare up": "starts stacks that fail on purpose; test_faults.py has them all"},
@@ -92,12 +94,13 @@ def modules():
 class Reader:
     """Somebody who pastes examples into a shell, in a folder of their own, one after the other."""
 
-    def __init__(self, stack, folder, modules):
-        self.stack, self.folder, self.modules = stack, folder, modules
+    def __init__(self, stack, guarded, folder, modules):
+        self.stack, self.guarded, self.folder, self.modules = stack, guarded, folder, modules
         tools = [str(Path(NAGARE).parent), str(Path(sys.executable).parent), os.environ["PATH"]]
-        self.env = stack.env | {"PATH": os.pathsep.join(tools)}
-        self.python = self.typescript = ""
-        self.said = self.before = None
+        # curl fails where the API refuses, as readers would notice.
+        (folder / ".curlrc").write_text("fail\nsilent\nshow-error\n")
+        self.tools = {"PATH": os.pathsep.join(tools), "CURL_HOME": str(folder)}
+        self.python = self.assigned = ""
 
     def tries(self, block):
         """Runs a block; true if this class knows how."""
@@ -105,12 +108,12 @@ class Reader:
         return how(block) is not False
 
     def shell(self, text):
-        """In one shell with what came before it on the page, as `$at` of one block is used by the next."""
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=self.folder, env=self.env,
+        """Against the stack, or, if the text makes tokens, against one that demands them."""
+        stack = self.guarded if "nagare token" in text else self.stack
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=self.folder, env=stack.env | self.tools,
                               capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-        self.stack.drain()
-        self.said = done.stdout
+        stack.drain()
 
     def _sh(self, block):
         if block.first == "npm install":
@@ -120,11 +123,12 @@ class Reader:
         if block.first.startswith("nagare dead-letters"):
             # The others want the id of a letter, and there is none.
             kept = kept[:1]
-        text = "\n".join(kept)
-        if block.first.startswith("cat > entries.json"):
-            text = f"{self.before}\n{block.text}"
-        self.shell(text)
-        self.before = "\n".join(line for line in kept if re.match(r"\w+=", line))
+        # What one block assigns, as `at=…`, the next may use.
+        mine = "\n".join(line for line in kept if re.match(r"\w+=", line))
+        if block.first.startswith("cat >"):
+            return self.shell(f"{self.assigned}\n{block.text}")
+        self.assigned = mine
+        self.shell("\n".join(kept))
 
     def _text(self, block):
         """A session: lines after a `$ ` are typed, the others are what was printed."""
@@ -165,8 +169,8 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory, modules):
-    with Stack() as stack:
-        yield Reader(stack, tmp_path_factory.mktemp("reader"), modules)
+    with Stack() as stack, Stack("--auth") as guarded:
+        yield Reader(stack, guarded, tmp_path_factory.mktemp("reader"), modules)
 
 
 @pytest.mark.parametrize("time", ["first time", "second time"])
@@ -199,15 +203,15 @@ def test_what_is_listed_is_there():
 
 def test_an_activity_id_means_one_thing_on_all_pages():
     """What is published under a fixed id is the same activity wherever it is published."""
+    fixture = (ROOT / "tests/events/commands.json").read_text().replace('\\"', '"')
     found = {}
-    texts = {page.name: page.read_text() for page in PAGES}
-    texts |= {name: (ROOT / "tests/events" / name).read_text().replace('\\"', '"') for name in ("commands.json",)}
-    for name, text in texts.items():
-        for line in re.findall(r'\{"type":"activity\.published".*?\}(?=[\s\\"]|$)', text, re.MULTILINE):
+    for text in [fixture, *(block.text for block in all_blocks())]:
+        for line in re.findall(r'\{"type":"activity\.published".*?\}(?=[\s"]|$)', text, re.MULTILINE):
             with_id = re.search(r'"activity_id":"([\w.:@-]+)"', line)
             if with_id:
                 found.setdefault(with_id[1], set()).add(line)
-        assert not re.search(r"--activity [\w.:@-]+(\s|$)", text), f"{name} publishes a fixed id at the moment it is run"
+        fixed = re.search(r"nagare publish .*--activity [\w.:@-]+(?!\S)(?!.*--at )", text)
+        assert not fixed, f"{fixed[0]} publishes a fixed id at whatever time it is run"
     assert found["live-8391"]
     for activity, lines in found.items():
         assert len(lines) == 1, f"{activity} is {lines}"

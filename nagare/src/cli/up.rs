@@ -115,7 +115,7 @@ impl Up {
         }
         say!("#   nagare follow bob anna")?;
         say!(
-            "#   nagare publish --actor anna --activity live-1 --kind live --payload '{{\"title\":\"Hello\"}}'"
+            "#   nagare publish --actor anna --activity live-$(date +%s) --kind live --payload '{{\"title\":\"Hello\"}}'"
         )?;
         say!("#   nagare timeline bob")?;
         say!(
