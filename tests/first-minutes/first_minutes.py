@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +130,9 @@ def wheel(terminal, folder):
         # The sources are here; only what is built is put elsewhere.
         terminal.folder = ROOT
         terminal.types(command.replace("dist", str(folder / "dist")))
+    [file] = folder.glob("dist/*.whl")
+    if not any(name.endswith("/LICENSE") for name in zipfile.ZipFile(file).namelist()):
+        raise Failed(f"{file.name} has no licence in it")
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     terminal.folder = folder
@@ -173,8 +177,8 @@ def main():
             Path(args.record).write_text(recorded(terminal))
         if args.compare:
             compare(args.compare, terminal)
-        for wheel_file in folder.glob("dist/*.whl"):
-            print(f"{wheel_file.name}: {wheel_file.stat().st_size / 1e6:.1f} MB")
+        for file in folder.glob("dist/*.whl"):
+            print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB")
     except Failed as failed:
         sys.exit(f"first minutes: {failed}")
     finally:

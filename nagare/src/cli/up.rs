@@ -118,8 +118,11 @@ impl Up {
             "#   nagare publish --actor anna --activity live-$(date +%s) --kind live --payload '{{\"title\":\"Hello\"}}'"
         )?;
         say!("#   nagare timeline bob")?;
+        if let Some(program) = std::env::args().next().filter(|program| program != "nagare") {
+            say!("# Here `nagare` is {program}.")?;
+        }
         say!(
-            "# Here `nagare` is target/release/nagare. Ctrl-C ends the stack{}.",
+            "# Ctrl-C ends the stack{}.",
             match self.data_dir {
                 Some(_) => "; the data directory keeps its tables and queues",
                 None => " and everything in it",
