@@ -75,7 +75,8 @@ class Terminal:
         self.stack = None
 
     def types(self, command, shown=None):
-        """Runs a command to its end. What it prints has the form of what is shown; a reading may need a moment."""
+        """Runs a command to its end. What it prints has the form of what is shown; a reading may need a moment, because a
+        command takes effect after it was sent."""
         begun, end = time.monotonic(), time.monotonic() + 10
         while True:
             done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.env, text=True, timeout=PATIENCE,
@@ -84,7 +85,7 @@ class Terminal:
                 raise Failed(f"`{command}` ended with {done.returncode}:\n{done.stdout}")
             if shown is None or form(done.stdout) == form(shown):
                 break
-            if time.monotonic() > end:
+            if time.monotonic() > end or not command.startswith("nagare timeline "):
                 raise Failed(f"`{command}` printed\n{done.stdout}\nand README shows\n{shown}")
             time.sleep(0.05)
         self._note(command, begun, done.stdout)
@@ -97,7 +98,7 @@ class Terminal:
         for line in self.stack.stdout:
             printed.append(line)
             export = EXPORT.match(line)
-            if export:
+            if export and "Paste the lines above" in README:
                 self.env[export[1]] = export[2]
             if "ends the stack" in line:
                 break
