@@ -170,10 +170,24 @@ def upwards(root=ROOT):
                 yield f"{path.relative_to(root)} uses {used}, which {module} must not know"
 
 
+def miscounted(data):
+    """How many crates a first build compiles, as README says beside the command."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = len(tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"])
+    tree = ["cargo", "tree", "--locked", "--package", "nagare", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]
+    lines = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    ours = {package["name"] for package in data["packages"] if package["source"] is None}
+    # A line ends with `(proc-macro)`, a folder or `(*)`; a crate is its name and version.
+    crates = {" ".join(line.split()[:2]) for line in lines if line.split()[0] not in ours}
+    sentence = f"compiles {len(crates)} of the {listed} crates in `Cargo.lock`"
+    if sentence not in " ".join(readme.split()):
+        yield f"README.md does not say that a first build {sentence}"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards(), *miscounted(data)]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

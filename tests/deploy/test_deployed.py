@@ -116,6 +116,20 @@ def test_the_command_line_works_with_the_outputs(owner):
     owner.cli("audit", "--viewer", bob)
 
 
+def test_the_command_line_signs_what_it_reads(stack):
+    """With what the outputs say, and with ids, ranges and cursors that have to be escaped."""
+    bob, anna, names = unique("viewer:a@b"), unique("actor"), [unique("live") for _ in range(3)]
+    at = [instant(minutes=-minutes) for minutes in (1, 2, 3)]
+    stack.apply(follow(bob, anna), *(publish(anna, name, when) for name, when in zip(names, at)))
+    options = ["--json", "--all", "--limit", "2", "--from", at[-1].replace("Z", "+00:00")]
+    assert [one["activity_id"] for one in stack.cli_json("timeline", bob, *options)] == names
+    stack.env, kept = stack.env | {"AWS_SECRET_ACCESS_KEY": "not the secret"}, stack.env
+    try:
+        assert "403" in stack.cli("timeline", bob, code=1).stderr
+    finally:
+        stack.env = kept
+
+
 def test_a_dead_letter_raises_the_alarm_and_the_alarm_reaches_a_subscriber(owner):
     inbox = subscriber(owner.outputs["AlarmTopicArn"])
     cloudwatch = boto3.client("cloudwatch")

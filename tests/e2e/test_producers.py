@@ -21,7 +21,7 @@ def blocks(language):
 
 
 PYTHON = "\n".join(blocks("python"))
-ONE_BY_ONE, BATCH = blocks("sh")
+_, ONE_BY_ONE, BATCH = blocks("sh")
 
 
 def run(stack, folder, *command):
@@ -44,14 +44,14 @@ def test_the_python(own_stack, tmp_path):
     succeeds(run(own_stack, tmp_path, sys.executable, "producer.py"))
     own_stack.drain()
     [item] = own_stack.page("bob")["items"]
-    assert (item["activity_id"], item["kind"], item["payload"]) == ("live-8391", "live", {"title": "Speedrun"})
-    assert all(own_stack.timeline(f"fan-{n}") == ["live-8391"] for n in range(25))
-    assert own_stack.dead_letters() == []
-    # Run again it publishes at another instant, and the page says what comes of that.
+    assert item["activity_id"].startswith("live-")
+    assert (item["kind"], item["payload"]) == ("live", {"title": "Speedrun"})
+    assert all(own_stack.timeline(f"fan-{n}") == [item["activity_id"]] for n in range(25))
+    # Run again it publishes another activity.
     succeeds(run(own_stack, tmp_path, sys.executable, "producer.py"))
     own_stack.drain()
-    assert [letter["reason"] for letter in own_stack.dead_letters()] == ["conflict"]
-    assert own_stack.page("bob")["items"] == [item]
+    assert own_stack.page("bob")["items"][1:] == [item]
+    assert own_stack.dead_letters() == []
 
 
 @pytest.fixture
@@ -116,9 +116,11 @@ def test_what_sqs_refuses_comes_back_and_the_others_go_through(stack, producer):
 def test_the_shell(own_stack, tmp_path):
     succeeds(shell(own_stack, tmp_path, ONE_BY_ONE))
     own_stack.drain()
-    assert own_stack.timeline("carla") == ["post-16"]
+    [post] = own_stack.timeline("carla")
+    assert re.fullmatch(r"post-\d+", post)
     # The batch deletes what was published, and has somebody else follow.
-    succeeds(shell(own_stack, tmp_path, ONE_BY_ONE.splitlines()[0] + "\n" + BATCH))
+    at = ONE_BY_ONE.splitlines()[0]
+    succeeds(shell(own_stack, tmp_path, f"{at}\npost={post}\n{BATCH}"))
     own_stack.drain()
     own_stack.apply(publish("anna", "post-18"))
     assert own_stack.timeline("carla") == own_stack.timeline("emil") == ["post-18"]
@@ -127,8 +129,8 @@ def test_the_shell(own_stack, tmp_path):
 
 def test_the_shell_notices_what_was_refused(own_stack, tmp_path):
     """A character that SQS does not take, in the second of the two."""
-    broken = BATCH.replace("post-16", r"post-16\u0001")
-    done = shell(own_stack, tmp_path, "at=2026-01-01T00:00:00Z\n" + broken)
+    broken = BATCH.replace("$post", r"$post\u0001")
+    done = shell(own_stack, tmp_path, "at=2026-01-01T00:00:00Z\npost=post-17\n" + broken)
     assert done.returncode == 1 and done.stderr.startswith("1\tTrue\t")
     # The first was sent.
     own_stack.drain()

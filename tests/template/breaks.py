@@ -462,6 +462,10 @@ BREAKS = {
         set_at("Outputs", "Environment", "Value", {"Fn::Sub": "export NAGARE_API_URL=${HttpApi.ApiEndpoint}\n"}),
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
+    "an output that does not say what the API demands": (
+        replace_at("Outputs", "Environment", "Value", "Fn::Sub", "export NAGARE_AUTHORIZATION=${Authorization}\n", ""),
+        check.test_outputs_tell_the_command_line_where_the_stack_is,
+    ),
     "a parameter that is gone": (
         drop_at("Parameters", "LogRetentionDays"),
         check.test_samconfig_has_dev_and_prod,

@@ -4,6 +4,7 @@
 //! the local stack that runs (`target`). Each command is a module with one `run`; those that send one command
 //! say what became of it in one way (`submit`).
 
+mod api;
 mod audit;
 mod bench;
 mod csv_file;
@@ -30,6 +31,7 @@ mod sender;
 mod submit;
 mod target;
 mod timeline;
+mod token;
 mod up;
 
 use std::process::ExitCode;
@@ -99,6 +101,8 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
+    /// Print a token with which VIEWER reads from a local stack that was started with --auth.
+    Token(token::Token),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
     /// Remove everything about one person, viewer and actor alike.
@@ -185,6 +189,7 @@ impl Cli {
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Token(token) => token.run(),
             Subcommands::Fanout(fanout) => fanout.run().await,
             Subcommands::Forget(forget) => forget.run().await,
             Subcommands::Estimate(estimate) => estimate.run(),

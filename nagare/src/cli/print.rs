@@ -64,7 +64,7 @@ pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// JSON with every such character escaped (`\u001b`). Parsers read the same value from it: outside of
 /// strings JSON has only characters that are printed as themselves, and line ends.
-fn printable_json(json: &str) -> String {
+pub(super) fn printable_json(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut printed, c| {
         if c == '\n' || shows_itself(c) {
             printed.push(c);

@@ -8,6 +8,7 @@
 
 use shared::runtime::env;
 use shared::values::Retention;
+use timeline_reader::Authorization;
 
 use super::Failure;
 use crate::running::{self, Note, Running};
@@ -56,6 +57,17 @@ impl Target {
         match self {
             Self::Environment => env::optional(name),
             Self::Local(note) => note.variable(name).map(ToOwned::to_owned),
+        }
+    }
+
+    /// What its API demands of callers, if that is said.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if the environment says something else than a mode.
+    pub(super) fn authorization(&self) -> Result<Option<Authorization>, Failure> {
+        match self {
+            Self::Environment => Ok(env::parsed(env::AUTHORIZATION)?),
+            Self::Local(note) => Ok(note.variable(env::AUTHORIZATION).and_then(|a| a.parse().ok())),
         }
     }
 

@@ -1,20 +1,18 @@
 //! `nagare timeline`: reads a timeline through the HTTP API, as a client would.
+//!
+//! Standard output has the activities alone, one a line, so that other programs can read it. Whether there is
+//! more, and where it begins, is said on standard error. Who wants both from one stream asks for
+//! `--json=pages`: one page a line, as the API answered it.
+
+use std::borrow::Cow;
 
 use clap::{Args, ValueEnum};
-use reqwest::{StatusCode, Url};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
-use shared::values::ViewerId;
 
 use super::Failure;
-use super::print::say;
-use super::target::Target;
-use crate::local::gateway::JwtAuthorizer;
-
-/// How long a token made for one reading is valid, in seconds.
-const TOKEN_LIFE: i64 = 300;
+use super::api::{Api, Query};
+use super::print::{printable, printable_json, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Timeline {
@@ -35,9 +33,22 @@ pub(super) struct Timeline {
     /// Go on from page to page until the end.
     #[arg(long)]
     all: bool,
-    /// Print one JSON object for each activity.
-    #[arg(long)]
-    json: bool,
+    /// Go on where an earlier answer ended (its next_cursor), or read what came since (its newer_cursor). A
+    /// cursor carries order and range itself.
+    #[arg(long, conflicts_with_all = ["order", "from", "to"])]
+    cursor: Option<String>,
+    /// Print JSON: one activity a line, and the cursors as a last line on standard error. With
+    /// --json=pages one page a line, cursors included, as the API answers it.
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "items")]
+    json: Option<Json>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Json {
+    /// One activity a line.
+    Items,
+    /// One page a line.
+    Pages,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -48,10 +59,21 @@ enum Order {
     Oldest,
 }
 
+/// A page, as far as it is looked at.
 #[derive(Deserialize)]
 struct Page {
     items: Vec<Box<RawValue>>,
+    /// Goes on in the same direction; none at the end.
     next_cursor: Option<String>,
+    /// Reads what becomes visible from now on.
+    newer_cursor: String,
+}
+
+/// Where to go on, for programs.
+#[derive(Serialize)]
+struct Cursors<'a> {
+    next_cursor: Option<&'a str>,
+    newer_cursor: &'a str,
 }
 
 #[derive(Deserialize)]
@@ -64,34 +86,24 @@ struct Activity<'a> {
     payload: &'a RawValue,
 }
 
-#[derive(Deserialize)]
-struct Problem {
-    detail: String,
-}
-
 impl Timeline {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let api = Api::from_environment(&self.viewer)?;
+        let mut api = Api::on_behalf_of(&self.viewer).await?;
         let mut query = self.query();
         let mut shown = 0_u64;
         loop {
-            let page = api.page(&query).await?;
-            for activity in &page.items {
-                self.print(activity)?;
-                shown += 1;
-            }
-            match page.next_cursor.filter(|_| self.all) {
-                Some(cursor) => query = self.going_on(cursor),
-                None => break,
+            let answer: Box<RawValue> = api.get(&["v1", "timelines", &self.viewer], &query).await?;
+            let page = Page::parse(&answer)?;
+            self.print(&answer, &page)?;
+            shown += page.items.len() as u64;
+            match page.next_cursor {
+                Some(cursor) if self.all => query = self.going_on(cursor),
+                next => return self.tell_end(shown, next.as_deref(), &page.newer_cursor),
             }
         }
-        if shown == 0 && !self.json {
-            eprintln!("nothing in the timeline of {}", self.viewer);
-        }
-        Ok(())
     }
 
-    fn query(&self) -> Vec<(&'static str, String)> {
+    fn query(&self) -> Query {
         let order = self.order.map(|order| match order {
             Order::Newest => "newest".to_owned(),
             Order::Oldest => "oldest".to_owned(),
@@ -101,96 +113,66 @@ impl Timeline {
             ("order", order),
             ("from", self.from.clone()),
             ("to", self.to.clone()),
+            ("cursor", self.cursor.clone()),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    fn going_on(&self, cursor: String) -> Vec<(&'static str, String)> {
+    fn going_on(&self, cursor: String) -> Query {
         let limit = self.limit.map(|limit| ("limit", limit.to_string()));
         limit.into_iter().chain([("cursor", cursor)]).collect()
     }
 
-    fn print(&self, activity: &RawValue) -> Result<(), Failure> {
-        if self.json {
-            say!("{activity}")?;
-            return Ok(());
+    fn print(&self, answer: &RawValue, page: &Page) -> Result<(), Failure> {
+        match self.json {
+            Some(Json::Pages) => say!("{}", one_line(answer)),
+            Some(Json::Items) => page.items.iter().try_for_each(|item| say!("{}", one_line(item))),
+            None => page.items.iter().try_for_each(|item| print_activity(item)),
         }
-        let unexpected = |e| Failure::Unreachable(format!("the API's answer is not a page: {e}"));
-        let Activity { activity_id, actor_id, kind, published_at, payload } =
-            serde_json::from_str(activity.get()).map_err(unexpected)?;
-        say!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}")?;
+    }
+
+    /// Says on standard error what is left to read.
+    fn tell_end(&self, shown: u64, next: Option<&str>, newer: &str) -> Result<(), Failure> {
+        let cursors = Cursors { next_cursor: next, newer_cursor: newer };
+        match (self.json, next) {
+            (Some(Json::Pages), _) => {}
+            (Some(Json::Items), _) => {
+                eprintln!("{}", printable_json(&serde_json::to_string(&cursors)?))
+            }
+            (None, Some(next)) => eprintln!(
+                "there is more: add --all for all of it, or read the next page with --cursor {}",
+                printable(next)
+            ),
+            (None, None) if shown == 0 => eprintln!("nothing in the timeline of {}", self.viewer),
+            (None, None) => {}
+        }
         Ok(())
     }
 }
 
-/// The API, on behalf of one viewer.
-struct Api {
-    client: reqwest::Client,
-    timeline: Url,
-    token: Option<String>,
-}
-
-impl Api {
-    fn from_environment(viewer: &str) -> Result<Self, Failure> {
-        let target = Target::find()?;
-        let base = target.required(env::API_URL)?;
-        let invalid = || Failure::Usage(format!("{}: expected a URL, got {base}", env::API_URL));
-        let mut timeline = Url::parse(&base).map_err(|_| invalid())?;
-        timeline.path_segments_mut().map_err(|()| invalid())?.pop_if_empty().extend([
-            "v1",
-            "timelines",
-            viewer,
-        ]);
-        let token = env::optional(env::TOKEN).or_else(|| own_token(&target, viewer));
-        // The same cryptography as in the AWS clients. An error means that it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build();
-        let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
-        Ok(Self { client, timeline, token })
-    }
-
-    async fn page(&self, query: &[(&'static str, String)]) -> Result<Page, Failure> {
-        let mut url = self.timeline.clone();
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let mut request = self.client.get(url);
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        let unreachable = |e: reqwest::Error| {
-            let host = self.timeline.origin().ascii_serialization();
-            Failure::Unreachable(format!("the API at {host} does not answer: {}", e.without_url()))
-        };
-        let answer = request.send().await.map_err(unreachable)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(unreachable)?;
-        if status != StatusCode::OK {
-            return Err(refusal(status, &body));
-        }
-        serde_json::from_slice(&body)
-            .map_err(|e| Failure::Unreachable(format!("the API's answer is not a page: {e}")))
+impl Page {
+    fn parse(answer: &RawValue) -> Result<Self, Failure> {
+        serde_json::from_str(answer.get()).map_err(unexpected)
     }
 }
 
-/// The failure for a problem that the API answered.
-fn refusal(status: StatusCode, body: &[u8]) -> Failure {
-    let problem = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
-    let sentence =
-        format!("{status}: {}", problem.unwrap_or_else(|_| "no reason given".to_owned()));
-    match status {
-        StatusCode::BAD_REQUEST => Failure::Usage(sentence),
-        _ if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            Failure::Unreachable(sentence)
-        }
-        _ => Failure::No(sentence),
+/// Prints an activity for people.
+fn print_activity(activity: &RawValue) -> Result<(), Failure> {
+    let Activity { activity_id, actor_id, kind, published_at, payload } =
+        serde_json::from_str(activity.get()).map_err(unexpected)?;
+    let payload = one_line(payload);
+    say!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}")
+}
+
+/// JSON without line ends. They occur between its tokens only (in strings they are escaped), so what it says
+/// stays the same. A payload may have them, because it comes back as it was sent.
+fn one_line(json: &RawValue) -> Cow<'_, str> {
+    match json.get().contains(['\n', '\r']) {
+        true => json.get().replace(['\n', '\r'], " ").into(),
+        false => json.get().into(),
     }
 }
 
-/// A token made with the local stack's key, if it has one.
-fn own_token(target: &Target, viewer: &str) -> Option<String> {
-    let authorizer = JwtAuthorizer::with_key(target.optional(env::JWT_KEY)?);
-    let now = Clock::system().now().unix_millis() / 1000;
-    ViewerId::new(viewer).ok()?;
-    authorizer.mint(viewer, now + TOKEN_LIFE).ok()
+fn unexpected(error: serde_json::Error) -> Failure {
+    Failure::Unreachable(format!("the API's answer is not a page: {error}"))
 }

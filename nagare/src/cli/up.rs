@@ -157,11 +157,14 @@ impl Up {
         }
         say!("#   nagare follow bob anna")?;
         say!(
-            "#   nagare publish --actor anna --activity live-1 --kind live --payload '{{\"title\":\"Hello\"}}'"
+            "#   nagare publish --actor anna --activity live-$(date +%s) --kind live --payload '{{\"title\":\"Hello\"}}'"
         )?;
         say!("#   nagare timeline bob")?;
+        if let Some(program) = std::env::args().next().filter(|program| program != "nagare") {
+            say!("# Here `nagare` is {program}.")?;
+        }
         say!(
-            "# Here `nagare` is target/release/nagare. {} ends the stack{}.",
+            "# {} ends the stack{}.",
             if self.detached { "`nagare down`" } else { "Ctrl-C" },
             match self.data_dir {
                 Some(_) => "; the data directory keeps its tables and queues",

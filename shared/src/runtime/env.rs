@@ -22,7 +22,7 @@ pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"];
 /// The secret that the writer seals with what it sends to itself, and another, as for cursors.
 pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
-/// `jwt`, `iam` or `open`: who vouches for callers of the API.
+/// `jwt`, `iam` or `open`: who vouches for callers of the API. The command line signs its requests with `iam`.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
 /// The base address of the HTTP API, for the command line.
 pub const API_URL: &str = "NAGARE_API_URL";
@@ -71,6 +71,18 @@ pub fn required(name: &'static str) -> Result<String, EnvError> {
     optional(name).ok_or(EnvError::Missing(name))
 }
 
+/// Reads and parses a variable if it is set to anything.
+///
+/// # Errors
+/// [`EnvError::Invalid`] if it is set but does not parse.
+pub fn parsed<T>(name: &'static str) -> Result<Option<T>, EnvError>
+where
+    T: FromStr<Err: std::fmt::Display>,
+{
+    let invalid = |e: T::Err| EnvError::Invalid { name, problem: e.to_string() };
+    optional(name).map(|text| text.parse().map_err(invalid)).transpose()
+}
+
 /// Reads and parses a variable, or takes the default where it is not set.
 ///
 /// # Errors
@@ -79,12 +91,7 @@ pub fn parsed_or<T>(name: &'static str, default: T) -> Result<T, EnvError>
 where
     T: FromStr<Err: std::fmt::Display>,
 {
-    match optional(name) {
-        None => Ok(default),
-        Some(text) => {
-            text.parse().map_err(|e: T::Err| EnvError::Invalid { name, problem: e.to_string() })
-        }
-    }
+    Ok(parsed(name)?.unwrap_or(default))
 }
 
 /// A secret that has to be set, and another that may be.

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds the wheel that carries `nagare`, installs it into an empty environment and starts it: README.md's first
+# minutes, from "Without a compiler" on. Prints the wheel's size and how long each step took.
+# Needs Rust, Python 3.11 or later and pip. What `cargo build --release --bins --locked` has built is used.
+#
+#   tests/wheel/run.sh [--record FILE]
+#
+# Without arguments what is printed is compared with docs/first-minutes.txt; --record makes that file again.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+venv=$root/target/wheel-venv
+. "$here/../venv.sh"
+
+mkdir -p "$venv"
+install "$venv/build" "$here/requirements.txt"
+if (($# == 0)); then set -- --compare "$root/docs/first-minutes.txt"; fi
+PATH="$venv/build/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
+    "$python" "$root/tests/first-minutes/first_minutes.py" wheel "$@"
