@@ -7,7 +7,7 @@ use shared::runtime::env;
 use shared::values::{ActorId, Timestamp};
 
 use super::Failure;
-use super::print::{print_json, say};
+use super::print::{print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::erasure::{Erased, Erasure, ErasureError, letters};
 
@@ -95,13 +95,11 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     )?;
     if report.commands_waiting > 0 {
         let waiting = report.commands_waiting;
-        eprintln!("{waiting} commands were still on their way; run this again once those are done");
+        tell!("{waiting} commands were still on their way; run this again once those are done");
     }
     if report.dead_letter_parts_waiting > 0 {
         let waiting = report.dead_letter_parts_waiting;
-        eprintln!(
-            "{waiting} parts of dead letters were stored just now; run this again in an hour"
-        );
+        tell!("{waiting} parts of dead letters were stored just now; run this again in an hour");
     }
     Ok(())
 }

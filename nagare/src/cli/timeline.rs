@@ -9,7 +9,7 @@ use shared::runtime::env;
 use shared::values::ViewerId;
 
 use super::Failure;
-use super::print::say;
+use super::print::{say, tell};
 use crate::local::gateway::JwtAuthorizer;
 
 /// How long a token made for one reading is valid, in seconds.
@@ -85,7 +85,7 @@ impl Timeline {
             }
         }
         if shown == 0 && !self.json {
-            eprintln!("nothing in the timeline of {}", self.viewer);
+            tell!("nothing in the timeline of {}", self.viewer);
         }
         Ok(())
     }
