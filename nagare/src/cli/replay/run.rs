@@ -121,7 +121,7 @@ mod tests {
                 }
             }
         }
-        for id in ["anna", "anna-", "anna-x", "anna-01000", "anna-+1000", "anna-1000-other"] {
+        for id in ["anna", "anna-", "anna-x", "anna-01000", "anna-1000-other"] {
             assert!(!run(None).owns(&key(id, 1_005_123)), "{id}");
         }
     }
