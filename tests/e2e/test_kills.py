@@ -111,7 +111,7 @@ def test_while_follows_are_imported(lives, tmp_path):
 
 
 def test_while_posts_are_replayed(lives, tmp_path):
-    """A second run would publish the same ids at other instants, so the first has to last."""
+    """The replay itself lives on. Commands that had all their receives died with the stack: it counts them."""
     lives.stack.cli("follows", "import", edges(tmp_path), timeout=300)
     posts = [(1_341_100_000 + 7 * n, ACTORS[n % len(ACTORS)]) for n in range(20 * KILLS)]
     file = tmp_path / "posts.csv"
@@ -123,9 +123,10 @@ def test_while_posts_are_replayed(lives, tmp_path):
         time.sleep(lives.chance.uniform(0.05, 0.8))
         lives.kill_and_restart()
     printed, _ = running.communicate(timeout=300)
-    assert running.returncode == 0
     result = json.loads(printed)
-    assert (result["activities"], result["dead_letters"]) == (len(posts), len(lives.stack.dead_letters()))
+    assert running.returncode == (1 if result["dead_letters"] else 0)
+    published = len(posts) - result["dead_letters"]
+    assert (result["activities"], result["dead_letters"]) == (published, len(lives.stack.dead_letters()))
     redriven = redrive_what_gave_up(lives.stack)
     assert redriven == result["dead_letters"]
     items = [item for page in lives.stack.walk(VIEWERS[0], limit=100) for item in page["items"]]

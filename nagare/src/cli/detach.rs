@@ -39,7 +39,7 @@ pub(super) fn start() -> Result<(), Failure> {
     let Some(port) = port else { return Err(starting.failure()?) };
     let log = starting.keep_log(&port)?;
     lines.iter().try_for_each(|line| say!("{line}"))?;
-    eprintln!("the stack runs on, and logs to {}; `nagare down` ends it", log.display());
+    tell!("the stack runs on, and logs to {}; `nagare down` ends it", log.display());
     Ok(())
 }
 
@@ -89,7 +89,7 @@ impl Starting {
         let mut log = String::new();
         self.log.reopen()?.read_to_string(&mut log)?;
         let (before, last) = log.trim_end().rsplit_once('\n').unwrap_or(("", log.trim_end()));
-        before.lines().for_each(|line| eprintln!("{line}"));
+        before.lines().for_each(|line| tell!("{line}"));
         let reason = match last.strip_prefix("nagare: ").unwrap_or(last) {
             "" => format!("the stack ended at its start ({status})"),
             reason => reason.to_owned(),

@@ -16,15 +16,23 @@ pub enum Failure {
     #[error("{0}")]
     Unreachable(String),
     /// Standard output could not be written.
-    #[error("standard output cannot be written: {0}")]
-    Output(std::io::Error),
+    #[error("standard output cannot be written: {error}{place}")]
+    Output {
+        /// The cause.
+        error: std::io::Error,
+        /// `: ` and its path, if it has one.
+        place: String,
+    },
+    /// A temporary file could not be written.
+    #[error("{0}")]
+    Unwritable(String),
 }
 
 impl Failure {
     /// True if the reader of the output closed it, as `head` does after enough lines. That is no error.
     #[must_use]
     pub fn is_closed_output(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe)
+        matches!(self, Self::Output { error, .. } if error.kind() == std::io::ErrorKind::BrokenPipe)
     }
 
     /// The process's exit code.
@@ -32,7 +40,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_output() => 0,
-            Self::No(_) | Self::Output(_) => 1,
+            Self::No(_) | Self::Output { .. } | Self::Unwritable(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) => 3,
         }

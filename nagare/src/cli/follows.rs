@@ -15,7 +15,7 @@ use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
-use super::print::{counted, say};
+use super::print::{counted, say, tell};
 use super::remote::Remote;
 use super::sender::commands;
 use crate::progress;
@@ -70,7 +70,7 @@ impl Import {
                 Ok(_) => good += 1,
                 Err(RowError::File(failure)) => return Err(failure),
                 Err(RowError::Line(line)) => {
-                    eprintln!("{source}: {line}");
+                    tell!("{source}: {line}");
                     bad += 1;
                 }
             }

@@ -6,7 +6,7 @@ use shared::runtime::clock::Clock;
 use shared::values::{ActorId, Timestamp};
 
 use super::Failure;
-use super::print::{counted, print_json, say};
+use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::erasure::{Erased, Erasure, ErasureError, letters};
 
@@ -99,11 +99,11 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     )?;
     if report.commands_waiting > 0 {
         let waiting = counted(report.commands_waiting, "command was", "commands were");
-        eprintln!("{waiting} still on the way; run this again once the queue is empty");
+        tell!("{waiting} still on the way; run this again once the queue is empty");
     }
     if report.dead_letter_parts_waiting > 0 {
         let parts = number(&report.dead_letter_parts_waiting, "part", "parts");
-        eprintln!("{parts} of dead letters stored just now; run this again in an hour");
+        tell!("{parts} of dead letters stored just now; run this again in an hour");
     }
     Ok(())
 }

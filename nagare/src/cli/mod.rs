@@ -46,6 +46,7 @@ use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 pub use dead_letters::redrive;
 pub use failure::Failure;
 pub use follows::follows_in;
+use print::tell;
 pub use replay::posts_in;
 pub use sender::Sender;
 use submit::Submission;
@@ -54,11 +55,19 @@ use submit::Submission;
 /// compiled where it is run.
 #[tokio::main]
 pub async fn main() -> ExitCode {
-    match Cli::parse().run().await {
+    let ended = match Cli::try_parse() {
+        Ok(cli) => cli.run().await,
+        Err(said) => match said.print() {
+            // Help that was asked for; an error goes to standard error, and has its own exit code.
+            Err(unwritten) if !said.use_stderr() => Err(print::unwritable(unwritten)),
+            _ => return ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(2)),
+        },
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_closed_output() {
-                eprintln!("nagare: {failure}");
+                tell!("nagare: {failure}");
             }
             ExitCode::from(failure.exit_code())
         }

@@ -25,7 +25,26 @@ pub(super) use say;
 pub(super) fn line(text: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     let printed = output.write_fmt(text).and_then(|()| output.write_all(b"\n"));
-    printed.and_then(|()| output.flush()).map_err(Failure::Output)
+    printed.and_then(|()| output.flush()).map_err(unwritable)
+}
+
+/// Prints a line to standard error, as `eprintln!` does. Where that panics, because nobody reads it any
+/// more, there is nobody to tell, and the work goes on.
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::cli::print::note(format_args!($($text)*)) };
+}
+pub(super) use tell;
+
+pub(super) fn note(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// The failure of standard output, with its path if it is a file that has one.
+pub(super) fn unwritable(error: io::Error) -> Failure {
+    // Pipes and sockets have a name there too, but it is no path.
+    let path = std::fs::read_link("/dev/fd/1").ok().filter(|path| path.is_absolute());
+    let place = path.map_or_else(String::new, |path| format!(": {}", path.display()));
+    Failure::Output { error, place }
 }
 
 /// A text with every character escaped (`\u{1b}`) that is not printed as itself.

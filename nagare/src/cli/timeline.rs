@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Failure;
 use super::api::{Api, Query};
-use super::print::{printable, printable_json, say};
+use super::print::{printable, printable_json, say, tell};
 
 #[derive(Debug, Args)]
 pub(super) struct Timeline {
@@ -137,13 +137,13 @@ impl Timeline {
         match (self.json, next) {
             (Some(Json::Pages), _) => {}
             (Some(Json::Items), _) => {
-                eprintln!("{}", printable_json(&serde_json::to_string(&cursors)?))
+                tell!("{}", printable_json(&serde_json::to_string(&cursors)?))
             }
-            (None, Some(next)) => eprintln!(
+            (None, Some(next)) => tell!(
                 "there is more: add --all for all of it, or read the next page with --cursor {}",
                 printable(next)
             ),
-            (None, None) if shown == 0 => eprintln!("nothing in the timeline of {}", self.viewer),
+            (None, None) if shown == 0 => tell!("nothing in the timeline of {}", self.viewer),
             (None, None) => {}
         }
         Ok(())

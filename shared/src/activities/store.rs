@@ -1,6 +1,10 @@
 //! Claims on activity ids, and activity records.
 
-use super::{Activities, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys};
+use std::collections::HashMap;
+
+use super::{
+    Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys,
+};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
 use crate::runtime::deadline::Deadline;
@@ -68,6 +72,21 @@ impl Activities {
         let row = self.ledger.get(keys::claim(activity), deadline).await?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?)))
+    }
+
+    /// The same for several ids, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    /// Those that nobody owns are left out.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all_claimed(
+        &self,
+        activities: impl IntoIterator<Item = &ActivityId>,
+        deadline: Deadline,
+    ) -> Result<HashMap<ActivityId, (ActorId, Timestamp)>, DynamoError> {
+        let keys = activities.into_iter().map(|activity| keys::claim(activity).into_item());
+        let rows = self.ledger.table().batch_get(keys.collect(), deadline).await?;
+        rows.iter().map(read_claim).collect()
     }
 
     /// Merges a change into a record, against any number of others who do the same: writes only
@@ -142,6 +161,14 @@ impl Activities {
             Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
         }
     }
+}
+
+fn read_claim(row: &Row<'_>) -> Result<(ActivityId, (ActorId, Timestamp)), DynamoError> {
+    let Some(ActivityItem::Claim(activity)) = keys::of_key(row.text("pk")?, row.text("sk")?) else {
+        return Err(row.corrupt("pk", "the key of a claim"));
+    };
+    let owner = row.parsed("actor_id", "an id")?;
+    Ok((activity, (owner, row.parsed("published_at", "an instant")?)))
 }
 
 fn read_revised(row: &Row<'_>) -> Result<Revised, DynamoError> {

@@ -3,10 +3,12 @@
 //! ```text
 //! attributes   what travels with a command on its way here
 //! store        the table of letters
+//! listing      all of them, page by page
 //! spare        parts of bodies that no letter needs
 //! ```
 
 mod attributes;
+mod listing;
 mod spare;
 mod store;
 
@@ -14,8 +16,9 @@ pub use attributes::{
     DETAIL, MAX_DETAIL_BYTES, MAX_RECEIVES, ORIGIN, REASON, REASONS, RECEIVES, RECEIVES_EXHAUSTED,
     SENT, cut, fits, is_reason, known_reason,
 };
+pub use listing::DeadLetterPage;
 pub use spare::SparePart;
-pub use store::{DeadLetter, DeadLetterPage};
+pub use store::{DeadLetter, Head};
 
 use crate::dynamo::Table;
 

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use super::DeadLetters;
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::dynamo::{Condition, DynamoError, Put};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
@@ -57,13 +57,13 @@ pub struct DeadLetter {
     pub body: String,
 }
 
-/// Some dead letters, in no order, without their bodies.
-#[derive(Debug, Clone, Default)]
-pub struct DeadLetterPage {
-    /// The letters.
-    pub letters: Vec<DeadLetter>,
-    /// Where to go on, if there is more.
-    pub next: Option<Item>,
+/// A letter without the parts of a long body, which is all that it takes to remove it.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The letter. Its body is empty if it is kept in parts.
+    pub letter: DeadLetter,
+    /// Parts of its body.
+    parts: usize,
 }
 
 impl DeadLetters {
@@ -99,14 +99,10 @@ impl DeadLetters {
         id: &str,
         deadline: Deadline,
     ) -> Result<Option<DeadLetter>, DynamoError> {
-        let Some(row) = self.part(id, LETTER, deadline).await? else {
+        let Some(Head { mut letter, parts }) = self.head(id, deadline).await? else {
             return Ok(None);
         };
-        let mut letter = read_letter(&row)?;
-        if row.optional_text("body")?.is_some() {
-            return Ok(Some(letter));
-        }
-        for index in 0..usize::try_from(row.number("parts")?).unwrap_or(0) {
+        for index in 0..if parts > 1 { parts } else { 0 } {
             let name = part_name(&letter.message_id, index);
             let part = self.part(id, &name, deadline).await?;
             letter.body += part.unwrap_or_else(|| self.table.row(Item::new())).text("body")?;
@@ -114,49 +110,18 @@ impl DeadLetters {
         Ok(Some(letter))
     }
 
-    /// Lists letters without their bodies, on from where the last page ended.
+    /// Reads one letter, and of its body only what is beside it.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn page(
-        &self,
-        after: Option<Item>,
-        deadline: Deadline,
-    ) -> Result<DeadLetterPage, DynamoError> {
-        let query = Query {
-            filter: Some("#part = :letter"),
-            projection: Some(
-                "id, #part, message_id, reason, detail, verified, receive_count, sent_at, stored_at, \
-                 #group",
-            ),
-            names: vec![("#part", "part"), ("#group", "group_id")],
-            values: vec![(":letter", text(LETTER))],
-            start: after,
-            ..Query::default()
+    pub async fn head(&self, id: &str, deadline: Deadline) -> Result<Option<Head>, DynamoError> {
+        let Some(row) = self.part(id, LETTER, deadline).await? else { return Ok(None) };
+        let parts = match row.optional_text("body")? {
+            Some(_) => 1,
+            None => usize::try_from(row.number("parts")?)
+                .map_err(|_| row.corrupt("parts", "a number of parts"))?,
         };
-        let page = self.table.page(&query, deadline).await?;
-        let letters = page.rows.iter().map(read_letter).collect::<Result<_, _>>()?;
-        Ok(DeadLetterPage { letters, next: page.next })
-    }
-
-    /// Lists all letters that there are now, without their bodies. `deadline` makes the deadline of each
-    /// step.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn all(
-        &self,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<DeadLetter>, DynamoError> {
-        let (mut letters, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.page(after, deadline()).await?;
-            letters.extend(page.letters);
-            match page.next {
-                None => return Ok(letters),
-                next => after = next,
-            }
-        }
+        Ok(Some(Head { letter: read_letter(&row)?, parts }))
     }
 
     /// Removes a letter as it was read; one that has come back since stays. True if nothing is left of
@@ -169,10 +134,30 @@ impl DeadLetters {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<bool, DynamoError> {
+        self.remove_parts(letter, split(&letter.body).len(), deadline).await
+    }
+
+    /// The same for a letter whose body was not read, or cannot be.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been removed.
+    pub async fn remove_unread(
+        &self,
+        Head { letter, parts }: &Head,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        self.remove_parts(letter, *parts, deadline).await
+    }
+
+    async fn remove_parts(
+        &self,
+        letter: &DeadLetter,
+        parts: usize,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
         let seen = Condition::new("attribute_not_exists(id) OR message_id = :seen");
         let seen = seen.value(":seen", text(&letter.message_id));
         let removed = self.table.delete(part_key(&letter.id, LETTER), Some(seen), deadline).await?;
-        let parts = split(&letter.body).len();
         for index in (0..parts).filter(|_| removed && parts > 1) {
             let key = part_key(&letter.id, &part_name(&letter.message_id, index));
             self.table.delete(key, None, deadline).await?;
@@ -264,7 +249,7 @@ fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
     item
 }
 
-fn read_letter(row: &Row<'_>) -> Result<DeadLetter, DynamoError> {
+pub(super) fn read_letter(row: &Row<'_>) -> Result<DeadLetter, DynamoError> {
     Ok(DeadLetter {
         id: row.text("id")?.to_owned(),
         message_id: row.text("message_id")?.to_owned(),

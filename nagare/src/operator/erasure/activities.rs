@@ -41,11 +41,16 @@ impl Erasure {
         let now = self.clock.now();
         let shown = sort_keys.iter().filter(|p| self.retention.holds(p.published_at, now));
         self.erase(&shown.map(ToString::to_string).collect::<Vec<_>>()).await?;
+        let bar = progress::bar(sort_keys.len() as u64, "activities marked as expired");
         stream::iter(&sort_keys)
             .map(|sort_key| self.mark_activity(sort_key))
             .buffer_unordered(AT_ONCE)
-            .try_collect::<()>()
+            .try_for_each(async |()| {
+                bar.inc(1);
+                Ok(())
+            })
             .await?;
+        bar.finish_and_clear();
         Ok(sort_keys.len())
     }
 
@@ -107,6 +112,7 @@ impl Erasure {
         let bar = progress::counter("items of the ledger read");
         let traces = self.marks.traces(&self.actor, |read| bar.inc(read), soon).await?;
         bar.finish_and_clear();
+        let bar = progress::bar(traces.len() as u64, "other items erased");
         let mut activities = BTreeSet::new();
         let mut others = 0;
         for trace in traces {
@@ -115,13 +121,16 @@ impl Erasure {
                 Trace::Position { .. } | Trace::Reconciliation(_) | Trace::Person { .. } => {
                     self.marks.remove(&trace, self.until, soon()).await?;
                     others += 1;
+                    bar.inc(1);
                 }
             }
         }
         for activity in &activities {
             self.activities.merge(&self.key(activity), Change::Delete, soon()).await?;
             self.mark_record(activity).await?;
+            bar.inc(1);
         }
+        bar.finish_and_clear();
         Ok((activities.len(), others))
     }
 }

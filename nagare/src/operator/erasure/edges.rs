@@ -96,9 +96,12 @@ impl Erasure {
                 None => self.delete_forged(row).await?,
             }
         }
+        let bar = progress::bar(rows.len() as u64, "entries of their own erased");
         for (actor, sort_keys) in &by_actor {
             self.clear_own_of(actor, sort_keys).await?;
+            bar.inc(sort_keys.len() as u64);
         }
+        bar.finish_and_clear();
         Ok(rows.len())
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use shared::command::Command;
 use shared::dead_letters::{DeadLetter, DeadLetters};
 use shared::dynamo::DynamoError;
@@ -31,11 +32,11 @@ pub async fn remove_those_of(
     person: &ActorId,
     now: Timestamp,
 ) -> Result<usize, DynamoError> {
-    let listed = letters.all(soon).await?;
-    let bar = progress::bar(listed.len() as u64, "dead letters read");
+    let ids: Vec<_> = letters.all(soon).map_ok(|letter| letter.id).try_collect().await?;
+    let bar = progress::bar(ids.len() as u64, "dead letters read");
     let mut dropped = 0;
-    for letter in listed {
-        dropped += usize::from(remove_if_about(letters, &letter.id, person, now).await?);
+    for id in ids {
+        dropped += usize::from(remove_if_about(letters, &id, person, now).await?);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -74,13 +75,17 @@ pub async fn remove_spare_parts(
 ) -> Result<(usize, usize), DynamoError> {
     let (mut dropped, mut waiting) = (0, 0);
     let before = now.plus_millis(-i64::try_from(ON_ITS_WAY.as_millis()).unwrap_or(i64::MAX));
-    for part in letters.spare_parts(soon).await? {
+    let parts = letters.spare_parts(soon).await?;
+    let bar = progress::bar(parts.len() as u64, "parts of dead letters checked");
+    for part in parts {
+        bar.inc(1);
         if part.stored_at.is_some_and(|stored_at| stored_at > before) {
             waiting += 1;
         } else if letters.remove_spare_part(&part, soon()).await? {
             dropped += 1;
         }
     }
+    bar.finish_and_clear();
     Ok((dropped, waiting))
 }
 
