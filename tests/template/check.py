@@ -570,7 +570,8 @@ def test_tables_have_the_keys_that_the_code_uses(stack):
     schema = "nagare/src/local/schema.rs"
     assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
     for field, name in TABLES.items():
-        keys = list(one(rf'&tables\.{field},\s*\["(\w+)", "(\w+)"\]', schema))
+        constant = one(rf'definition\(&tables\.{field}, (\w+), ', schema)
+        keys = list(one(rf'const {constant}: \[&str; 2\] = \["(\w+)", "(\w+)"\]', schema))
         properties = stack.properties(name)
         assert [k["AttributeName"] for k in properties["KeySchema"]] == keys, name
         assert [k["KeyType"] for k in properties["KeySchema"]] == ["HASH", "RANGE"], name

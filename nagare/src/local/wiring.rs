@@ -67,17 +67,18 @@ impl Wiring {
         let time = Arc::new(move || steady.steady().unix_millis());
         let (engine, queues, secrets) = match data_dir {
             None => {
-                let queues = Queues::in_memory(config.queues(), time)?;
+                let queues = Queues::in_memory(config.queues(), time.clone())?;
                 (Engine::in_memory()?, queues, Secrets::random())
             }
             Some(dir) => {
                 dir.check()?;
                 // Tables first: where there is a queue, its tables were there before.
                 let engine = Engine::open(&dir.tables())?;
-                let queues = Queues::open(&dir.queues(), config.queues(), time)?;
+                let queues = Queues::open(&dir.queues(), config.queues(), time.clone())?;
                 (engine, queues, dir.secrets()?)
             }
         };
+        let engine = engine.with_time(time);
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
         let wire = Wire::new(queues.clone(), queue_endpoint);
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
