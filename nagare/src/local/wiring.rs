@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
+use super::cors::Cors;
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
@@ -101,7 +102,7 @@ impl Wiring {
         })
     }
 
-    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>) -> Router {
+    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>, cors: Cors) -> Router {
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
             timelines: self.tables.timelines.clone(),
@@ -122,7 +123,8 @@ impl Wiring {
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
-        Gateway::new(handler, ROUTES, authorization, Limits::default()).router()
+        let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        gateway.with_cors(cors).router()
     }
 
     pub(super) fn poll(
