@@ -100,6 +100,8 @@ def unlisted(data):
 INSTALLING = (
     (re.compile(r"^\s*(\S+=\S+ )*cargo (build|test|clippy|doc|run)\b"), "--locked"),
     (re.compile(r"\bpip install\b"), "--require-hashes"),
+    # `ci` takes what the lock file has, by its hashes.
+    (re.compile(r"\bnpm\b"), " ci --ignore-scripts"),
 )
 PINNED = re.compile(r"([A-Za-z0-9_.-]+)(\[[a-z0-9, ]+\])?==[^\s;]+( ; [^\\]+)?( \\\n +--hash=sha256:[0-9a-f]{64})+")
 
@@ -116,6 +118,10 @@ def unpinned(root=ROOT):
         wanted = re.findall(r"^[A-Za-z0-9_.-]+", path.with_suffix(".in").read_text(), re.MULTILINE)
         if not all(pinned) or not {name.lower() for name in wanted} <= names:
             yield f"{path.relative_to(root)} is not what was made of its .in, with a hash for every package"
+    for lock in root.glob("tests/*/package-lock.json"):
+        packages = json.loads(lock.read_text())["packages"]
+        if not all("integrity" in package for name, package in packages.items() if name):
+            yield f"{lock.relative_to(root)} lacks the hash of a package"
     for script in [root / ".ci/run", *root.glob("tests/**/*.sh")]:
         yield from unflagged(script, INSTALLING, root)
     # What readers are told to type; how they install tools is up to them.

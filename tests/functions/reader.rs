@@ -209,6 +209,32 @@ async fn each_mode_demands_what_its_authorizer_finds_out() {
     }
 }
 
+/// API Gateway asks nobody for anything on the route of preflights, so what comes by it gets nothing but leave to ask.
+#[tokio::test]
+async fn a_preflight_is_answered_without_a_caller_and_says_nothing() {
+    let mut world = with_ten().await;
+    for mode in [Authorization::Jwt, Authorization::Iam, Authorization::Open] {
+        world.reader.authorization = mode;
+        for path in ["/v1/timelines/bob", "/v1/profiles/bob", "/v1/nothing"] {
+            let mut event = api_event("OPTIONS", path, "", None);
+            event["routeKey"] = json!("OPTIONS /{proxy+}");
+            let event = serde_json::from_value(event).unwrap();
+            let answer = world.reader.handle(&event, soon()).await;
+            assert_eq!((answer.status_code, answer.body), (204, None), "{mode:?}");
+            assert!(answer.headers.is_empty(), "{mode:?}");
+        }
+    }
+    // By that route alone, and with that method alone.
+    world.reader.authorization = Authorization::Jwt;
+    for (route, method, status) in
+        [("$default", "OPTIONS", 405), ("OPTIONS /{proxy+}", "GET", 401), ("", "OPTIONS", 405)]
+    {
+        let mut event = api_event(method, "/v1/timelines/bob", "", None);
+        event["routeKey"] = json!(route);
+        assert_eq!(world.answer(event, soon()).await.0, status, "{route} {method}");
+    }
+}
+
 #[test]
 fn the_mode_is_one_of_three_words() {
     let modes = ["jwt", "iam", "open"].map(|word| word.parse::<Authorization>().unwrap());

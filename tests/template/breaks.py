@@ -79,6 +79,38 @@ BREAKS = {
         add("Debug", "AWS::ApiGatewayV2::Route", RouteKey="GET /debug", AuthorizationType="AWS_IAM"),
         check.test_every_route_has_an_authorizer,
     ),
+    "preflights behind the authorizer": (
+        drop_at("Resources", "PreflightRoute"),
+        check.test_a_preflight_needs_no_token_and_reaches_nothing,
+    ),
+    "preflights where there is no CORS": (
+        drop_at("Resources", "PreflightRoute", "Condition"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "an open route for more than preflights": (
+        set_at(*properties("PreflightRoute", "RouteKey", "ANY /{proxy+}")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "CORS for everybody": (
+        set_at(*properties("HttpApi", "CorsConfiguration", "Fn::If", 1, "AllowOrigins", ["*"])),
+        check.test_pages_of_the_named_origins_may_call_and_no_others,
+    ),
+    "CORS for what no browser sends": (
+        set_at("Parameters", "CorsOrigins", "AllowedPattern", "^.*$"),
+        check.test_origins_are_written_as_browsers_send_them,
+    ),
+    "CORS without being asked": (
+        set_at("Parameters", "CorsOrigins", "Default", "*"),
+        check.test_pages_of_the_named_origins_may_call_and_no_others,
+    ),
+    "cookies of any page": (
+        set_at(*properties("HttpApi", "CorsConfiguration", "Fn::If", 1, "AllowCredentials", True)),
+        check.test_pages_of_the_named_origins_may_call_and_no_others,
+    ),
+    "CORS that lets no token through": (
+        set_at(*properties("HttpApi", "CorsConfiguration", "Fn::If", 1, "AllowHeaders", ["*"])),
+        check.test_pages_of_the_named_origins_may_call_and_no_others,
+    ),
     "a second API": (
         set_at(*properties("TimelineReader", "Events", {"Get": {"Type": "HttpApi"}})),
         check.test_nothing_else_invokes_a_function_by_http,

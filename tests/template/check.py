@@ -184,8 +184,13 @@ def secret_variables():
 # --- Who may do what ------------------------------------------------------------------------------
 
 
+PREFLIGHT = "OPTIONS /{proxy+}"
+
+
 def test_every_route_has_an_authorizer(stack):
+    """But preflights, which have a route where there is CORS only."""
     routes = stack.of_type("AWS::ApiGatewayV2::Route")
+    routes = {name: r for name, r in routes.items() if (r["Properties"]["RouteKey"], r.get("Condition")) != (PREFLIGHT, "UseCors")}
     keys = {r["Properties"]["RouteKey"] for r in routes.values()}
     paths = re.findall(r'^    "(/v1/[^"]+)" => \w+,$', read("functions/timeline-reader/src/router.rs"), re.MULTILINE)
     assert keys == {f"GET {path}" for path in paths} | {"$default"} and paths
@@ -205,6 +210,41 @@ def test_every_route_has_an_authorizer(stack):
     assert stack.expanded["Conditions"]["UseScopes"] == wanted
     jwt = authorizer["Properties"]["JwtConfiguration"]
     assert named(jwt["Issuer"]) == "JwtIssuer" and names_in(jwt["Audience"]) == {"JwtAudience"}
+
+
+def test_pages_of_the_named_origins_may_call_and_no_others(stack):
+    """And the local API does the same."""
+    cors = stack.properties("HttpApi")["CorsConfiguration"]
+    assert cors["Fn::If"][0] == "UseCors" and cors["Fn::If"][2] == {"Ref": "AWS::NoValue"}
+    assert stack.expanded["Conditions"]["UseCors"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "CorsOrigins"}, ""]}]}
+    assert stack.default("CorsOrigins") == ""
+    local = dict(re.findall(r'^const (\w+): &str = "([^"]+)";', read("nagare/src/local/cors.rs"), re.MULTILINE))
+    assert cors["Fn::If"][1] == {
+        "AllowOrigins": {"Fn::Split": [",", {"Ref": "CorsOrigins"}]},
+        "AllowMethods": local["METHODS"].split(","),
+        "AllowHeaders": local["HEADERS"].split(","),
+        "ExposeHeaders": local["EXPOSED"].split(","),
+        "MaxAge": int(local["SECONDS"]),
+    }
+
+
+def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
+    """$default has an authorizer, and would refuse it. What the reader answers: tests/functions/reader.rs."""
+    routes = [r for r in stack.of_type("AWS::ApiGatewayV2::Route").values() if r["Properties"]["RouteKey"] == PREFLIGHT]
+    assert len(routes) == 1
+    [route] = routes
+    assert route["Condition"] == "UseCors"
+    assert route["Properties"]["AuthorizationType"] == "NONE"
+    assert f'"{PREFLIGHT}"' in read("functions/timeline-reader/src/http/preflight.rs")
+
+
+def test_origins_are_written_as_browsers_send_them(stack):
+    pattern = stack.expanded["Parameters"]["CorsOrigins"]["AllowedPattern"]
+    page, other = "https://app.example.com", "http://localhost:5173"
+    for text in ("", "*", page, f"{other},{page}"):
+        assert re.fullmatch(pattern, text), text
+    for text in (f"{page}/", "https://App.example.com", "app.example.com", f"{page}, {other}", f"{page},", "null"):
+        assert not re.fullmatch(pattern, text), text
 
 
 def test_nothing_else_invokes_a_function_by_http(stack):
@@ -570,7 +610,8 @@ def test_tables_have_the_keys_that_the_code_uses(stack):
     schema = "nagare/src/local/schema.rs"
     assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
     for field, name in TABLES.items():
-        keys = list(one(rf'&tables\.{field},\s*\["(\w+)", "(\w+)"\]', schema))
+        constant = one(rf'definition\(&tables\.{field}, (\w+), ', schema)
+        keys = list(one(rf'const {constant}: \[&str; 2\] = \["(\w+)", "(\w+)"\]', schema))
         properties = stack.properties(name)
         assert [k["AttributeName"] for k in properties["KeySchema"]] == keys, name
         assert [k["KeyType"] for k in properties["KeySchema"]] == ["HASH", "RANGE"], name

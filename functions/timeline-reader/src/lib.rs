@@ -6,6 +6,7 @@
 //!   http/       what all features have in common
 //!     auth      who the caller is, and what they may read
 //!     path      paths with parameters in them
+//!     preflight what browsers ask first
 //!     query     query parameters
 //!     response  answers in JSON
 //!     problem   what is answered instead
@@ -42,6 +43,7 @@ use tokio::time::Instant;
 use http::auth::Caller;
 pub use http::auth::{Authorization, AuthorizationError};
 use http::path::{Path, Route};
+use http::preflight;
 use http::problem::Problem;
 use http::response::Answer;
 use log::Outcome;
@@ -91,6 +93,9 @@ impl Reader {
         deadline: Deadline,
     ) -> BoxFuture<'a, ApiGatewayV2httpResponse> {
         Box::pin(async move {
+            if let Some(answer) = preflight::answer(event) {
+                return answer;
+            }
             let (begun, dynamo) = (Instant::now(), self.ledger.table().dynamo().metered());
             let matched = router::matched(event);
             let result = match &matched {

@@ -15,6 +15,7 @@ use super::print::say;
 use super::sample;
 use super::sender::Sender;
 use super::{detach, exports, log};
+use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, connector};
 use crate::running::{Note, Noted};
@@ -35,6 +36,10 @@ pub(super) struct Up {
     /// on this machine reads and writes the tables and the queue at their ports without any.
     #[arg(long)]
     auth: bool,
+    /// Let web pages of these origins call the HTTP API from a browser, with commas between
+    /// (`https://app.example.com,http://localhost:5173`), as the template's `CorsOrigins` does on AWS; `*`: of any.
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    cors: Vec<Origin>,
     /// Make things go wrong between the functions and their tables and queues, to see what your
     /// clients make of it: `all=1%`, which is what it means alone, or settings such as
     /// `errors=5%,queue-resets=5%,writes=4000,seed=7` (docs/FAULTS.md lists them).
@@ -63,6 +68,7 @@ impl Up {
             port: 3000,
             data_dir: None,
             auth: false,
+            cors: Vec::new(),
             faults: None,
             template_visibility: false,
             print_env: false,
@@ -84,6 +90,7 @@ impl Up {
             port: self.port,
             data_dir: self.data_dir.clone(),
             auth: self.auth,
+            cors: Cors::of(self.cors.clone()),
             template_visibility: self.template_visibility,
             faults: self.faults.clone().unwrap_or_default(),
             clock: Clock::system(),
@@ -149,6 +156,9 @@ impl Up {
             say!(
                 "# The API is open: anybody on this machine reads any timeline (--auth demands tokens)."
             )?;
+        }
+        for origin in &self.cors {
+            say!("# Web pages may call the API: {origin}")?;
         }
         if self.faults.is_some() {
             say!(

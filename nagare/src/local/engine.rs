@@ -2,10 +2,12 @@
 //!
 //! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
 //! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
-//! put; only pages of followers are read in pieces, and let other calls in between.
+//! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
+//! honoured here (`transactions`).
 
 pub(crate) mod edges;
 mod fast_path;
+mod transactions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use dynoxide::actions::scan::ScanRequest;
 use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
 use dynoxide::actions::{
     batch_get_item, delete_item, describe_table, describe_time_to_live, get_item, import_items,
-    list_tables, scan, transact_get_items, transact_write_items, update_item,
+    list_tables, scan, transact_get_items, update_item,
 };
 use dynoxide::storage::Storage;
 use dynoxide::types::Item;
@@ -23,6 +25,7 @@ use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
+use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -34,9 +37,15 @@ const MOST_SCANNED: usize = 2_000;
 /// Items that a sweep reads before it lets other calls in.
 const SWEPT_AT_ONCE: usize = 500;
 
+/// Tells the time in unix milliseconds.
+type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
+
 /// The engine. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine(Arc<Tables>);
+pub struct Engine {
+    tables: Arc<Tables>,
+    now: Now,
+}
 
 struct Tables {
     storage: Mutex<Storage>,
@@ -82,11 +91,16 @@ impl Engine {
 
     fn start(storage: Storage, file: Option<PathBuf>) -> Result<Self, EngineError> {
         schema::create_missing(&storage)?;
-        Ok(Self(Arc::new(Tables {
-            storage: Mutex::new(storage),
-            file,
-            large_page: Mutex::new(()),
-        })))
+        transactions::create_missing(&storage)?;
+        let tables = Tables { storage: Mutex::new(storage), file, large_page: Mutex::new(()) };
+        let now = || Clock::system().now().unix_millis();
+        Ok(Self { tables: Arc::new(tables), now: Arc::new(now) })
+    }
+
+    /// Takes the time, by which it forgets the tokens of transactions, from `now` instead of the system.
+    #[must_use]
+    pub fn with_time(self, now: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
+        Self { now, ..self }
     }
 
     /// Drops the items whose TTL has passed, as DynamoDB does some time later. Returns how many.
@@ -94,6 +108,7 @@ impl Engine {
     /// # Errors
     /// [`EngineError`]
     pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
+        transactions::forget(&self.storage(), (self.now)())?;
         let mut swept = 0;
         for (table, attribute, keys) in schema::expiries() {
             swept += self.sweep_table(&table, attribute, keys, now)?;
@@ -147,7 +162,8 @@ impl Engine {
             Ok(answer) => (200, answer),
             Err(error) => {
                 if error.status_code() >= 500 {
-                    let file = self.0.file.as_deref().unwrap_or(Path::new("in memory")).display();
+                    let file =
+                        self.tables.file.as_deref().unwrap_or(Path::new("in memory")).display();
                     tracing::error!("a call of the tables failed: {operation}: {file}: {error}");
                 }
                 (error.status_code(), error.to_json())
@@ -173,9 +189,9 @@ impl Engine {
             }
             "Scan" => self.on_blocking_thread(|| self.answer(body, |s, q| run(scan::execute(s, in_pages(q))))),
             "TransactGetItems" => self.answer(body, |s, q| run(transact_get_items::execute(s, q))),
-            "TransactWriteItems" => self.answer(body, |s, q| run(transact_write_items::execute(s, q))),
+            "TransactWriteItems" => self.answer(body, |s, q| transactions::write(s, q, (self.now)())),
             "UpdateItem" => self.answer(body, |s, q| run(update_item::execute(s, q))),
-            other => Err(DynoxideError::ValidationException(format!("{other} is not served here"))),
+            other => Err(DynoxideError::ValidationException(not_served(other))),
         }
     }
 
@@ -193,7 +209,7 @@ impl Engine {
     /// A panic in the engine leaves its transaction open, and so may a failed rollback on a full disk.
     /// The next caller ends it.
     fn storage(&self) -> MutexGuard<'_, Storage> {
-        let storage = self.0.storage.lock();
+        let storage = self.tables.storage.lock();
         if !storage.conn().is_autocommit()
             && let Err(failure) = storage.rollback()
         {
@@ -206,7 +222,7 @@ impl Engine {
     /// so that there is a core left for small calls. On a runtime with one thread they wait.
     fn on_blocking_thread<T>(&self, read: impl FnOnce() -> T) -> T {
         let alone = || {
-            let _turn = self.0.large_page.lock();
+            let _turn = self.tables.large_page.lock();
             read()
         };
         match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
@@ -222,6 +238,13 @@ pub(super) fn run<T>(
 ) -> Result<T, DynoxideError> {
     let waited = || DynoxideError::InternalServerError("the engine waited".to_owned());
     operation.now_or_never().unwrap_or_else(|| Err(waited()))
+}
+
+fn not_served(operation: &str) -> String {
+    let operation = if operation.is_empty() { "A call without x-amz-target" } else { operation };
+    format!(
+        "{operation} is not served by the local stack; its docs/LOCAL.md lists the calls that are"
+    )
 }
 
 /// What is wrong with a request. The engine reports its own rules through serde, behind a marker and

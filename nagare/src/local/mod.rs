@@ -14,6 +14,7 @@
 
 mod calendar;
 pub mod connector;
+pub mod cors;
 mod data_dir;
 pub mod engine;
 pub mod event_source;

@@ -8,6 +8,11 @@ use serde_json::{Value, json};
 use super::engine::run;
 use crate::tables::TableNames;
 
+/// The key attributes of each table.
+const TIMELINES: [&str; 2] = ["viewer_id", "sort_key"];
+const LEDGER: [&str; 2] = ["pk", "sk"];
+const DEAD_LETTERS: [&str; 2] = ["id", "part"];
+
 /// The names of the local stack's tables.
 #[must_use]
 pub fn names() -> TableNames {
@@ -22,17 +27,24 @@ pub fn names() -> TableNames {
 #[must_use]
 pub fn definitions() -> [Value; 3] {
     let tables = names();
-    let mut ledger = definition(&tables.ledger, ["pk", "sk"], &["follower_id", "followee_id"]);
+    let mut ledger = definition(&tables.ledger, LEDGER, &["follower_id", "followee_id"]);
     ledger["GlobalSecondaryIndexes"] = json!([{
         "IndexName": shared::ledger::BY_FOLLOWER,
         "KeySchema": keys("follower_id", "followee_id"),
         "Projection": {"ProjectionType": "KEYS_ONLY"},
     }]);
     [
-        definition(&tables.timelines, ["viewer_id", "sort_key"], &[]),
+        definition(&tables.timelines, TIMELINES, &[]),
         ledger,
-        definition(&tables.dead_letters, ["id", "part"], &[]),
+        definition(&tables.dead_letters, DEAD_LETTERS, &[]),
     ]
+}
+
+/// The key attributes of the table of that name.
+pub(super) fn keys_of(table: &str) -> Option<[&'static str; 2]> {
+    let TableNames { timelines, ledger, dead_letters } = names();
+    let keys = [(timelines, TIMELINES), (ledger, LEDGER), (dead_letters, DEAD_LETTERS)];
+    keys.into_iter().find_map(|(name, keys)| (name == table).then_some(keys))
 }
 
 fn definition(name: &str, [hash, range]: [&str; 2], others: &[&str]) -> Value {

@@ -1,9 +1,11 @@
 //! The queues over HTTP: any AWS SDK finds SQS here.
 
+mod query_protocol;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use uuid::Uuid;
 
@@ -20,10 +22,14 @@ pub(super) fn router(wire: Wire) -> Router {
 
 async fn answer(
     State((wire, intake)): State<(Wire, Intake)>,
+    uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
     let body = intake.read(body).await?;
+    if let Some(refusal) = query_protocol::refusal(&uri, &headers) {
+        return Ok(refusal);
+    }
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let answer = wire.call(target.unwrap_or_default(), &body.bytes).await;
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::calendar::Calendar;
+use super::cors::Cors;
 use super::data_dir::{self, DataDir, DataDirError};
 use super::engine::{Engine, EngineError};
 use super::faults::Faults;
@@ -52,6 +53,8 @@ pub struct StackConfig {
     pub data_dir: Option<PathBuf>,
     /// Demand tokens.
     pub auth: bool,
+    /// The web pages of other origins that may call the API.
+    pub cors: Cors,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
     /// What goes wrong on purpose.
@@ -130,12 +133,13 @@ impl Stack {
         let port = port_of(&api);
         let environment = wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
         let routers = [
-            (queue, sqs_http::router(wiring.wire.clone()), Bounds::of(CLIENTS)),
-            (tables, tables_http::router(wiring.engine.clone()), Bounds::of(CLIENTS)),
-            (api, wiring.gateway(authorizer), Bounds::of(READERS)),
+            (queue, sqs_http::router(wiring.wire.clone()), CLIENTS, Cors::default()),
+            (tables, tables_http::router(wiring.engine.clone()), CLIENTS, Cors::default()),
+            (api, wiring.gateway(authorizer, config.cors.clone()), READERS, config.cors),
         ];
-        for (listener, router, bounds) in routers {
-            servers.spawn(ports::serve(listener, router, bounds, stopped.clone()));
+        for (listener, router, connections, pages) in routers {
+            let bounds = Bounds::of(connections);
+            servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
         }
         servers.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
         let pollers = wiring.poll(&stopped)?;

@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
+use super::cors::Cors;
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
@@ -67,17 +68,18 @@ impl Wiring {
         let time = Arc::new(move || steady.steady().unix_millis());
         let (engine, queues, secrets) = match data_dir {
             None => {
-                let queues = Queues::in_memory(config.queues(), time)?;
+                let queues = Queues::in_memory(config.queues(), time.clone())?;
                 (Engine::in_memory()?, queues, Secrets::random())
             }
             Some(dir) => {
                 dir.check()?;
                 // Tables first: where there is a queue, its tables were there before.
                 let engine = Engine::open(&dir.tables())?;
-                let queues = Queues::open(&dir.queues(), config.queues(), time)?;
+                let queues = Queues::open(&dir.queues(), config.queues(), time.clone())?;
                 (engine, queues, dir.secrets()?)
             }
         };
+        let engine = engine.with_time(time);
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
         let wire = Wire::new(queues.clone(), queue_endpoint);
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
@@ -100,7 +102,7 @@ impl Wiring {
         })
     }
 
-    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>) -> Router {
+    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>, cors: Cors) -> Router {
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
             timelines: self.tables.timelines.clone(),
@@ -121,7 +123,8 @@ impl Wiring {
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
-        Gateway::new(handler, ROUTES, authorization, Limits::default()).router()
+        let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        gateway.with_cors(cors).router()
     }
 
     pub(super) fn poll(

@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod path;
+pub(crate) mod preflight;
 pub(crate) mod problem;
 pub(crate) mod query;
 pub(crate) mod response;

@@ -21,6 +21,7 @@
 //! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds.
 //! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them,
 //!   and 429 for the rest.
+//! - **CORS**, where it is [asked for](Gateway::with_cors): [`super::cors`].
 //! - **A failing function**: its error, its panic and its invalid answer are a 500 without internals.
 //!
 //! # What is not, or differs
@@ -33,10 +34,11 @@
 //! - `rawPath` is the path as it was sent. A real HTTP API decodes it, so a handler that has to
 //!   work on both reads `pathParameters`.
 //! - `GET /openapi.yaml` is answered with the API's description.
+//! - With CORS, refusals carry its headers too; AWS promises them for answers of an integration only.
 //! - Throttling counts requests in flight, not requests a second.
 //! - A body is discarded unread: none of the API's requests has one, and nobody holds a permit by not
 //!   sending it. Events have no body.
-//! - No TLS, CORS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
+//! - No TLS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
 //!   no response inferred from something that is not a response.
 //! - A caller who hangs up cancels the handler; a Lambda would run to its end.
 
@@ -58,6 +60,7 @@ use std::sync::Arc;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderName, HeaderValue};
@@ -66,6 +69,8 @@ use shared::values::Timestamp;
 use time::OffsetDateTime;
 use tokio::task::JoinSet;
 use uuid::Uuid;
+
+use super::cors::{self, Cors};
 
 pub use self::authorizer::{Authorization, JwtAuthorizer, MintError};
 pub use self::limits::Limits;
@@ -85,6 +90,7 @@ pub struct Gateway<H> {
     limits: Limits,
     admission: Admission,
     clock: Clock,
+    cors: Cors,
 }
 
 impl<H, F, E> Gateway<H>
@@ -108,6 +114,7 @@ where
             admission: Admission::new(&limits),
             limits,
             clock: Clock::system(),
+            cors: Cors::default(),
         }
     }
 
@@ -117,15 +124,26 @@ where
         Self { clock, ..self }
     }
 
+    /// Lets web pages call the API.
+    #[must_use]
+    pub fn with_cors(self, cors: Cors) -> Self {
+        Self { cors, ..self }
+    }
+
     /// The API as something to serve.
     ///
     /// Served by `into_make_service_with_connect_info::<SocketAddr>()`, events carry the caller's
     /// address; otherwise they carry 127.0.0.1.
     pub fn router(self) -> Router {
+        let (cors, document) = (self.cors.clone(), openapi::document(&self.authorization));
         let gateway = Arc::new(self);
         let serve = move |request| serve(Arc::clone(&gateway), request);
-        let description = get(openapi::document).fallback(serve.clone());
-        Router::new().route(openapi::PATH, description).fallback(serve)
+        let description = get(move || async { document }).fallback(serve.clone());
+        let router = Router::new().route(openapi::PATH, description).fallback(serve);
+        match cors.is_on() {
+            true => router.layer(middleware::from_fn_with_state(cors, cors::apply)),
+            false => router,
+        }
     }
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {

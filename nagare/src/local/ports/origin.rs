@@ -4,7 +4,7 @@
 //! 127.0.0.1 (DNS rebinding) may read the answers. The browser says in `Host` under which name it
 //! reached the port, and in `Origin` whose page it is; a page can change neither.
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HOST, ORIGIN};
@@ -12,15 +12,25 @@ use http::uri::Authority;
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
+use crate::local::cors::Cors;
+
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Answers 403 to a request whose `Host` is no loopback name, or whose `Origin` is another page's.
-pub(super) async fn refuse_foreign(request: Request, next: Next) -> Response {
+/// Answers 403 to a request whose `Host` is no loopback name, or whose `Origin` is another page's and not listed.
+pub(super) async fn refuse_foreign(
+    State(pages): State<Cors>,
+    request: Request,
+    next: Next,
+) -> Response {
     if !has_loopback_host(&request) {
         return refusal("Host has to be 127.0.0.1, localhost or [::1], with any port.");
     }
-    if !request.headers().get_all(ORIGIN).iter().all(is_loopback_origin) {
-        return refusal("Origin has to be absent, or a page of 127.0.0.1, localhost or [::1].");
+    let may_ask = |page| is_loopback_origin(page) || pages.allowed(page).is_some();
+    if !request.headers().get_all(ORIGIN).iter().all(may_ask) {
+        return refusal(
+            "Origin has to be absent, a page of 127.0.0.1, localhost or [::1], or, at the API, one that \
+             `nagare up --cors` names.",
+        );
     }
     next.run(request).await
 }

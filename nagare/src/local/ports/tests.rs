@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::intake::{Intake, Refused};
 use super::{Bounds, serve};
+use crate::local::cors::Cors;
 
 /// A port whose router answers with the length of the body.
 struct Port {
@@ -24,11 +25,15 @@ struct Port {
 
 impl Port {
     async fn open(bounds: Bounds, intake: Intake) -> Self {
+        Self::open_to(bounds, intake, Cors::default()).await
+    }
+
+    async fn open_to(bounds: Bounds, intake: Intake, pages: Cors) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
         let router = Router::new().fallback(any(length)).with_state(intake);
-        tokio::spawn(serve(listener, router, bounds, stopped));
+        tokio::spawn(serve(listener, router, bounds, pages, stopped));
         Self { address, _stop: stop }
     }
 
@@ -118,6 +123,25 @@ async fn only_pages_of_this_machine_are_answered() {
         let lines = ["POST / HTTP/1.1", &format!("Host: {own}"), &format!("Origin: {origin}")];
         assert_eq!(port.status(&lines).await, status, "{origin}");
     }
+}
+
+#[tokio::test]
+async fn listed_pages_are_answered_and_no_others() {
+    let pages = Cors::of(vec!["https://app.example".parse().unwrap()]);
+    let port = Port::open_to(Bounds::of(16), Intake::of(10), pages).await;
+    for (origin, status) in [
+        ("https://app.example", 200),
+        ("http://localhost:5173", 200),
+        ("http://app.example", 403),
+        ("https://app.example:8443", 403),
+        ("https://app.example.rebound.example", 403),
+        ("null", 403),
+    ] {
+        let lines = ["GET / HTTP/1.1", "Host: 127.0.0.1", &format!("Origin: {origin}")];
+        assert_eq!(port.status(&lines).await, status, "{origin}");
+    }
+    let rebound = ["GET / HTTP/1.1", "Host: rebound.example", "Origin: https://app.example"];
+    assert_eq!(port.status(&rebound).await, 403, "a listed page reaches loopback names only");
 }
 
 #[tokio::test]

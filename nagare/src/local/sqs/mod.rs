@@ -38,7 +38,7 @@
 //! a change of visibility wakes it; it never polls.
 //!
 //! # What it deliberately does not do
-//! FIFO queues, deduplication, the older query (XML) protocol, signatures and permissions,
+//! FIFO queues, deduplication, the older query (XML) protocol (its clients are told so in it), signatures and permissions,
 //! encryption, message system attributes on sending (`AWSTraceHeader`), queue-level delay and wait,
 //! message move tasks, creating or deleting queues, and the limit of 120,000 messages in flight.
 

@@ -3,6 +3,7 @@
 
 mod answers;
 mod connection;
+mod cors;
 mod events;
 mod isolation;
 mod overload;

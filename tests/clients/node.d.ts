@@ -1,0 +1,2 @@
+// The one thing of Node's that is used.
+declare const process: { argv: string[] };
