@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::NamedTempFile;
 
 use super::Failure;
-use super::print::say;
+use super::print::{say, tell};
 use crate::running;
 
 /// The option of the process that is started.
