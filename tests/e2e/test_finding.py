@@ -293,6 +293,9 @@ def test_a_start_that_fails_is_told_with_its_reason_and_code(home, tmp_path):
         failed = run(["up", "--port", port, "--detach"], home)
         assert failed.returncode == 2 and failed.stdout == ""
         assert f"nagare: port {port} on 127.0.0.1 cannot be listened on" in failed.stderr
+        assert f"`nagare down --port {port}` ends" in failed.stderr
+        tables = int(running.stacks[0].exports["AWS_ENDPOINT_URL_DYNAMODB"].rsplit(":", 1)[1])
+        assert f"`nagare down --port {port}` ends" in run(["up", "--port", tables], home).stderr
     (tmp_path / "file").write_text("")
     failed = run(["up", "--port", "0", "--detach", "--data-dir", tmp_path / "file"], home)
     assert failed.returncode == 2 and "cannot be written to" in failed.stderr

@@ -17,8 +17,8 @@ use super::sender::Sender;
 use super::{detach, exports, log};
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
-use crate::local::{Stack, StackConfig, connector};
-use crate::running::{Note, Noted};
+use crate::local::{Stack, StackConfig, StackError, connector};
+use crate::running::{self, Note, Noted};
 
 #[derive(Debug, Args)]
 pub(super) struct Up {
@@ -95,7 +95,7 @@ impl Up {
             faults: self.faults.clone().unwrap_or_default(),
             clock: Clock::system(),
         };
-        let stack = Stack::start(config).await?;
+        let stack = Stack::start(config).await.map_err(not_started)?;
         if self.sample {
             load_sample(&stack).await?;
         }
@@ -181,6 +181,19 @@ impl Up {
                 None => " and everything in it",
             }
         )
+    }
+}
+
+/// Says so if the port is taken by a stack of this user's.
+fn not_started(error: StackError) -> Failure {
+    let StackError::Port { port, .. } = &error else { return error.into() };
+    let mut stacks = running::stacks().into_iter().flatten();
+    match stacks.find(|stack| stack.note.listens_on(*port)) {
+        Some(stack) => Failure::Usage(format!(
+            "{error}. A stack of yours runs there, which `nagare down --port {}` ends",
+            stack.note.port
+        )),
+        None => error.into(),
     }
 }
 

@@ -45,6 +45,14 @@ impl Note {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// True if the stack's API, tables or queues are at this port.
+    #[must_use]
+    pub(crate) fn listens_on(&self, port: u16) -> bool {
+        let url = format!("http://127.0.0.1:{port}");
+        let after = |value: &str| value.strip_prefix(&url).map(|rest| rest.bytes().next());
+        self.environment.iter().any(|(_, value)| matches!(after(value), Some(None | Some(b'/'))))
+    }
+
     /// Writes it under a new name. It is complete and locked before it gets the name.
     pub(super) fn write(&self, directory: &Path) -> io::Result<(PathBuf, File)> {
         // For its owner alone, as the crate creates it.
@@ -60,7 +68,9 @@ impl Note {
     pub(super) fn read(file: &mut File) -> Option<Self> {
         let mut text = String::new();
         file.read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok().filter(|note: &Self| note.version == VERSION)
+        let note: Self = serde_json::from_str(&text).ok()?;
+        // Zero and negative numbers stand for groups of processes.
+        (note.version == VERSION && note.pid.cast_signed() > 0).then_some(note)
     }
 }
 
