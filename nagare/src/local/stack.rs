@@ -96,6 +96,14 @@ pub enum StackError {
     /// The tables cannot be opened.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The tables of the data directory cannot be opened.
+    #[error("{}: {source}; see that its disk has room, or name another directory with --data-dir", .path.display())]
+    Tables {
+        /// Their file.
+        path: PathBuf,
+        /// The cause.
+        source: EngineError,
+    },
     /// The queues cannot be opened.
     #[error("the queues could not be opened: {}", .0.unredacted())]
     Queues(#[from] QueueError),

@@ -74,7 +74,9 @@ impl Wiring {
             Some(dir) => {
                 dir.check()?;
                 // Tables first: where there is a queue, its tables were there before.
-                let engine = Engine::open(&dir.tables())?;
+                let path = dir.tables();
+                let engine =
+                    Engine::open(&path).map_err(|source| StackError::Tables { path, source })?;
                 let queues = Queues::open(&dir.queues(), config.queues(), time.clone())?;
                 (engine, queues, dir.secrets()?)
             }
