@@ -1,19 +1,30 @@
-//! BatchGetItem: up to a hundred items in one call.
+//! BatchGetItem: up to a hundred items in one call. It is most of what a page of a timeline costs, so its
+//! body is written by hand and sent with a [`RequestTemplate`](super::transport::RequestTemplate), as
+//! [batches of writes](super::batch_write) are.
+//!
+//! The tests compare both directions with the SDK.
 
-use aws_sdk_dynamodb::types::KeysAndAttributes;
+use std::collections::HashMap;
 
-use super::item::Row;
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Deserialize;
+
+use super::answer::AnsweredItem;
+use super::batch_write::push_text;
+use super::item::{Item, Row};
+use super::transport::read_answer;
 use super::{Calling, DynamoError, Table};
-use crate::dynamo::item::Item;
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
 /// Keys that one call takes.
 pub const BATCH_GET: usize = 100;
+/// Room for a key of ordinary length.
+const KEY_BYTES: usize = 128;
 
 impl Table {
     /// Reads up to [`BATCH_GET`] items, strongly consistent; the keys that DynamoDB gives back as
-    /// unprocessed are asked for again. No key may be named twice.
+    /// unprocessed are asked for again. Keys consist of strings, and none may be named twice.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -22,20 +33,13 @@ impl Table {
             let mut left = keys;
             let (mut found, mut backoff) = (Vec::with_capacity(left.len()), Backoff::default());
             while !left.is_empty() {
-                let request =
-                    KeysAndAttributes::builder().set_keys(Some(left)).consistent_read(true);
-                let request = request.build()?;
-                let answer = self
-                    .attempt(deadline, || {
-                        let call = self.client().batch_get_item();
-                        call.request_items(self.name(), request.clone()).send()
-                    })
-                    .await?;
-                let items = answer.responses.and_then(|mut tables| tables.remove(self.name()));
-                found.extend(items.unwrap_or_default().into_iter().map(|item| self.row(item)));
-                let unprocessed =
-                    answer.unprocessed_keys.and_then(|mut keys| keys.remove(self.name()));
-                left = unprocessed.map(|keys| keys.keys).unwrap_or_default();
+                let body = body(self.name(), &left)?;
+                let read = |answer: &bytes::Bytes| read_answer::<Answer>(answer);
+                let mut answer = self.call("BatchGetItem", &body, deadline, read).await?;
+                let items = answer.responses.remove(self.name()).unwrap_or_default();
+                found.extend(items.into_iter().map(|item| self.row(item.into())));
+                let unprocessed = answer.unprocessed_keys.remove(self.name()).unwrap_or_default();
+                left = unprocessed.keys.into_iter().map(Item::from).collect();
                 self.dynamo.usage.unprocessed(left.len());
                 if !left.is_empty() {
                     backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
@@ -45,3 +49,53 @@ impl Table {
         })
     }
 }
+
+/// What DynamoDB answers, by table. Without `Responses` it is no answer: items would be taken for missing.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    responses: HashMap<String, Vec<AnsweredItem>>,
+    #[serde(default)]
+    unprocessed_keys: HashMap<String, Unprocessed>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Unprocessed {
+    keys: Vec<AnsweredItem>,
+}
+
+fn body(table: &str, keys: &[Item]) -> Result<String, DynamoError> {
+    let mut out = String::with_capacity(64 + keys.len() * KEY_BYTES);
+    out.push_str(r#"{"RequestItems":{"#);
+    push_text(&mut out, table);
+    out.push_str(r#":{"ConsistentRead":true,"Keys":["#);
+    let mut separator = "";
+    for key in keys {
+        out.push_str(separator);
+        push_key(&mut out, key)?;
+        separator = ",";
+    }
+    out.push_str("]}}}");
+    Ok(out)
+}
+
+fn push_key(out: &mut String, key: &Item) -> Result<(), DynamoError> {
+    let mut separator = "{";
+    for (name, value) in key {
+        let AttributeValue::S(value) = value else {
+            return Err(DynamoError::not_built("a key that is not a string"));
+        };
+        out.push_str(separator);
+        push_text(out, name);
+        out.push_str(r#":{"S":"#);
+        push_text(out, value);
+        out.push('}');
+        separator = ",";
+    }
+    out.push('}');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

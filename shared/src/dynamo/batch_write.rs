@@ -147,7 +147,7 @@ fn body<'a, I: BatchItem<'a>>(table: &str, items: &[I]) -> String {
 
 /// A JSON string. Ids and instants consist of characters that need no escape; whatever else comes
 /// is left to serde.
-fn push_text(out: &mut String, text: &str) {
+pub(super) fn push_text(out: &mut String, text: &str) {
     if is_plain(text) {
         out.push('"');
         out.push_str(text);

@@ -9,6 +9,7 @@
 //! pacing/         how fast that is
 //! transport/      a request of the SDK, captured once and repeated with other bodies
 //! item            attributes of items
+//! answer          items in answers that the SDK does not read
 //! usage           what calls have cost
 //! error           what can go wrong, and whether a retry helps
 //! ```
@@ -17,6 +18,7 @@
 //! layer that retries. A caller whose write timed out does not know whether it was applied, so all
 //! writes are made to be applied twice without harm.
 
+mod answer;
 mod batch_get;
 mod batch_write;
 mod client;
