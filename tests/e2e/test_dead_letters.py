@@ -82,12 +82,12 @@ def test_all_of_a_reason_and_nothing_else(letters):
     ids = by_reason(letters)
     shown = json.loads("[" + letters.cli("dead-letters", "show", "--reason", "unknown-type").stdout.replace("}\n{", "},{") + "]")
     assert sorted(one["id"] for one in shown) == sorted(ids["unknown-type"]) and {one["body"] for one in shown} == {'{"type":"x"}'}
-    assert "1 dead letters dropped" in letters.cli("dead-letters", "drop", "--reason", "not-json", "--limit", "1").stdout
+    assert "1 dead letter dropped" in letters.cli("dead-letters", "drop", "--reason", "not-json", "--limit", "1").stdout
     assert "2 dead letters dropped" in letters.cli("dead-letters", "drop", "--reason", "not-json").stdout
     assert "not-json" not in by_reason(letters)
     # Nothing is left to do, as for a command that is run again.
     assert "0 dead letters dropped" in letters.cli("dead-letters", "drop", "--reason", "not-json").stdout
-    assert "1 dead letters sent again" in letters.cli("dead-letters", "redrive", "--reason", "conflict").stdout
+    assert "1 dead letter sent again" in letters.cli("dead-letters", "redrive", "--reason", "conflict").stdout
     letters.drain()
     assert {reason: len(found) for reason, found in by_reason(letters).items()} == {"unknown-type": 2, "conflict": 1}
     assert len(letters.cli("dead-letters", "show", *ids["unknown-type"]).stdout.split('"body"')) == 3
@@ -128,7 +128,7 @@ def test_words_of_strangers_are_one_group(own_stack):
     put(own_stack, [letter(n, "x" * (n + 1)) for n in range(30)])
     [group] = groups(own_stack)
     assert (group["reason"], group["count"]) == ("other", "30")
-    assert own_stack.cli("dead-letters", "drop", "--reason", "xx").stdout == "1 dead letters dropped\n"
+    assert own_stack.cli("dead-letters", "drop", "--reason", "xx").stdout == "1 dead letter dropped\n"
     assert own_stack.cli("dead-letters", "drop", "--reason", "other").stdout == "29 dead letters dropped\n"
 
 
@@ -196,7 +196,7 @@ def test_38_000_letters(own_stack):
         printed, peak, seconds = measured(["dead-letters", *args], own_stack.env)
         print(f"{' '.join(args)}: {seconds:.1f} s, {peak:.0f} MiB")
         assert len(printed.splitlines()) == lines
-        assert peak < (60 if lines < 38_000 else 250), (args, peak)
+        assert peak < (100 if lines < 38_000 else 250), (args, peak)
         assert args != ["list"] or max(map(len, printed.splitlines())) < 400
     assert [(group["reason"], group["count"]) for group in groups(own_stack)] == [("unknown-type", "37700"), ("not-json", "300")]
     printed, peak, _ = measured(["dead-letters", "drop", "--reason", "not-json"], own_stack.env)

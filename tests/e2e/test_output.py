@@ -205,8 +205,8 @@ def test_process_substitution_is_read_once(own_stack, tmp_path):
     (tmp_path / "follows.csv").write_text("follower,followee\nbob,anna\n")
     (tmp_path / "posts.csv").write_text("t,author,kind\n1000,anna,live\n1060,anna,live\n")
     (tmp_path / "commands.jsonl").write_text(body(publish("anna", "sent")) + "\n")
-    assert bash(f'"$1" follows import <(cat {tmp_path}/follows.csv)') == "1 follows imported\n"
-    assert bash(f'"$1" publish --file <(cat {tmp_path}/commands.jsonl)') == "1 commands sent\n"
+    assert bash(f'"$1" follows import <(cat {tmp_path}/follows.csv)') == "1 follow imported\n"
+    assert bash(f'"$1" publish --file <(cat {tmp_path}/commands.jsonl)') == "1 command sent\n"
     assert json.loads(bash(f'"$1" replay --json <(gzip -c {tmp_path}/posts.csv)'))["entries"] == 2
     estimate = f'"$1" estimate --followers-csv <(cat {tmp_path}/follows.csv) --posts-csv <(cat {tmp_path}/posts.csv)'
     assert "A month" in bash(f"{estimate} --reads-per-day 10 --prices <(echo '{{}}')")
@@ -220,7 +220,7 @@ def test_a_stray_quote_is_one_bad_line(own_stack, tmp_path):
     good = [f"bob,actor-{n}" for n in range(1_000)]
     file.write_text("follower,followee\n" + "\n".join([*good[:500], 'bob,"stray', *good[500:]]) + "\n")
     refused = own_stack.cli("follows", "import", file, code=2)
-    assert "line 502" in refused.stderr and "1 bad lines" in refused.stderr
+    assert "line 502" in refused.stderr and "1 bad line:" in refused.stderr
     done = own_stack.cli("follows", "import", "--skip-bad", file)
     assert done.stdout == "1000 follows imported\n" and done.stderr.count("line ") == 1
     own_stack.apply(publish("actor-999", "last"))

@@ -233,7 +233,7 @@ def test_a_token_that_has_expired_is_refused(guarded):
 
 def test_a_token_needs_the_key_of_a_stack(stack):
     done = stack.cli("token", "bob", code=2)
-    assert done.stdout == "" and "NAGARE_JWT_KEY is not set: `nagare up --auth` prints it" in done.stderr
+    assert done.stdout == "" and "no NAGARE_JWT_KEY: a stack that was started with `nagare up --auth` has one" in done.stderr
 
 
 @pytest.mark.parametrize("args", [["a b"], ["bob", "--expires-in", "0s"], ["bob", "--expires-in", "60"],

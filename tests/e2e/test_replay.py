@@ -64,7 +64,7 @@ def test_a_second_replay_is_refused_and_one_of_its_own_is_not(viewers, tmp_path)
     assert [id for id in viewers.timeline("carla", limit=100) if "1060" in id] == ids
     assert len(viewers.entries("bob")) == 9
     done = viewers.cli("replay", csv(tmp_path, [(5, "anna")]))
-    assert done.stdout.startswith("1 activities published in ") and done.stdout.endswith(" s: 2 entries; 0 dead letters\n")
+    assert done.stdout.startswith("1 activity published in ") and done.stdout.endswith(" s: 2 entries; 0 dead letters\n")
 
 
 def test_standard_input_is_refused_the_second_time_too(viewers):
@@ -78,7 +78,9 @@ def test_standard_input_is_refused_the_second_time_too(viewers):
 def test_an_interrupted_replay_is_finished_by_running_it_again(viewers, tmp_path, how):
     """Where it was, with its offset, and without a dead letter."""
     file = csv(tmp_path, rows_of("anna", range(1000, 1090)))
-    running = subprocess.Popen([NAGARE, "replay", file, "--speed", "15"], env=viewers.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = subprocess.Popen([NAGARE, "replay", file, "--speed", "15"], env=viewers.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               # What runs in the background ignores it.
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     until(lambda: len(viewers.entries("bob")) >= 10, "some of the rows")
     running.send_signal(how)
     running.communicate(timeout=30)

@@ -145,7 +145,7 @@ impl Sent {
                 let entries = entries.map(|n| format!(", {}", counted(n, "entry", "entries")));
                 let remark = remark.map(|remark| format!("; {remark}"));
                 let [entries, remark] = [entries, remark].map(Option::unwrap_or_default);
-                say!("applied in {seconds:.2} s{entries}{remark}")
+                say!("applied in {seconds:.3} s{entries}{remark}")
             }
             Standing::Overtaken(why) => Err(Failure::No(format!("without effect: {why}"))),
             Standing::DeadLetter { reason, detail } => Err(Failure::No(printable(&format!(
