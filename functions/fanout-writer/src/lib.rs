@@ -84,6 +84,8 @@ impl Writer {
     /// Applies a batch of messages, each on its own. The answer names those that have to be
     /// delivered again; all others are done, or kept as dead letters.
     ///
+    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    ///
     /// # Errors
     /// [`BatchError`]: nothing was applied.
     pub fn handle(

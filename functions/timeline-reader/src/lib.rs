@@ -87,6 +87,8 @@ pub(crate) struct Context<'a> {
 
 impl Reader {
     /// Answers one request. Whatever goes wrong is an answer too.
+    ///
+    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
     pub fn handle<'a>(
         &'a self,
         event: &'a ApiGatewayV2httpRequest,
