@@ -125,8 +125,10 @@ def test_while_posts_are_replayed(lives, tmp_path):
     printed, _ = running.communicate(timeout=300)
     result = json.loads(printed)
     assert running.returncode == (1 if result["dead_letters"] else 0)
-    published = len(posts) - result["dead_letters"]
-    assert (result["activities"], result["dead_letters"]) == (published, len(lives.stack.dead_letters()))
+    assert result["dead_letters"] == len(lives.stack.dead_letters())
+    # A command whose answer was lost is on the queue twice: two letters may be of one activity.
+    died = len(posts) - result["activities"]
+    assert bool(died) == bool(result["dead_letters"]) and died <= result["dead_letters"]
     redriven = redrive_what_gave_up(lives.stack)
     assert redriven == result["dead_letters"]
     items = [item for page in lives.stack.walk(VIEWERS[0], limit=100) for item in page["items"]]
