@@ -118,7 +118,7 @@ def unpinned(root=ROOT):
         wanted = re.findall(r"^[A-Za-z0-9_.-]+", path.with_suffix(".in").read_text(), re.MULTILINE)
         if not all(pinned) or not {name.lower() for name in wanted} <= names:
             yield f"{path.relative_to(root)} is not what was made of its .in, with a hash for every package"
-    for lock in root.glob("tests/*/package-lock.json"):
+    for lock in root.glob("tests/**/package-lock.json"):
         packages = json.loads(lock.read_text())["packages"]
         if not all("integrity" in package for name, package in packages.items() if name):
             yield f"{lock.relative_to(root)} lacks the hash of a package"

@@ -5,17 +5,21 @@ workspace's release build) and wait for conditions with a deadline, never for a 
 """
 
 import contextlib
+import fcntl
 import http.client
 import itertools
 import json
 import os
+import pty
 import queue
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import urllib.parse
@@ -167,6 +171,27 @@ def clean_environment(home):
         "XDG_STATE_HOME": str(Path(home) / "state"),
         "LANG": "C.UTF-8",
     }
+
+
+def on_a_terminal(args, env, columns=100):
+    """What a command writes to a terminal of this width, and its exit code."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(
+        [NAGARE, *map(str, args)], env=env | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            some = os.read(ours, 65_536)
+        except OSError:
+            break
+        if not some:
+            break
+        written += some
+    os.close(ours)
+    return process.wait(DEADLINE), written.decode()
 
 
 def run(args, env, stdin=None, timeout=90):

@@ -162,7 +162,7 @@ def test_python_reads_refusals_of_the_gateway(gateway, python, status):
 @pytest.fixture(scope="module")
 def typescript(stack, tmp_path_factory):
     """The program of tests/clients, compiled against the types that openapi-typescript makes."""
-    run("bash", CLIENTS / "install.sh")
+    run("bash", ROOT / "tests/node.sh", CLIENTS, INSTALLED)
     folder = tmp_path_factory.mktemp("typescript")
     for name in ("read.ts", "node.d.ts", "tsconfig.json", "package.json"):
         shutil.copy(CLIENTS / name, folder)

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import NAGARE, follow, instant, publish, until
+from conftest import NAGARE, follow, instant, on_a_terminal, publish, until
 
 LINE = re.compile(r"(?P<reason>[a-z-]+) +(?P<count>\d+)  latest (?P<latest>\S+)  example (?P<id>\S+)  (?P<detail>.*)")
 
@@ -204,31 +202,19 @@ def test_38_000_letters(own_stack):
     assert [group["count"] for group in groups(own_stack)] == ["37700"]
 
 
-def on_a_terminal(args, env):
-    """What a command draws on a terminal."""
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen([NAGARE, *args], env=env | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:
-            piece = b""
-        if not piece:
-            break
-        drawn += piece
-    os.close(ours)
-    assert running.wait() == 0
-    return drawn.decode()
+def drawn(args, env):
+    """What a command that succeeds draws on a terminal."""
+    code, written = on_a_terminal(args, env)
+    assert code == 0
+    return written
 
 
 def test_work_on_many_letters_shows_its_progress(own_stack):
     put(own_stack, [letter(n, "not-json") for n in range(400)])
-    assert "dead letters read" in on_a_terminal(["dead-letters", "list"], own_stack.env)
+    assert "dead letters read" in drawn(["dead-letters", "list"], own_stack.env)
     for command in ("redrive", "drop"):
-        drawn = on_a_terminal(["dead-letters", command, "--all"], own_stack.env)
-        assert "dead letters read" in drawn and re.search(r"\d+ of 400", drawn), drawn
+        progress = drawn(["dead-letters", command, "--all"], own_stack.env)
+        assert "dead letters read" in progress and re.search(r"\d+ of 400", progress), progress
         own_stack.drain(90)
 
 
@@ -236,10 +222,10 @@ def test_an_erasure_shows_its_progress(own_stack):
     own_stack.send(*(follow(f"viewer-{n}", "anna") for n in range(300)), *(follow("anna", f"idol-{n}") for n in range(50)))
     own_stack.send(*(publish("anna", f"a{n}") for n in range(100)), *["not json"] * 50)
     own_stack.drain()
-    drawn = on_a_terminal(["forget", "anna"], own_stack.env)
+    progress = drawn(["forget", "anna"], own_stack.env)
     for phase in (
         "activities deleted", "entries erased", "activities marked as expired", "followers unfollowed",
         "followees unfollowed", "items of the ledger read", "dead letters read",
     ):
-        assert phase in drawn, phase
-    assert "anna: 100 activities, 300 followers, 50 followees" in drawn
+        assert phase in progress, phase
+    assert "anna: 100 activities, 300 followers, 50 followees" in progress

@@ -4,11 +4,9 @@ A reader tries more than one page, and the same page again. So no two examples m
 things, and none may publish an id twice. A block that is not run here is listed below with the reason.
 """
 
-import fcntl
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -76,20 +74,11 @@ def elsewhere(block):
 
 @pytest.fixture(scope="module")
 def modules():
-    """What package.json of tests/e2e/typescript pins, installed by npm below target/ unless it is there."""
+    """What package.json of tests/e2e/typescript pins, installed below target/ unless it is there."""
     folder = ROOT / "target/e2e-typescript"
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = (PACKAGES / "package-lock.json").read_text()
-    with (folder / ".wait").open("w") as wait:
-        fcntl.flock(wait, fcntl.LOCK_EX)
-        installed = folder / "installed.json"
-        if not installed.exists() or installed.read_text() != lock:
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(PACKAGES / name, folder)
-            npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            done = subprocess.run(npm, cwd=folder, capture_output=True, text=True, timeout=300)
-            assert done.returncode == 0, done.stderr
-            installed.write_text(lock)
+    install = ["bash", ROOT / "tests/node.sh", PACKAGES, folder]
+    done = subprocess.run(install, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
     return folder / "node_modules"
 
 

@@ -3,20 +3,15 @@
     python -m pytest tests/e2e/test_outcomes.py
 """
 
-import fcntl
 import json
-import os
-import pty
 import re
 import signal
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
 
-from conftest import DEADLINE, NAGARE, Stack, clean_environment, instant, publish, run, unique, until
+from conftest import DEADLINE, NAGARE, Stack, clean_environment, instant, on_a_terminal, publish, run, unique, until
 
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -292,27 +287,6 @@ def test_nothing_is_sent_that_could_not_be_waited_for(stack, names):
 
 
 # Terminals ----------------------------------------------------------------------------------------
-
-def on_a_terminal(args, env, columns=100):
-    """What a command writes to a terminal of this width, and its exit code."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen(
-        [NAGARE, *map(str, args)], env=env | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            some = os.read(ours, 65_536)
-        except OSError:
-            break
-        if not some:
-            break
-        written += some
-    os.close(ours)
-    return process.wait(DEADLINE), written.decode()
-
 
 def test_progress_has_whole_numbers_with_commas(own_stack, tmp_path):
     follows = tmp_path / "follows.csv"

@@ -81,7 +81,7 @@ async fn a_forged_origin_takes_nobodys_place() {
     for letter in [&forged, &message("0", "mine", 1), &forged, &message("0", "mine", 1)] {
         world.alerter.handle(event([letter.clone()]), soon()).await.unwrap();
     }
-    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
+    let kept = world.kept_letters().await;
     assert_eq!(kept.len(), 2);
     for (id, body) in [("0", "theirs"), ("0-1", "mine")] {
         let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
@@ -197,7 +197,7 @@ async fn a_reason_that_the_body_bears_out_is_our_own() {
                          "UpdateExpression": "REMOVE verified"});
     let (status, answer) = world.engine.call("UpdateItem", request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
-    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
+    let kept = world.kept_letters().await;
     let verified: BTreeSet<_> = kept.iter().filter(|l| l.verified).map(|l| l.id.as_str()).collect();
     assert_eq!(verified, BTreeSet::from(["2", "4", "5"]));
 }

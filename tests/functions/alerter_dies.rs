@@ -145,7 +145,7 @@ async fn trial(blow: Option<(usize, Blow)>, then_down: bool) -> Count {
         check_kept(&world, &waiting).await;
     }
     assert_eq!(ids(&waiting), [""; 0]);
-    let kept = world.tables.dead_letters.page(None, soon()).await.unwrap().letters;
+    let kept = world.kept_letters().await;
     assert_eq!(kept.len(), 3, "each once");
     let counted = world.metrics.lines().len();
     assert!((3..=3 * DELIVERIES).contains(&counted), "{counted} counted");

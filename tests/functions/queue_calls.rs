@@ -140,7 +140,7 @@ async fn dead_letters_arrive_after_any_number_of_failures_and_are_one() {
         assert_eq!(letters.len(), if done { 6 } else { 1 }, "{fault:?}");
         let answer = world.alerter.handle(event(letters), within(ENOUGH)).await.unwrap();
         assert_eq!(answer.batch_item_failures.len(), 0);
-        let kept = world.tables.dead_letters.page(None, within(ENOUGH)).await.unwrap().letters;
+        let kept = world.kept_letters().await;
         assert_eq!(kept.len(), 1, "{fault:?}: all of them are the same letter");
     }
 }

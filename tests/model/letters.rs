@@ -2,6 +2,7 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use fastrand::Rng;
+use futures::TryStreamExt;
 use nagare::cli::redrive;
 use shared::dead_letters::DeadLetter;
 use tests::{World, event, soon, unfinished_ids};
@@ -14,9 +15,9 @@ const ROUNDS: usize = 5;
 /// Redrives some letter, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     let letters = &world.tables.dead_letters;
-    let Ok(mut page) = letters.page(None, soon()).await else { return };
-    page.letters.sort_by(|a, b| a.id.cmp(&b.id));
-    let Some(listed) = random.choice(page.letters) else { return };
+    let Ok(mut listed) = letters.all(soon).try_collect::<Vec<_>>().await else { return };
+    listed.sort_by(|a, b| a.id.cmp(&b.id));
+    let Some(listed) = random.choice(listed) else { return };
     if let Ok(Some(letter)) = letters.get(&listed.id, soon()).await {
         let _ = redrive(letters, &world.sender, &letter).await;
     }
@@ -64,15 +65,9 @@ async fn work_off_commands(world: &World) -> Result<(), String> {
 }
 
 async fn kept(world: &World) -> Vec<DeadLetter> {
-    let (mut letters, mut after) = (Vec::new(), None);
-    loop {
-        let page = world.tables.dead_letters.page(after, soon()).await.unwrap();
-        for listed in page.letters {
-            letters.extend(world.tables.dead_letters.get(&listed.id, soon()).await.unwrap());
-        }
-        match page.next {
-            None => return letters,
-            next => after = next,
-        }
+    let mut letters = Vec::new();
+    for listed in world.kept_letters().await {
+        letters.extend(world.tables.dead_letters.get(&listed.id, soon()).await.unwrap());
     }
+    letters
 }

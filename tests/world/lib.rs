@@ -24,6 +24,7 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use futures::TryStreamExt;
 use nagare::cli::Sender;
 use nagare::local::connector::{self, InProcess};
 use nagare::local::engine::Engine;
@@ -33,6 +34,7 @@ use nagare::tables::{TableNames, Tables};
 use serde_json::{Value, json};
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
+use shared::dead_letters::DeadLetter;
 use shared::queue;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -235,6 +237,11 @@ impl World {
     /// Takes what is on the dead-letter queue, as the alerter is given it.
     pub async fn take_dead_letters(&self) -> Vec<SqsMessage> {
         self.take(DEAD_LETTERS).await
+    }
+
+    /// The dead letters that are kept, without their bodies.
+    pub async fn kept_letters(&self) -> Vec<DeadLetter> {
+        self.tables.dead_letters.all(soon).try_collect().await.unwrap()
     }
 
     /// Takes what is on the queue of commands, as the writer is given it.

@@ -40,7 +40,7 @@ impl Audit {
         let (mut found, mut left, mut printed) = (0, 0, Ok(()));
         for viewer in &viewers {
             let differences = auditor.differences(viewer).await?;
-            // An audit whose output nobody reads any more is completed: its exit code is the answer.
+            // The audit goes on if nobody reads its output any more: the exit code is the answer.
             printed = printed.and_then(|()| {
                 bar.suspend(|| differences.iter().try_for_each(|difference| self.print(difference)))
             });

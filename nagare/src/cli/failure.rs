@@ -2,6 +2,7 @@
 
 use shared::dynamo::DynamoError;
 use shared::runtime::env::EnvError;
+use shared::values::IdError;
 
 /// What to tell the user. The variant decides the exit code.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,12 @@ impl From<DynamoError> for Failure {
             DynamoError::Corrupt { .. } => Self::No(error.unredacted()),
             _ => Self::Unreachable(format!("the tables cannot be reached: {}", error.unredacted())),
         }
+    }
+}
+
+impl From<IdError> for Failure {
+    fn from(error: IdError) -> Self {
+        Self::Usage(error.to_string())
     }
 }
 

@@ -69,9 +69,7 @@ impl Activities {
         activity: &ActivityId,
         deadline: Deadline,
     ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
-        let row = self.ledger.get(keys::claim(activity), deadline).await?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?)))
+        self.ledger.get(keys::claim(activity), deadline).await?.as_ref().map(read_owner).transpose()
     }
 
     /// The same for several ids, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
@@ -167,8 +165,11 @@ fn read_claim(row: &Row<'_>) -> Result<(ActivityId, (ActorId, Timestamp)), Dynam
     let Some(ActivityItem::Claim(activity)) = keys::of_key(row.text("pk")?, row.text("sk")?) else {
         return Err(row.corrupt("pk", "the key of a claim"));
     };
-    let owner = row.parsed("actor_id", "an id")?;
-    Ok((activity, (owner, row.parsed("published_at", "an instant")?)))
+    Ok((activity, read_owner(row)?))
+}
+
+fn read_owner(row: &Row<'_>) -> Result<(ActorId, Timestamp), DynamoError> {
+    Ok((row.parsed("actor_id", "an id")?, row.parsed("published_at", "an instant")?))
 }
 
 fn read_revised(row: &Row<'_>) -> Result<Revised, DynamoError> {

@@ -8,8 +8,8 @@ use futures::{Stream, TryStreamExt, stream};
 
 use super::store::{LETTER, read_letter};
 use super::{DeadLetter, DeadLetters};
-use crate::dynamo::item::{Item, number, text};
-use crate::dynamo::{DynamoError, Query};
+use crate::dynamo::item::{number, text};
+use crate::dynamo::{DynamoError, Page, Query};
 use crate::runtime::deadline::Deadline;
 
 /// The attributes of a letter but for its body, and with it.
@@ -18,35 +18,14 @@ const HEAD: &str =
 const WITH_BODY: &str = "id, #part, message_id, reason, detail, verified, receive_count, sent_at, \
                          stored_at, #group, body";
 
-/// Some dead letters, in no order, without their bodies.
-#[derive(Debug, Clone, Default)]
-pub struct DeadLetterPage {
-    /// The letters.
-    pub letters: Vec<DeadLetter>,
-    /// Where to go on, if there is more.
-    pub next: Option<Item>,
-}
-
 impl DeadLetters {
-    /// Lists letters without their bodies, on from where the last page ended.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn page(
-        &self,
-        after: Option<Item>,
-        deadline: Deadline,
-    ) -> Result<DeadLetterPage, DynamoError> {
-        self.scan(Query { projection: Some(HEAD), ..letters() }, after, deadline).await
-    }
-
     /// Lists all letters, without their bodies and in no order. `deadline` makes the deadline of each
     /// page.
     pub fn all(
         &self,
         deadline: impl Fn() -> Deadline,
     ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
-        self.pages(Query { projection: Some(HEAD), ..letters() }, deadline)
+        self.listed(Query { projection: Some(HEAD), ..letters() }, deadline)
     }
 
     /// Lists the letters whose bodies are shorter than `bytes`, with their bodies and in no order.
@@ -59,35 +38,19 @@ impl DeadLetters {
         let mut query = Query { projection: Some(WITH_BODY), ..letters() };
         query.filter = Some("#part = :letter AND size(body) < :bytes");
         query.values.push((":bytes", number(bytes)));
-        self.pages(query, deadline)
+        self.listed(query, deadline)
     }
 
-    fn pages(
+    fn listed(
         &self,
         query: Query<'static>,
         deadline: impl Fn() -> Deadline,
     ) -> impl Stream<Item = Result<DeadLetter, DynamoError>> {
-        let pages = stream::try_unfold((Some(None), deadline), move |(after, deadline)| {
-            let query = query.clone();
-            async move {
-                let Some(after) = after else { return Ok::<_, DynamoError>(None) };
-                let page = self.scan(query, after, deadline()).await?;
-                let letters = stream::iter(page.letters.into_iter().map(Ok));
-                Ok(Some((letters, (page.next.map(Some), deadline))))
-            }
+        let letters = self.table.pages(query, deadline).and_then(async |page: Page<'_>| {
+            let letters: Result<Vec<_>, _> = page.rows.iter().map(read_letter).collect();
+            Ok(stream::iter(letters?.into_iter().map(Ok)))
         });
-        pages.try_flatten()
-    }
-
-    async fn scan(
-        &self,
-        query: Query<'_>,
-        after: Option<Item>,
-        deadline: Deadline,
-    ) -> Result<DeadLetterPage, DynamoError> {
-        let page = self.table.page(&Query { start: after, ..query }, deadline).await?;
-        let letters = page.rows.iter().map(read_letter).collect::<Result<_, _>>()?;
-        Ok(DeadLetterPage { letters, next: page.next })
+        letters.try_flatten()
     }
 }
 

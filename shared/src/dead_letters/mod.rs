@@ -16,7 +16,6 @@ pub use attributes::{
     DETAIL, MAX_DETAIL_BYTES, MAX_RECEIVES, ORIGIN, REASON, REASONS, RECEIVES, RECEIVES_EXHAUSTED,
     SENT, cut, fits, is_reason, known_reason,
 };
-pub use listing::DeadLetterPage;
 pub use spare::SparePart;
 pub use store::{DeadLetter, Head};
 

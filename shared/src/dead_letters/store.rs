@@ -62,7 +62,7 @@ pub struct DeadLetter {
 pub struct Head {
     /// The letter. Its body is empty if it is kept in parts.
     pub letter: DeadLetter,
-    /// Parts of its body.
+    /// The items that its body is kept in; none if it is beside the letter.
     parts: usize,
 }
 
@@ -102,7 +102,7 @@ impl DeadLetters {
         let Some(Head { mut letter, parts }) = self.head(id, deadline).await? else {
             return Ok(None);
         };
-        for index in 0..if parts > 1 { parts } else { 0 } {
+        for index in 0..parts {
             let name = part_name(&letter.message_id, index);
             let part = self.part(id, &name, deadline).await?;
             letter.body += part.unwrap_or_else(|| self.table.row(Item::new())).text("body")?;
@@ -117,7 +117,7 @@ impl DeadLetters {
     pub async fn head(&self, id: &str, deadline: Deadline) -> Result<Option<Head>, DynamoError> {
         let Some(row) = self.part(id, LETTER, deadline).await? else { return Ok(None) };
         let parts = match row.optional_text("body")? {
-            Some(_) => 1,
+            Some(_) => 0,
             None => usize::try_from(row.number("parts")?)
                 .map_err(|_| row.corrupt("parts", "a number of parts"))?,
         };
@@ -134,7 +134,8 @@ impl DeadLetters {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<bool, DynamoError> {
-        self.remove_parts(letter, split(&letter.body).len(), deadline).await
+        let parts = split(&letter.body).len();
+        self.remove_parts(letter, if parts > 1 { parts } else { 0 }, deadline).await
     }
 
     /// The same for a letter whose body was not read, or cannot be.
@@ -158,7 +159,7 @@ impl DeadLetters {
         let seen = Condition::new("attribute_not_exists(id) OR message_id = :seen");
         let seen = seen.value(":seen", text(&letter.message_id));
         let removed = self.table.delete(part_key(&letter.id, LETTER), Some(seen), deadline).await?;
-        for index in (0..parts).filter(|_| removed && parts > 1) {
+        for index in (0..parts).filter(|_| removed) {
             let key = part_key(&letter.id, &part_name(&letter.message_id, index));
             self.table.delete(key, None, deadline).await?;
         }

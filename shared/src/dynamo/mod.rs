@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! client          the configuration of AWS clients; Dynamo, from which tables are made
-//! table           one table: get, put, delete and query, each repeated until its deadline while that helps
+//! table           one table: get, put and delete, each repeated until its deadline while that helps
+//! query           queries and scans, page by page
 //! batch_get       up to a hundred items in one call
 //! batch_write     up to 25 items in one call, their body written by hand
 //! paced           many items, as fast as the table takes them
@@ -26,6 +27,7 @@ mod error;
 pub mod item;
 mod paced;
 pub mod pacing;
+mod query;
 mod table;
 mod transport;
 mod usage;
@@ -37,7 +39,8 @@ pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
 pub use client::{Dynamo, sdk_config, timeouts};
 pub use error::DynamoError;
 pub use paced::{PacedTable, Written};
-pub use table::{Condition, Page, Put, Query, Table, cancelled_by_condition};
+pub use query::{Page, Query};
+pub use table::{Condition, Put, Table, cancelled_by_condition};
 pub use transport::{Attribute, read_answer};
 pub use usage::Usage;
 

@@ -1,4 +1,5 @@
-//! One table, and the calls that read and change single items of it.
+//! One table, and the calls that read and change single items of it. [Queries](super::Query) have a file of their
+//! own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,48 +64,6 @@ pub enum Put {
     Done,
     /// The condition did not hold. This is what is there instead, unless nothing is.
     Refused(Item),
-}
-
-/// Which items are asked for. Reads are strongly consistent unless they are of an index, or eventual.
-#[derive(Debug, Clone, Default)]
-pub struct Query<'a> {
-    /// The index, if it is not the table itself.
-    pub index: Option<&'a str>,
-    /// The key condition expression; without one all items are looked at, which is a scan.
-    pub keys: Option<&'a str>,
-    /// Whether what was written a moment ago may be missing, at half the cost.
-    pub eventual: bool,
-    /// Which of the items looked at are returned.
-    pub filter: Option<&'a str>,
-    /// Which of their attributes.
-    pub projection: Option<&'a str>,
-    /// Names of attributes that stand for placeholders.
-    pub names: Vec<(&'a str, &'a str)>,
-    /// Values that stand for placeholders.
-    pub values: Vec<(&'a str, AttributeValue)>,
-    /// Beyond which key to begin.
-    pub start: Option<Item>,
-    /// Whether the greatest sort key comes first.
-    pub descending: bool,
-    /// The most items looked at in one call.
-    pub limit: Option<i32>,
-}
-
-impl Query<'_> {
-    fn is_consistent(&self) -> bool {
-        self.index.is_none() && !self.eventual
-    }
-}
-
-/// What one call of a query has found.
-#[derive(Debug)]
-pub struct Page<'a> {
-    /// The items.
-    pub rows: Vec<Row<'a>>,
-    /// Where to go on, if there may be more.
-    pub next: Option<Item>,
-    /// How many items were looked at.
-    pub scanned: u64,
 }
 
 impl Table {
@@ -223,19 +182,13 @@ impl Table {
     ) -> Calling<'a, Put> {
         Box::pin(async move {
             self.attempt(deadline, || async {
-                let mut put = self
-                    .client()
-                    .put_item()
-                    .table_name(self.name())
+                let put = self.client().put_item().table_name(self.name());
+                let put = put
                     .set_item(Some(item.clone()))
                     .condition_expression(condition.expression)
+                    .set_expression_attribute_names(names(&condition.names))
+                    .set_expression_attribute_values(values(&condition.values))
                     .return_values_on_condition_check_failure(OnFailure::AllOld);
-                for (placeholder, name) in &condition.names {
-                    put = put.expression_attribute_names(*placeholder, *name);
-                }
-                for (placeholder, value) in &condition.values {
-                    put = put.expression_attribute_values(*placeholder, value.clone());
-                }
                 match put.send().await {
                     Ok(_) => Ok(Put::Done),
                     Err(error) => match error.as_service_error() {
@@ -265,14 +218,11 @@ impl Table {
             self.attempt(deadline, || async {
                 let mut delete = self.client().delete_item().table_name(self.name());
                 delete = delete.set_key(Some(key.clone()));
-                if let Some(Condition { expression, names, values }) = &condition {
-                    delete = delete.condition_expression(*expression);
-                    for (placeholder, name) in names {
-                        delete = delete.expression_attribute_names(*placeholder, *name);
-                    }
-                    for (placeholder, value) in values {
-                        delete = delete.expression_attribute_values(*placeholder, value.clone());
-                    }
+                if let Some(condition) = &condition {
+                    delete = delete
+                        .condition_expression(condition.expression)
+                        .set_expression_attribute_names(names(&condition.names))
+                        .set_expression_attribute_values(values(&condition.values));
                 }
                 match delete.send().await {
                     Ok(_) => Ok(true),
@@ -284,84 +234,6 @@ impl Table {
             })
             .await
         })
-    }
-
-    /// Makes one call of a query.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub fn page<'c, 't: 'c>(
-        &'t self,
-        query: &'c Query<'_>,
-        deadline: Deadline,
-    ) -> Calling<'c, Page<'t>> {
-        Box::pin(async move {
-            let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-            let pairs = |(placeholder, name): &(&str, &str)| {
-                ((*placeholder).to_owned(), (*name).to_owned())
-            };
-            let names: HashMap<_, _> = query.names.iter().map(pairs).collect();
-            let value = |(placeholder, value): &(&str, AttributeValue)| {
-                ((*placeholder).to_owned(), value.clone())
-            };
-            let values: HashMap<_, _> = query.values.iter().map(value).collect();
-            // An empty map is refused; none at all is not.
-            let names = || Some(names.clone()).filter(|names| !names.is_empty());
-            let values = || Some(values.clone()).filter(|values| !values.is_empty());
-            let consistent = query.is_consistent().then_some(true);
-            // The two builders are of different types and take the same settings.
-            macro_rules! call {
-                ($builder:expr) => {
-                    $builder
-                        .table_name(self.name())
-                        .set_index_name(owned(query.index))
-                        .set_filter_expression(owned(query.filter))
-                        .set_projection_expression(owned(query.projection))
-                        .set_expression_attribute_names(names())
-                        .set_expression_attribute_values(values())
-                        .set_exclusive_start_key(query.start.clone())
-                        .set_consistent_read(consistent)
-                        .set_limit(query.limit)
-                };
-            }
-            let (items, next, scanned) = match query.keys {
-                Some(keys) => {
-                    let call = || call!(self.client().query()).key_condition_expression(keys);
-                    let order = query.descending.then_some(false);
-                    let answer = self
-                        .attempt(deadline, || call().set_scan_index_forward(order).send())
-                        .await?;
-                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
-                }
-                None => {
-                    let answer =
-                        self.attempt(deadline, || call!(self.client().scan()).send()).await?;
-                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
-                }
-            };
-            let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
-            Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
-        })
-    }
-
-    /// Makes calls of a query until nothing is left. `deadline` makes the deadline of each.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn all(
-        &self,
-        mut query: Query<'_>,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<Row<'_>>, DynamoError> {
-        let mut rows = Vec::new();
-        loop {
-            let page = self.page(&query, deadline()).await?;
-            rows.extend(page.rows);
-            query.start = page.next;
-            if query.start.is_none() {
-                return Ok(rows);
-            }
-        }
     }
 
     /// Commits a transaction once. False if one of its conditions did not hold.
@@ -386,6 +258,19 @@ impl Table {
         self.dynamo.usage.sent(items);
         self.dynamo.usage.written(items);
     }
+}
+
+/// The names that placeholders stand for, as the SDK takes them: an empty map is refused, none at all is not.
+pub(super) fn names(names: &[(&str, &str)]) -> Option<HashMap<String, String>> {
+    let owned = |(placeholder, name): &(&str, &str)| ((*placeholder).into(), (*name).into());
+    (!names.is_empty()).then(|| names.iter().map(owned).collect())
+}
+
+/// The values that placeholders stand for, likewise.
+pub(super) fn values(values: &[(&str, AttributeValue)]) -> Option<Item> {
+    let owned =
+        |(placeholder, value): &(&str, AttributeValue)| ((*placeholder).into(), value.clone());
+    (!values.is_empty()).then(|| values.iter().map(owned).collect())
 }
 
 /// Nothing, if a transaction was cancelled because a condition did not hold.

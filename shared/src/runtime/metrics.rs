@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use metrique::emf::{Emf, EntryDimensions};
 use metrique::writer::format::Format;
@@ -92,9 +92,8 @@ impl Metrics {
     /// Writes a record. If it cannot be written that is logged, and the work it reports is done anyway.
     pub fn record<R: Record>(&self, record: &R, now: Timestamp) {
         let Some(sink) = &self.sink else { return };
-        let since = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
         let dimensions = R::BY.map(dimensions);
-        let line = Line { at: UNIX_EPOCH + since, stage: &self.stage, dimensions, record };
+        let line = Line { at: now.into(), stage: &self.stage, dimensions, record };
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
         let Sink { format, output } = &mut *sink;
         if let Err(failure) = format.format(&line, output) {

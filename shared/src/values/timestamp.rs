@@ -5,7 +5,7 @@
 //! by hand in the console.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use time::format_description::well_known::Rfc3339;
@@ -101,6 +101,12 @@ impl Timestamp {
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_unix_millis(self.0.saturating_add(millis))
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    fn from(instant: Timestamp) -> Self {
+        UNIX_EPOCH + instant.since(Timestamp(0))
     }
 }
 

@@ -9,7 +9,7 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 /// The route that asks nobody for anything.
 const ROUTE: &str = "OPTIONS /{proxy+}";
 
-/// The answer to a preflight; `None` for every other request.
+/// Answers a preflight. Returns `None` if the request is not one.
 pub(crate) fn answer(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpResponse> {
     let is_preflight =
         event.route_key.as_deref() == Some(ROUTE) && event.request_context.http.method == "OPTIONS";

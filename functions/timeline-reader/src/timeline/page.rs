@@ -10,8 +10,8 @@
 //!
 //! While a purge of thousands of entries runs, a page passes many of them. The edge of an actor is asked
 //! for once a page; the entries of an actor who is not followed cost no more than reading them from
-//! the timeline (some forty entries a read unit). Entries whose edge is not known yet may turn out
-//! hidden after their records were read for nothing. That is bounded: records are asked for along with
+//! the timeline (some forty entries a read unit). As long as an edge is not known, records of entries that
+//! it hides may be read for nothing. That is bounded: records are asked for along with
 //! the edges only at the beginning and only for [`AT_ONCE`] entries, and a full page looks at no more than
 //! [`BEYOND`] hidden ones for a next page.
 
@@ -29,8 +29,8 @@ const AT_ONCE: usize = 40;
 /// The fewest entries asked about at once later, so that a run of deleted activities does not take a
 /// round trip each; the most are [`CHUNK`].
 const FEWEST: usize = 10;
-/// Entries whose hydration fits into two BatchGetItem calls, even if each is of another actor. If the
-/// first read found too many hidden entries, the next one reads at least this many.
+/// The most entries that two BatchGetItem calls hydrate if each is of another actor. After a read with too
+/// many hidden entries, the next one reads at least this many.
 const CHUNK: usize = 100;
 /// The most entries that are read at once: 25 read units or so.
 const STRETCH: usize = 1_000;

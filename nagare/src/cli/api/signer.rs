@@ -3,7 +3,7 @@
 //! The signer of the tables' calls (`shared::dynamo`) signs one POST over and over and knows no query. Here a
 //! path and a query are brought into their canonical form, which is `aws-sigv4`'s work.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
@@ -48,7 +48,7 @@ impl Signer {
     /// # Errors
     /// [`Failure::Usage`] if there are no credentials, or they cannot be had.
     pub(super) async fn headers(&self, url: &Url, now: Timestamp) -> Result<HeaderMap, Failure> {
-        let now = system_time(now);
+        let now = now.into();
         let credentials = self.credentials(now).await?;
         headers(url, credentials, &self.region, now).map_err(|e| unsigned(&e))
     }
@@ -97,10 +97,6 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
     let mut value = HeaderValue::try_from(value).map_err(|e| e.to_string())?;
     value.set_sensitive(true);
     Ok((name, value))
-}
-
-fn system_time(instant: Timestamp) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(u64::try_from(instant.unix_millis()).unwrap_or(0))
 }
 
 fn unsigned(reason: &str) -> Failure {

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::pin::pin;
 
 use clap::Args;
-use futures::TryStreamExt;
 use shared::dead_letters::{DeadLetter, DeadLetters};
 
-use super::Printed;
 use super::reason::{Groups, Reason, group};
 use super::which::Latest;
+use super::{Printed, each_letter};
 use crate::cli::Failure;
 use crate::cli::print::{print_json, printable, say, tell};
-use crate::cli::remote::soon;
-use crate::progress;
 
 /// Letters of one reason that are printed for people who do not say how many.
 const READABLE: NonZeroUsize = NonZeroUsize::new(20).unwrap();
@@ -52,17 +48,14 @@ impl List {
     async fn each(&self, letters: &DeadLetters) -> Result<(), Failure> {
         let limit = self.limit.or((!self.json).then_some(READABLE));
         let (mut latest, mut found, mut groups) = (Latest::of(limit), 0, Groups::default());
-        let bar = progress::counter("dead letters read");
-        let mut all = pin!(letters.all(soon));
-        while let Some(letter) = all.try_next().await? {
-            bar.inc(1);
+        each_letter(letters, |letter| {
             groups.add(&letter);
             if self.reason.as_ref().is_none_or(|reason| reason.selects(&letter)) {
                 found += 1;
                 latest.add(letter.stored_at, letter.id.clone(), letter);
             }
-        }
-        bar.finish_and_clear();
+        })
+        .await?;
         let listed = latest.in_order();
         match self.json {
             true => listed.iter().try_for_each(|letter| print_json(&Printed::from(letter)))?,
@@ -91,13 +84,7 @@ impl List {
 /// Prints a line for each reason, the most frequent first.
 async fn reasons(letters: &DeadLetters) -> Result<(), Failure> {
     let mut groups = BTreeMap::new();
-    let bar = progress::counter("dead letters read");
-    let mut all = pin!(letters.all(soon));
-    while let Some(letter) = all.try_next().await? {
-        bar.inc(1);
-        count(&mut groups, letter);
-    }
-    bar.finish_and_clear();
+    each_letter(letters, |letter| count(&mut groups, letter)).await?;
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
     for (reason, group) in &groups {
@@ -111,12 +98,12 @@ async fn reasons(letters: &DeadLetters) -> Result<(), Failure> {
 }
 
 fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
-    let place = |letter: &DeadLetter| (letter.stored_at, letter.id.clone());
+    let order = |letter: &DeadLetter| (letter.stored_at, letter.id.clone());
     match groups.get_mut(group(&letter)) {
         None => drop(groups.insert(group(&letter), Group { count: 1, latest: letter })),
         Some(group) => {
             group.count += 1;
-            if place(&group.latest) < place(&letter) {
+            if order(&group.latest) < order(&letter) {
                 group.latest = letter;
             }
         }

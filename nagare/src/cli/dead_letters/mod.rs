@@ -17,7 +17,10 @@ mod list;
 mod reason;
 mod which;
 
+use std::pin::pin;
+
 use clap::Subcommand;
+use futures::TryStreamExt;
 use serde::Serialize;
 use shared::dead_letters::{DeadLetter, DeadLetters as Letters};
 use shared::values::{Timestamp, is_message_id};
@@ -25,6 +28,7 @@ use shared::values::{Timestamp, is_message_id};
 use super::Failure;
 use super::print::{print_pretty_json, tell};
 use super::remote::{Remote, soon};
+use crate::progress;
 pub use act::redrive;
 use list::List;
 use which::Which;
@@ -89,6 +93,18 @@ async fn show(which: &Which, letters: &Letters) -> Result<(), Failure> {
         0 => Ok(()),
         _ => Err(Failure::No(format!("{missing} of the ids are no dead letters"))),
     }
+}
+
+/// Goes through all letters, without their bodies, and shows how many were read.
+async fn each_letter(letters: &Letters, mut take: impl FnMut(DeadLetter)) -> Result<(), Failure> {
+    let bar = progress::counter("dead letters read");
+    let mut all = pin!(letters.all(soon));
+    while let Some(letter) = all.try_next().await? {
+        bar.inc(1);
+        take(letter);
+    }
+    bar.finish_and_clear();
+    Ok(())
 }
 
 async fn read(letters: &Letters, id: &str) -> Result<Option<DeadLetter>, Failure> {

@@ -1,17 +1,14 @@
 //! The letters that a command is about: some ids, all of a reason, or all.
 
 use std::num::NonZeroUsize;
-use std::pin::pin;
 
 use clap::{ArgGroup, Args};
-use futures::TryStreamExt;
 use shared::dead_letters::{DeadLetter, DeadLetters};
 use shared::values::Timestamp;
 
+use super::each_letter;
 use super::reason::{Groups, Reason};
 use crate::cli::Failure;
-use crate::cli::remote::soon;
-use crate::progress;
 
 #[derive(Debug, Args)]
 #[group(skip)]
@@ -48,16 +45,13 @@ impl Which {
             return Ok(self.ids.clone());
         }
         let (mut latest, mut groups) = (Latest::of(self.limit), Groups::default());
-        let bar = progress::counter("dead letters read");
-        let mut all = pin!(letters.all(soon));
-        while let Some(letter) = all.try_next().await? {
+        each_letter(letters, |letter| {
             groups.add(&letter);
             if self.selects(&letter) {
                 latest.add(letter.stored_at, letter.id.clone(), letter.id);
             }
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
+        })
+        .await?;
         let ids = latest.in_order();
         match &self.reason {
             Some(reason) if ids.is_empty() => groups.check(reason).map(|()| ids),

@@ -33,26 +33,23 @@ pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Re
     let first = run.published_at(survey.earliest).to_string();
     // `~` is greater than any character of a sort key.
     let last = format!("{}~", run.published_at(survey.latest));
-    let mut query = Query {
+    let query = Query {
         filter: Some("sort_key BETWEEN :first AND :last"),
         projection: Some("sort_key"),
         values: vec![(":first", text(first)), (":last", text(last))],
         ..Query::default()
     };
     let (mut entries, bar) = (0, progress::counter("entries read"));
-    loop {
-        let page = timelines.page(&query, soon()).await?;
+    let mut pages = pin!(timelines.pages(query, soon));
+    while let Some(page) = pages.try_next().await? {
         bar.inc(page.scanned);
         for row in &page.rows {
             let sort_key = SortKey::parse(row.text("sort_key")?);
             entries += u64::from(sort_key.is_ok_and(|sort_key| run.owns(&sort_key)));
         }
-        query.start = page.next;
-        if query.start.is_none() {
-            bar.finish_and_clear();
-            return Ok(entries);
-        }
     }
+    bar.finish_and_clear();
+    Ok(entries)
 }
 
 /// Finds the dead letters that are of a run's activities.

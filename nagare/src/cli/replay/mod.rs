@@ -27,9 +27,10 @@
 //! # What is counted
 //!
 //! The run and nothing else, however many processes it took and whatever happens beside it: *activities* are
-//! the rows but for those that died; *entries* are those in the timelines whose activity is this run's (its
-//! id has a time of the file, and it was published at that time moved by this run's offset); *dead letters*
-//! are those of such activities that came since this process started. If there is one, the exit code is 1.
+//! the rows but for those that died. *Entries* are all entries of the run's activities, in all timelines. An
+//! activity belongs to the run if its id has a time of the file, and it was published at that time plus the
+//! run's offset. *Dead letters* are those of the run's activities that came since this process started. If
+//! there is one, the exit code is 1.
 
 mod count;
 mod posts;
@@ -47,6 +48,7 @@ use shared::command::Command;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::Table;
 use shared::runtime::clock::Clock;
+use shared::values::Retention;
 use tokio::time::Instant;
 
 use super::Failure;
@@ -92,17 +94,18 @@ struct Summary {
     seconds: f64,
 }
 
-/// The parts of a stack that a replay works with.
-struct Target {
+/// What a replay works with.
+struct Handles {
     sender: Sender,
     drain: Drain,
     activities: Activities,
     timelines: Table,
     letters: DeadLetters,
+    retention: Retention,
     clock: Clock,
 }
 
-impl Target {
+impl Handles {
     async fn from_environment() -> Result<Self, Failure> {
         let remote = Remote::from_environment().await?;
         Ok(Self {
@@ -111,6 +114,7 @@ impl Target {
             activities: Activities::new(&remote.ledger()?),
             timelines: remote.timelines_table()?,
             letters: remote.dead_letters()?,
+            retention: remote.retention()?,
             clock: Clock::system(),
         })
     }
@@ -136,8 +140,8 @@ impl Replay {
         let posts = Posts::of(Source::of(&self.file)?, self.limit);
         let naming = Naming(self.run.clone());
         let survey = Survey::of(&posts, &naming)?;
-        let target = Target::from_environment().await?;
-        let start = survey.start(&posts, &naming, &target.activities, &target.clock).await?;
+        let handles = Handles::from_environment().await?;
+        let start = survey.start(&posts, &naming, &handles).await?;
         let before = start.published_before();
         if before > 0 {
             tell!(
@@ -147,19 +151,19 @@ impl Replay {
         }
         let known = match start.is_first() {
             true => Letters::new(),
-            false => target.letters(&start.run).await?,
+            false => handles.letters(&start.run).await?,
         };
         let begun = Instant::now();
-        let sent = self.send(&posts, &start, survey.rows - before, &target.sender).await?;
-        target.drain(sent).await?;
+        let sent = self.send(&posts, &start, survey.rows - before, &handles.sender).await?;
+        handles.drain(sent).await?;
         let seconds = begun.elapsed().as_secs_f64();
 
-        let mut died = target.letters(&start.run).await?;
+        let mut died = handles.letters(&start.run).await?;
         died.retain(|letter, _| !known.contains_key(letter));
         let summary = Summary {
             activities: count::published(&posts, &survey, &start.run, &died)?,
             activities_before: before,
-            entries: count::entries(&target.timelines, &start.run, &survey).await?,
+            entries: count::entries(&handles.timelines, &start.run, &survey).await?,
             dead_letters: died.len() as u64,
             seconds,
         };
@@ -182,8 +186,7 @@ impl Replay {
         let commands = stream::iter(start.unpublished(posts)?).then(async |post| {
             let post = post?;
             self.wait_for(&post, first, begun).await;
-            let publish = start.run.publish(post).map_err(|e| Failure::Usage(e.to_string()))?;
-            Ok(Command::Publish(publish))
+            Ok(Command::Publish(start.run.publish(post)?))
         });
         let sent = sender.send_all(commands, |accepted| bar.inc(accepted)).await?;
         bar.finish_and_clear();

@@ -10,10 +10,9 @@ use std::iter;
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::activities::{Activities, ActivityKey, Claim};
 use shared::dynamo::BATCH_GET;
-use shared::runtime::clock::Clock;
-use shared::runtime::env;
 use shared::values::{ActivityId, ActorId, Retention, Timestamp};
 
+use super::Handles;
 use super::posts::{Post, Posts};
 use super::run::{Naming, Run};
 use crate::cli::Failure;
@@ -52,7 +51,7 @@ struct Found {
     offset: Option<i64>,
     /// The latest time of a row that was not published.
     missing: Option<i64>,
-    /// The first line whose id is another's, or was published with another offset.
+    /// The first line with an id that another actor owns, or that was published with another offset.
     taken: Option<u64>,
 }
 
@@ -93,21 +92,18 @@ impl Survey {
         &self,
         posts: &Posts,
         naming: &Naming,
-        activities: &Activities,
-        clock: &Clock,
+        Handles { activities, retention, clock, .. }: &Handles,
     ) -> Result<Start, Failure> {
-        let retention = env::retention()?;
         for _ in 0..ATTEMPTS {
             let mut found = look_up(posts, self.rows, naming, activities).await?;
             found.check_reservation(&self.first, naming, activities).await?;
-            if let Some(start) = found.decide(posts, self, naming, retention, clock.now())? {
+            if let Some(start) = found.decide(posts, self, naming, *retention, clock.now())? {
                 return Ok(start);
             }
             // The last row falls at now.
             let offset = clock.now().unix_millis() - self.last * 1000;
             let run = Run { naming: naming.clone(), offset };
-            let first = run.publish(self.first.clone());
-            let first = first.map_err(|e| Failure::Usage(e.to_string()))?;
+            let first = run.publish(self.first.clone())?;
             if activities.claim(&first, soon()).await? == Claim::Granted {
                 return Ok(Start { run, published: Vec::new() });
             }
@@ -160,14 +156,14 @@ async fn look_up(
     Ok(found)
 }
 
-/// Some rows, each with whose its id is and since when.
+/// Some rows, each with the actor that owns its id and when that one published it.
 async fn look_up_chunk(
     chunk: Vec<Post>,
     naming: &Naming,
     activities: &Activities,
 ) -> Result<Vec<(Post, Option<(ActorId, Timestamp)>)>, Failure> {
     let ids = chunk.iter().map(|post| naming.activity_id(post));
-    let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|e| Failure::Usage(e.to_string()))?;
+    let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let different: BTreeSet<_> = ids.iter().collect();
     let claims: HashMap<ActivityId, _> = activities.all_claimed(different, soon()).await?;
     let claim = |id| claims.get(id).cloned();
@@ -197,8 +193,8 @@ impl Found {
         let Some(claimed) = self.published.first_mut().filter(|claimed| **claimed) else {
             return Ok(());
         };
-        let activity_id = naming.activity_id(first).map_err(|e| Failure::Usage(e.to_string()))?;
-        let key = ActivityKey { activity_id, actor_id: first.author.clone() };
+        let (activity_id, actor_id) = (naming.activity_id(first)?, first.author.clone());
+        let key = ActivityKey { activity_id, actor_id };
         if activities.activity(&key, soon()).await?.published.is_none() {
             *claimed = false;
             self.missing = self.missing.max(Some(first.seconds));

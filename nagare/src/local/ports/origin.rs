@@ -16,7 +16,7 @@ use crate::local::cors::Cors;
 
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Answers 403 to a request whose `Host` is no loopback name, or whose `Origin` is another page's and not listed.
+/// Answers 403 if `Host` is not a loopback name, or if `Origin` is neither a loopback page nor listed.
 pub(super) async fn refuse_foreign(
     State(pages): State<Cors>,
     request: Request,

@@ -1,7 +1,10 @@
 //! What only operators do: read a whole timeline, read everybody a viewer follows, and remove an entry
 //! that no command accounts for.
 
+use std::pin::pin;
+
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
+use futures::TryStreamExt;
 use shared::activities::{ActivityKey, keys};
 use shared::dynamo::item::{text, truth};
 use shared::dynamo::{DynamoError, Query, cancelled_by_condition};
@@ -57,18 +60,15 @@ pub(super) async fn each_follower(
     mut seen: impl FnMut(ViewerId),
     deadline: impl Fn() -> Deadline,
 ) -> Result<(), DynamoError> {
-    let mut query =
+    let query =
         Query { index: Some(BY_FOLLOWER), projection: Some("follower_id"), ..Query::default() };
-    loop {
-        let page = ledger.table().page(&query, deadline()).await?;
+    let mut pages = pin!(ledger.table().pages(query, deadline));
+    while let Some(page) = pages.try_next().await? {
         for row in &page.rows {
             seen(row.parsed("follower_id", "an id")?);
         }
-        query.start = page.next;
-        if query.start.is_none() {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 /// Removes an entry that its activity does not account for, unless it does by now: a publish may be

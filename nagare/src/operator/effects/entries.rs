@@ -44,9 +44,11 @@ impl Effects {
         for _ in 0..PAGES {
             let (after, all) = (seen.after.as_deref(), FollowerRange::ALL);
             let page = self.follows.edges(actor, all, after, FOLLOWERS, soon()).await?;
-            let there = self.viewers_with(&page.edges, &sort_key).await?;
+            let followers: Vec<_> = page.edges.iter().map(|edge| edge.follower.clone()).collect();
+            let holders = self.timelines.holders(&followers, &sort_key, soon()).await?;
+            let holders: HashSet<_> = holders.into_iter().collect();
             for Edge { follower, following, sort_key } in page.edges {
-                let there = there.contains(follower.as_str());
+                let there = holders.contains(&follower);
                 let right = match kind {
                     FanOutKind::Insert => there || !following,
                     FanOutKind::Remove => !there || !following,
@@ -62,17 +64,6 @@ impl Effects {
             }
         }
         Ok(Standing::Pending)
-    }
-
-    /// Who of these has an entry with this sort key.
-    async fn viewers_with(
-        &self,
-        edges: &[Edge],
-        sort_key: &str,
-    ) -> Result<HashSet<String>, DynamoError> {
-        let keys = edges.iter().map(|edge| entry_key(&edge.follower, sort_key)).collect();
-        let rows = self.timelines.table().batch_get(keys, soon()).await?;
-        rows.iter().map(|row| Ok(row.text("viewer_id")?.to_owned())).collect()
     }
 
     /// Which of these sort keys a viewer has entries with.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
 use shared::activities::Change;
 use shared::dynamo::DynamoError;
 use shared::follows::FollowerRange;
@@ -13,7 +12,7 @@ use shared::values::{ActivityId, SortKey};
 
 use super::marks::Tombstone;
 use super::traces::Trace;
-use super::{AT_ONCE, Erasure};
+use super::{Erasure, for_each};
 use crate::operator::soon;
 use crate::progress;
 
@@ -28,29 +27,12 @@ impl Erasure {
     /// Deletes what is in the outbox, and removes it from the timelines of all who ever followed.
     pub(super) async fn activities(&self) -> Result<usize, DynamoError> {
         let sort_keys = self.marks.live_activities(&self.actor, soon).await?;
-        let bar = progress::bar(sort_keys.len() as u64, "activities deleted");
-        stream::iter(&sort_keys)
-            .map(|sort_key| self.delete(sort_key))
-            .buffer_unordered(AT_ONCE)
-            .try_for_each(async |()| {
-                bar.inc(1);
-                Ok(())
-            })
-            .await?;
-        bar.finish_and_clear();
+        for_each(&sort_keys, "activities deleted", |sort_key| self.delete(sort_key)).await?;
         let now = self.clock.now();
         let shown = sort_keys.iter().filter(|p| self.retention.holds(p.published_at, now));
         self.erase(&shown.map(ToString::to_string).collect::<Vec<_>>()).await?;
-        let bar = progress::bar(sort_keys.len() as u64, "activities marked as expired");
-        stream::iter(&sort_keys)
-            .map(|sort_key| self.mark_activity(sort_key))
-            .buffer_unordered(AT_ONCE)
-            .try_for_each(async |()| {
-                bar.inc(1);
-                Ok(())
-            })
-            .await?;
-        bar.finish_and_clear();
+        let what = "activities marked as expired";
+        for_each(&sort_keys, what, |sort_key| self.mark_activity(sort_key)).await?;
         Ok(sort_keys.len())
     }
 

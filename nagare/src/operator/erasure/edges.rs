@@ -9,7 +9,7 @@ use shared::timelines::EntryRow;
 use shared::values::{ActorId, SortKey, ViewerId};
 
 use super::marks::Tombstone;
-use super::{AT_ONCE, Erasure};
+use super::{AT_ONCE, Erasure, for_each};
 use crate::operator::audit::{delete_unaccounted, followees, stored_entries};
 use crate::operator::soon;
 use crate::progress;
@@ -18,19 +18,11 @@ impl Erasure {
     /// Makes everybody with an unmarked edge to the person unfollow them.
     pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
         let followers = self.marks.live_followers(&self.actor, soon).await?;
-        let bar = progress::bar(followers.len() as u64, "followers unfollowed");
-        stream::iter(&followers)
-            .map(async |follower| {
-                self.leave(follower, &self.actor).await?;
-                self.mark_edge(follower, &self.actor).await
-            })
-            .buffer_unordered(AT_ONCE)
-            .try_for_each(async |()| {
-                bar.inc(1);
-                Ok(())
-            })
-            .await?;
-        bar.finish_and_clear();
+        for_each(&followers, "followers unfollowed", async |follower| {
+            self.leave(follower, &self.actor).await?;
+            self.mark_edge(follower, &self.actor).await
+        })
+        .await?;
         Ok(followers.len())
     }
 

@@ -15,6 +15,7 @@ pub mod traces;
 use std::time::Duration;
 
 use fanout_writer::Reconciler;
+use futures::{StreamExt, TryStreamExt, stream};
 use shared::activities::{Activities, ActivityKey};
 use shared::dynamo::DynamoError;
 use shared::follows::Follows;
@@ -23,6 +24,7 @@ use shared::runtime::clock::Clock;
 use shared::timelines::Timelines;
 use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
 
+use crate::progress;
 use marks::Marks;
 
 /// The longest time that a command is in flight: four days on its queue, fourteen on the dead-letter
@@ -154,4 +156,22 @@ impl Erasure {
 
 fn seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Does something to each, several at once, and shows how far it has come.
+async fn for_each<'i, T, F>(
+    items: &'i [T],
+    what: &'static str,
+    work: impl FnMut(&'i T) -> F,
+) -> Result<(), DynamoError>
+where
+    F: Future<Output = Result<(), DynamoError>>,
+{
+    let bar = progress::bar(items.len() as u64, what);
+    let mut done = stream::iter(items).map(work).buffer_unordered(AT_ONCE);
+    while done.try_next().await?.is_some() {
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
 }

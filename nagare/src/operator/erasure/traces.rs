@@ -1,5 +1,8 @@
 //! What names a person in the ledger and is listed nowhere: only a scan of the whole ledger finds it.
 
+use std::pin::pin;
+
+use futures::TryStreamExt;
 use shared::activities::keys::record_sort_key;
 use shared::dynamo::item::{Row, text};
 use shared::dynamo::{Condition, DynamoError, Query};
@@ -49,7 +52,7 @@ impl Marks {
         mut read: impl FnMut(u64),
         deadline: impl Fn() -> Deadline,
     ) -> Result<Vec<Trace>, DynamoError> {
-        let mut query = Query {
+        let query = Query {
             eventual: true,
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
@@ -68,22 +71,19 @@ impl Marks {
             ..Query::default()
         };
         let mut found = Vec::new();
-        loop {
-            let page = self.0.table().page(&query, deadline()).await?;
+        let mut pages = pin!(self.0.table().pages(query, deadline));
+        while let Some(page) = pages.try_next().await? {
             read(page.scanned);
             for row in &page.rows {
                 found.extend(trace(person, row)?);
             }
-            query.start = page.next;
-            if query.start.is_none() {
-                found.dedup();
-                return Ok(found);
-            }
         }
+        found.dedup();
+        Ok(found)
     }
 
-    /// Removes the progress that names somebody, unless it has come further since: whatever is in flight begins
-    /// again and ends the same. What is about the person alone is emptied, and expires at a second.
+    /// Removes the progress that names somebody, unless it has come further since: whatever is in flight
+    /// begins again and ends the same. What is about the person alone is emptied, and expires at a second.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be removed.

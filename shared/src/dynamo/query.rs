@@ -1,0 +1,128 @@
+//! Queries and scans: one call of them, or page after page.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::{Stream, TryStreamExt, stream};
+
+use super::item::{Item, Row};
+use super::table::{names, values};
+use super::{Calling, DynamoError, Table};
+use crate::runtime::deadline::Deadline;
+
+/// Which items are asked for. Reads are strongly consistent unless they are of an index, or eventual.
+#[derive(Debug, Clone, Default)]
+pub struct Query<'a> {
+    /// The index, if it is not the table itself.
+    pub index: Option<&'a str>,
+    /// The key condition expression; without one all items are looked at, which is a scan.
+    pub keys: Option<&'a str>,
+    /// Whether what was written a moment ago may be missing, at half the cost.
+    pub eventual: bool,
+    /// Which of the items looked at are returned.
+    pub filter: Option<&'a str>,
+    /// Which of their attributes.
+    pub projection: Option<&'a str>,
+    /// Names of attributes that stand for placeholders.
+    pub names: Vec<(&'a str, &'a str)>,
+    /// Values that stand for placeholders.
+    pub values: Vec<(&'a str, AttributeValue)>,
+    /// Beyond which key to begin.
+    pub start: Option<Item>,
+    /// Whether the greatest sort key comes first.
+    pub descending: bool,
+    /// The most items looked at in one call.
+    pub limit: Option<i32>,
+}
+
+impl Query<'_> {
+    fn is_consistent(&self) -> bool {
+        self.index.is_none() && !self.eventual
+    }
+}
+
+/// What one call of a query has found.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// The items.
+    pub rows: Vec<Row<'a>>,
+    /// Where to go on, if there may be more.
+    pub next: Option<Item>,
+    /// How many items were looked at.
+    pub scanned: u64,
+}
+
+impl Table {
+    /// Makes one call of a query.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub fn page<'c, 't: 'c>(
+        &'t self,
+        query: &'c Query<'_>,
+        deadline: Deadline,
+    ) -> Calling<'c, Page<'t>> {
+        Box::pin(async move {
+            let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+            let consistent = query.is_consistent().then_some(true);
+            // The two builders are of different types and take the same settings.
+            macro_rules! call {
+                ($builder:expr) => {
+                    $builder
+                        .table_name(self.name())
+                        .set_index_name(owned(query.index))
+                        .set_filter_expression(owned(query.filter))
+                        .set_projection_expression(owned(query.projection))
+                        .set_expression_attribute_names(names(&query.names))
+                        .set_expression_attribute_values(values(&query.values))
+                        .set_exclusive_start_key(query.start.clone())
+                        .set_consistent_read(consistent)
+                        .set_limit(query.limit)
+                };
+            }
+            let (items, next, scanned) = match query.keys {
+                Some(keys) => {
+                    let call = || call!(self.client().query()).key_condition_expression(keys);
+                    let order = query.descending.then_some(false);
+                    let answer = self
+                        .attempt(deadline, || call().set_scan_index_forward(order).send())
+                        .await?;
+                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
+                }
+                None => {
+                    let answer =
+                        self.attempt(deadline, || call!(self.client().scan()).send()).await?;
+                    (answer.items, answer.last_evaluated_key, answer.scanned_count)
+                }
+            };
+            let rows = items.unwrap_or_default().into_iter().map(|item| self.row(item)).collect();
+            Ok(Page { rows, next, scanned: u64::try_from(scanned).unwrap_or(0) })
+        })
+    }
+
+    /// Makes calls of a query until nothing is left. `deadline` makes the deadline of each.
+    pub fn pages<'q, 't: 'q>(
+        &'t self,
+        query: Query<'q>,
+        deadline: impl Fn() -> Deadline,
+    ) -> impl Stream<Item = Result<Page<'t>, DynamoError>> {
+        stream::try_unfold((Some(query), deadline), move |(query, deadline)| async move {
+            let Some(mut query) = query else { return Ok(None) };
+            let page = self.page(&query, deadline()).await?;
+            query.start.clone_from(&page.next);
+            let more = query.start.is_some().then_some(query);
+            Ok(Some((page, (more, deadline))))
+        })
+    }
+
+    /// The items of all [pages](Self::pages).
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all(
+        &self,
+        query: Query<'_>,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
+        let pages: Vec<_> = self.pages(query, deadline).try_collect().await?;
+        Ok(pages.into_iter().flat_map(|page| page.rows).collect())
+    }
+}
