@@ -206,6 +206,29 @@ def run(args, env, stdin=None, timeout=90):
     )
 
 
+# The kernel lets a process begin with the peak of the one that starts it, so a small one starts the command.
+MEASURE = """
+import os, subprocess, sys
+_, ended, usage = os.wait4(subprocess.Popen(sys.argv[2:]).pid, 0)
+os.write(int(sys.argv[1]), str(usage.ru_maxrss * 1024).encode())
+sys.exit(os.waitstatus_to_exitcode(ended))
+"""
+
+
+def measured(args, env, stdin=None, timeout=300):
+    """One command of `nagare`, to its end, and its largest resident size in bytes."""
+    ours, theirs = os.pipe()
+    with open(ours, "rb") as peak:
+        command = [sys.executable, "-c", MEASURE, str(theirs), NAGARE, *map(str, args)]
+        try:
+            done = subprocess.run(
+                command, env=env, stdin=stdin, capture_output=True, text=True, timeout=timeout, pass_fds=[theirs]
+            )
+        finally:
+            os.close(theirs)
+        return done, int(peak.read())
+
+
 class Stack:
     """A running `nagare up`."""
 

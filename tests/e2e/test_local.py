@@ -18,7 +18,7 @@ import pytest
 from botocore.config import Config
 
 from conftest import (
-    DEADLINE, EXPORT, NAGARE, PROMISED, Stack, body, clean_environment, follow, instant, publish, run, unique, until,
+    DEADLINE, EXPORT, NAGARE, PROMISED, Stack, body, clean_environment, follow, instant, measured, publish, run, unique, until,
 )
 
 PORTS = ["NAGARE_API_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"]
@@ -209,14 +209,6 @@ def test_rows_by_standard_input_are_replayed(stack):
 
 # Endless input -------------------------------------------------------------------------------------
 
-def memory_of(args, env, stdin=None):
-    """Runs a command; how it ended, and its largest resident size in bytes."""
-    process = subprocess.Popen([NAGARE, *map(str, args)], env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said = process.stderr.read().decode()
-    _, ended, usage = os.wait4(process.pid, 0)
-    return os.waitstatus_to_exitcode(ended), said, usage.ru_maxrss * 1024
-
-
 def sparse(path, start):
     """A file that begins like this and goes on with a gibibyte of zeros in one line."""
     with path.open("wb") as file:
@@ -235,8 +227,8 @@ def bomb(path, start):
 
 
 def check_endless(stack, said, *args, stdin=None):
-    code, error, peak = memory_of(args, stack.env, stdin)
-    assert code == 2 and said in error, error
+    done, peak = measured(args, stack.env, stdin)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
     assert peak < 300 * 2**20, peak
 
 
