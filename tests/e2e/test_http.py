@@ -1,11 +1,13 @@
 """The HTTP API as its callers see it: pages, cursors, and every row of the list of errors."""
 
 import base64
+import gzip
 import hashlib
 import hmac
 import json
 import string
 import time
+import urllib.request
 from datetime import datetime, timedelta, timezone
 from urllib.parse import quote
 
@@ -65,6 +67,19 @@ def test_a_page_has_what_the_contract_says(stack, pair):
     assert (item["published_at"], item["kind"], item["payload"]) == (at, "live", {"title": "Speedrun"})
     retained = read_instant(page["retained_from"]) + timedelta(days=30)
     assert abs(datetime.now(timezone.utc) - retained) < timedelta(seconds=30)
+
+
+def test_a_page_is_compressed_for_a_caller_who_accepts_that(stack, pair):
+    viewer, actor = pair
+    stack.apply(publish(actor, unique("long"), payload={"text": "All of this is said again. " * 60}))
+    address = f"{stack.exports['NAGARE_API_URL']}/v1/timelines/{viewer}"
+    with urllib.request.urlopen(urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})) as answer:
+        packed, headers = answer.read(), answer.headers
+    plain = stack.get(viewer, headers={"Accept-Encoding": "identity"})
+    assert (headers["content-encoding"], headers["vary"]) == ("gzip", "accept-encoding")
+    assert len(packed) == int(headers["content-length"]) < len(plain.text) / 2
+    assert json.loads(gzip.decompress(packed))["items"] == plain.json["items"]
+    assert "content-encoding" not in plain.headers and plain.headers["vary"] == "accept-encoding"
 
 
 def test_a_viewer_nobody_has_heard_of_has_an_empty_timeline(stack):

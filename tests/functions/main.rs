@@ -4,6 +4,7 @@
 
 mod alerter;
 mod alerter_dies;
+mod answers;
 mod cost;
 mod event_source;
 mod forgetting;

@@ -5,6 +5,7 @@
 //!   router      which path is read, by which feature
 //!   http/       what all features have in common
 //!     auth      who the caller is, and what they may read
+//!     encoding  bodies compressed, for those who accept it
 //!     path      paths with parameters in them
 //!     preflight what browsers ask first
 //!     query     query parameters
@@ -42,6 +43,7 @@ use tokio::time::Instant;
 
 use http::auth::Caller;
 pub use http::auth::{Authorization, AuthorizationError};
+pub use http::encoding::COMPRESSED_FROM;
 use http::path::{Path, Route};
 use http::preflight;
 use http::problem::Problem;
@@ -109,7 +111,7 @@ impl Reader {
             outcome.log(event, matched.as_ref().map(|(_, path)| path));
             outcome.count(&self.metrics, self.clock.now());
             match result {
-                Ok(answer) => answer.into_response(),
+                Ok(answer) => answer.into_response(&event.headers),
                 Err(problem) => problem.into_response(),
             }
         })

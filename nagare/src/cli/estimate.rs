@@ -10,11 +10,15 @@ use super::csv_file::{RowError, Source};
 use super::print::{print_json, say};
 use super::replay::Post;
 use super::{Failure, follows, replay};
+use crate::cost::answers::{self, Gzip};
 use crate::cost::bill::{Bill, Line};
 use crate::cost::month::{Assumed, Graph, Month, Rates};
 use crate::cost::prices::Prices;
 use crate::cost::work::Activity;
 use crate::progress;
+
+/// One row in so many shows what ids look like.
+const SAMPLED_ROWS: usize = 100;
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,6 +55,9 @@ pub(super) struct Estimate {
     /// Activities on a page, on average; a poll that finds nothing new is a page of none.
     #[arg(long, value_name = "N", value_parser = number, default_value = "20")]
     activities_per_read: f64,
+    /// The share of the callers who accept gzip, from 0 to 1. Browsers and the HTTP stacks of phones do by themselves.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
+    gzip_share: f64,
     /// Bytes of a payload.
     #[arg(long, value_name = "N", value_parser = number, default_value = "200")]
     payload_bytes: f64,
@@ -97,19 +104,23 @@ impl Estimate {
         let assumed = Assumed {
             pages_per_day: self.reads_per_day,
             activities_per_page: self.activities_per_read,
+            gzip: Gzip { share: self.gzip_share, ids_left: answers::RANDOM_IDS_LEFT },
             payload: self.payload_bytes,
             retention_days: self.retention_days,
             ledger_months: self.months,
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
-            let graph = read_graph(follows, posts, self.payload_bytes)?;
+            let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
             let timeless = || {
                 let posts = posts.display();
                 format!(
                     "{posts}: expected rows at two instants or more, to tell how busy a month is"
                 )
             };
-            return graph.month(&assumed).ok_or_else(|| Failure::Usage(timeless()));
+            let gzip = Gzip { ids_left, ..assumed.gzip };
+            return graph
+                .month(&Assumed { gzip, ..assumed })
+                .ok_or_else(|| Failure::Usage(timeless()));
         }
         let rates = Rates {
             deliveries: self.deliveries_per_day.unwrap_or_default(),
@@ -174,8 +185,9 @@ fn count(amount: f64) -> String {
     groups.map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
 }
 
-fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<Graph, Failure> {
-    let mut graph = Graph::default();
+/// The graph with its posts, and the share that compression leaves of their ids.
+fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<(Graph, f64), Failure> {
+    let (mut graph, mut ids) = (Graph::default(), Vec::new());
     let (follows, posts) = (Source::of(follows)?, Source::of(posts)?);
     let bar = progress::counter("rows read");
     for row in follows.rows(&follows::HEADER)? {
@@ -183,11 +195,15 @@ fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<Graph, Failu
         graph.follow(follower.as_str(), followee.as_str());
         bar.inc(1);
     }
-    for row in posts.rows(&replay::HEADER)? {
+    for (n, row) in posts.rows(&replay::HEADER)?.enumerate() {
         let post = Post::read(row).map_err(|e| usage(&posts, e))?;
-        let length = |text: &str| text.len() as f64;
+        let (length, name) = (|text: &str| text.len() as f64, post.activity_name());
+        // The activities of a page are not those of one moment.
+        if n % SAMPLED_ROWS == 0 && ids.len() < 2 * answers::ID_SAMPLE {
+            ids.extend([name.clone(), post.author.as_str().to_owned()]);
+        }
         let activity = Activity {
-            id: length(&post.activity_name()),
+            id: length(&name),
             actor: length(post.author.as_str()),
             kind: length(post.kind.as_str()),
             payload,
@@ -196,7 +212,7 @@ fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<Graph, Failu
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok(graph)
+    Ok((graph, answers::ids_left(ids.iter().map(String::as_str))))
 }
 
 fn usage(source: &Source, error: RowError) -> Failure {
@@ -216,6 +232,11 @@ fn read_prices(file: &Path) -> Result<Prices, Failure> {
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number));
     number.ok_or_else(|| "expected a number from 0 to 1e15".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 fn above_zero(text: &str) -> Result<f64, String> {

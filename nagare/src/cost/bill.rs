@@ -13,6 +13,10 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 const ROUND_TRIP: f64 = 0.005;
 /// Seconds of an invocation besides its calls.
 const OVERHEAD: f64 = 0.002;
+/// Processor seconds of compressing a byte (docs/PERFORMANCE.md).
+const PER_COMPRESSED_BYTE: f64 = 0.000_000_03;
+/// The memory, in gigabytes, with which a function has a whole processor; with less it has a share.
+const WHOLE_PROCESSOR: f64 = 1769.0 / 1024.0;
 /// Processor seconds of an entry (`nagare bench fanout` measures them).
 const PER_ENTRY: f64 = 0.000_006;
 /// Polls of an empty queue by Lambda in a month: five at a time, twenty seconds each.
@@ -116,7 +120,8 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     let requests = month.writing.messages + month.pages;
     let writer = seconds(&month.writing, month.writing.messages) * memory("FanoutWriter");
-    let reader = seconds(&month.reading, month.pages) * memory("TimelineReader");
+    let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
+    let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
     let line = |what, amount, price| line("Lambda", what, amount, price);
     vec![
         line("requests", millions(requests), prices.lambda_million_requests),

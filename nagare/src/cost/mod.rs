@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! work    what one publish, one follow and one page need of the tables, the queue and the functions
+//! answers how many bytes a viewer is sent
 //! sizes   how many bytes the items of the tables have, by DynamoDB's rules
 //! month   a month of them: of a graph and its posts, or of daily numbers
 //! prices  what AWS charges for each
@@ -12,6 +13,7 @@
 //! units that the tables report for the same commands; whoever changes what a command calls changes
 //! `work` with it.
 
+pub mod answers;
 pub mod bill;
 pub mod month;
 pub mod prices;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::answers::{self, Gzip};
 use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
@@ -16,6 +17,8 @@ pub struct Assumed {
     pub pages_per_day: f64,
     /// Activities on a page. A poll that finds nothing new is a page without any.
     pub activities_per_page: f64,
+    /// How answers are compressed.
+    pub gzip: Gzip,
     /// Bytes of a payload.
     pub payload: f64,
     /// Days that an activity stays in timelines.
@@ -37,6 +40,8 @@ pub struct Month {
     pub writing: Work,
     /// What the reader does for the pages.
     pub reading: Work,
+    /// Bytes that the reader compresses.
+    pub compressed_bytes: f64,
     /// What importing the graph took, once.
     pub import: Work,
     /// Bytes of answers to viewers.
@@ -150,6 +155,7 @@ impl Month {
         let shown = assumed.activities_per_page;
         // Each is of another actor, which costs most, and there is one more beyond the page.
         let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
+        let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, entries, viewer, activity) * pages;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
@@ -159,18 +165,12 @@ impl Month {
             pages,
             writing,
             reading,
+            compressed_bytes: pages * packed,
             import,
-            answered_bytes: pages * answer(shown, activity),
+            answered_bytes: pages * answers::answer(shown, activity, assumed.gzip),
             timeline_bytes: writing.timeline_bytes * assumed.retention_days / DAYS,
             ledger_bytes: ledger - index,
             index_bytes: index,
         }
     }
-}
-
-/// Bytes of an answer with its headers: two cursors, and the names and values of each activity's
-/// members.
-fn answer(activities: f64, activity: &Activity) -> f64 {
-    let each = activity.id + activity.actor + activity.kind + activity.payload + 110.0;
-    800.0 + activities * each
 }

@@ -2,8 +2,10 @@
 
 use aws_lambda_events::encodings::Body;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
-use aws_lambda_events::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use aws_lambda_events::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use aws_lambda_events::http::{HeaderMap, HeaderValue};
+
+use super::encoding::Accepted;
 
 /// What a request is answered with.
 #[derive(Debug)]
@@ -15,8 +17,16 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn into_response(self) -> ApiGatewayV2httpResponse {
-        json(200, "application/json", self.body)
+    /// The answer to a request with these headers.
+    pub(crate) fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
+        let compressed = Accepted::of(requested).compressed(&self.body);
+        let mut response = json(200, "application/json", self.body);
+        if let Some(bytes) = compressed {
+            response.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            response.body = Some(Body::Binary(bytes));
+            response.is_base64_encoded = true;
+        }
+        response
     }
 }
 
@@ -29,6 +39,8 @@ pub(crate) fn json(
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    // The same request may be answered in either coding, whether or not this one is.
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     let mut response = ApiGatewayV2httpResponse::default();
     response.status_code = i64::from(status);
     response.headers = headers;

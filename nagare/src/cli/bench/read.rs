@@ -42,6 +42,9 @@ pub(crate) struct Read {
     /// How many activities there are, of 50,000 actors over 25 days.
     #[arg(long, default_value_t = 1_000_000, value_parser = many_activities)]
     activities: u64,
+    /// Ask for pages compressed with gzip.
+    #[arg(long)]
+    gzip: bool,
 }
 
 /// What the pages of one viewer cost.
@@ -82,7 +85,8 @@ impl Read {
     }
 
     async fn read(&self, reader: &Reader, follows: u64) -> Result<Pages, Failure> {
-        let event = request(&dataset::viewer(follows)?)?;
+        let viewer = dataset::viewer(follows)?;
+        let event = request(&viewer, if self.gzip { "gzip" } else { "identity" })?;
         for _ in 0..WARM {
             page(reader, &event).await?;
         }
@@ -103,7 +107,7 @@ impl Read {
             cpu_us_per_page: cpu / f64::from(self.pages) * 1e6,
             p50_ms: percentile(50),
             p99_ms: percentile(99),
-            page: ids(&page(reader, &event).await?)?,
+            page: ids(&page(reader, &request(&viewer, "identity")?).await?)?,
         })
     }
 }
@@ -159,14 +163,16 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
     })
 }
 
-/// The request for the newest page of a viewer's timeline, as API Gateway sends it.
-fn request(viewer: &ViewerId) -> Result<ApiGatewayV2httpRequest, Failure> {
+/// The request for the newest page of a viewer's timeline, as API Gateway sends it, in
+/// this coding.
+fn request(viewer: &ViewerId, coding: &str) -> Result<ApiGatewayV2httpRequest, Failure> {
     let path = format!("/v1/timelines/{viewer}");
     let event = json!({
         "version": "2.0",
         "rawPath": path,
         "rawQueryString": "limit=20",
-        "headers": {"host": "api.example.com", "accept": "application/json"},
+        "headers": {"host": "api.example.com", "accept": "application/json",
+            "accept-encoding": coding},
         "pathParameters": {"viewer_id": viewer.as_str()},
         "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
             "method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",

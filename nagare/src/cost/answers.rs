@@ -1,0 +1,79 @@
+//! The bytes that an answer to a viewer has on its way.
+//!
+//! `tests/functions/answers.rs` compares them with what the reader answers, for pages of different lengths.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use timeline_reader::COMPRESSED_FROM;
+
+use super::work::Activity;
+
+/// Status line and headers, API Gateway's included.
+const HEADERS: f64 = 250.0;
+/// What a page has besides its activities: the viewer, two cursors and an instant.
+const AROUND: f64 = 300.0;
+/// The names of an activity's members, and its instant.
+const MEMBERS: f64 = 96.0;
+/// What is left of these after compression. Cursors are sealed, so nearly all of theirs is.
+const AROUND_LEFT: f64 = 375.0;
+const MEMBERS_LEFT: f64 = 17.0;
+/// The share that is left of payloads as people write them: some prose, a link, a number.
+const PAYLOADS_LEFT: f64 = 0.43;
+
+/// The share that is left of ids which are random letters and digits: six bits each. No ids cost more.
+pub const RANDOM_IDS_LEFT: f64 = 0.75;
+/// How many ids tell what is left of them: those of a page.
+pub const ID_SAMPLE: usize = 20;
+
+/// Which callers take answers compressed, and how much that helps.
+#[derive(Debug, Clone, Copy)]
+pub struct Gzip {
+    /// The share of the callers who accept it.
+    pub share: f64,
+    /// The share that is left of ids.
+    pub ids_left: f64,
+}
+
+/// The share that is left of ids such as these, each an activity's and its actor's.
+#[must_use]
+pub fn ids_left<'a>(ids: impl IntoIterator<Item = &'a str>) -> f64 {
+    let text = ids.into_iter().collect::<Vec<_>>().join(" ");
+    let left = deflated(&text).map_or(text.len(), |bytes| bytes.len());
+    (left as f64 / text.len().max(1) as f64).min(RANDOM_IDS_LEFT)
+}
+
+fn deflated(text: &str) -> io::Result<Vec<u8>> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
+}
+
+/// The body of a page with N activities.
+#[must_use]
+pub fn body(activities: f64, each: &Activity) -> f64 {
+    AROUND + activities * (MEMBERS + each.id + each.actor + each.kind + each.payload)
+}
+
+/// The same for a caller who accepts gzip.
+#[must_use]
+pub fn body_for_gzip(activities: f64, each: &Activity, ids_left: f64) -> f64 {
+    if compressed(activities, each) == 0.0 {
+        return body(activities, each);
+    }
+    let ids = ids_left * (each.id + each.actor);
+    AROUND_LEFT + activities * (MEMBERS_LEFT + ids + PAYLOADS_LEFT * each.payload)
+}
+
+/// The bytes that are compressed of it: all, or none of a short one.
+pub(super) fn compressed(activities: f64, each: &Activity) -> f64 {
+    let bytes = body(activities, each);
+    if bytes < COMPRESSED_FROM as f64 { 0.0 } else { bytes }
+}
+
+/// The answer with its headers, on average over those callers.
+pub(super) fn answer(activities: f64, each: &Activity, gzip: Gzip) -> f64 {
+    let packed = body_for_gzip(activities, each, gzip.ids_left);
+    HEADERS + packed * gzip.share + body(activities, each) * (1.0 - gzip.share)
+}
