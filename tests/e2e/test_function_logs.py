@@ -6,6 +6,7 @@ local stack. Words that must not come out are planted in all that goes in. `-rP`
 
 import json
 import queue
+import re
 import subprocess
 import threading
 import time
@@ -197,7 +198,7 @@ def test_a_request_has_one_line_and_its_id(printed):
     assert [line["status"] for line in functions["timeline-reader", "refused"].lines] == [503, 400, 400, 403]
 
 
-def test_an_invocation_counts_each_type_of_command_once(printed):
+def test_an_invocation_counts_what_it_did_once(printed):
     functions, _ = printed
     for name, function in functions.items():
         for line in function.metrics:
@@ -205,10 +206,67 @@ def test_an_invocation_counts_each_type_of_command_once(printed):
             assert directive["Namespace"] == "Nagare" and line["Stage"] == "e2e", name
             assert ["Stage"] in directive["Dimensions"]
     well = functions["fanout-writer", "well"].metrics
-    types = ["activity.published", "activity.updated"]
-    assert [line["Command"] for line in well] == ["follow.created", *types, "unknown", *types]
-    assert (well[1]["CommandsApplied"], well[1]["EntriesWritten"]) == (2, 2)
+    assert len(well) == 3
+    good, bad = commands()
+    assert (well[1]["CommandsApplied"], well[1]["EntriesWritten"], well[1]["CommandsRefused"]) == (len(good), 2, len(bad))
     assert well[1]["FanOutLatency"]["Values"][0] > 59_000
-    assert well[3]["CommandsRefused"] == len(commands()[1])
     assert sum(line["DeadLetters"] for line in functions["dlq-alerter", "well"].metrics) == len(commands()[1])
     assert functions["dlq-alerter", "refused"].metrics == []
+
+
+def test_of_what_went_well_a_few_are_logged_and_all_are_counted(stack):
+    with Function("timeline-reader", stack, NAGARE_LOG_ONE_IN="1000000") as reader:
+        for _ in range(20):
+            assert reader.invoke(request())["statusCode"] == 200
+        assert reader.invoke(request("limit=canary"))["statusCode"] == 400
+    [problem] = reader.lines
+    assert (problem["status"], problem["sampled"]) == (400, 1)
+    served = [line["PageLatency"] for line in reader.metrics]
+    assert sum(len(pages["Values"]) if isinstance(pages, dict) else 1 for pages in served) == 20
+    assert reader.metrics[-1]["Problems"] == 1
+
+
+def test_a_setting_that_is_none_ends_the_function_at_its_start(stack):
+    with Function("timeline-reader", stack, NAGARE_LOG_ONE_IN="often") as reader:
+        assert reader.process.wait(timeout=DEADLINE) != 0
+    assert "NAGARE_LOG_ONE_IN" in reader.printed
+
+
+BILL = (Path(__file__).resolve().parents[2] / "nagare/src/cost/bill.rs").read_text(encoding="utf-8")
+
+
+def assumed(constant):
+    """What `nagare estimate` takes the length of a line to be."""
+    return float(re.search(rf"const {constant}: f64 = ([\d.]+);", BILL)[1])
+
+
+def lengths(function, is_metrics):
+    lines = [line for line in function.printed.splitlines() if ("_aws" in json.loads(line)) == is_metrics]
+    return [len(line.encode()) + 1 for line in lines]
+
+
+def test_lines_are_as_long_as_the_estimate_says(stack):
+    """Ids are as long as it assumes where no file gives them."""
+    viewer, actor, pages = "viewer-00012", "actor-000012", 40
+    stack.apply(follow(viewer, actor))
+    with Function("fanout-writer", stack) as writer:
+        for n in range(10):
+            writer.invoke(batch([publish(actor, f"activity-00000000-000000{n}", payload={"title": CANARY})]))
+    event = request(path=f"/v1/timelines/{viewer}")
+    event["requestContext"] |= {"requestId": "JKJaXmPLvHcESHA=", "authorizer": {"jwt": {"claims": {"sub": viewer}}}}
+    with Function("timeline-reader", stack) as reader:
+        for _ in range(pages):
+            assert reader.invoke(event)["statusCode"] == 200
+        reader.invoke(request("limit=canary"))
+    longest = max((line for line in reader.metrics if "PageLatency" in line), key=lambda line: len(str(line)))
+    gathered = len(longest["PageLatency"]["Values"])
+    found = {
+        "WRITER_LINE": sum(lengths(writer, is_metrics=False)) / 10,
+        "WRITER_METRICS": sum(lengths(writer, is_metrics=True)) / 10,
+        "READER_LINE": sum(lengths(reader, is_metrics=False)[:pages]) / pages,
+        "READER_METRICS": lengths(reader, is_metrics=True)[0],
+        "READER_METRICS_PAGE": (max(lengths(reader, is_metrics=True)) - lengths(reader, is_metrics=True)[0]) / gathered,
+    }
+    print(found, *writer.printed.splitlines()[:2], *reader.printed.splitlines()[:2], sep="\n")
+    off = {name: length for name, length in found.items() if abs(assumed(name) / length - 1) > 0.1}
+    assert not off, f"bill.rs has {({name: assumed(name) for name in off})}, and these are {off}"

@@ -9,7 +9,8 @@ use nagare::cost::answers;
 use nagare::cost::work::Activity;
 
 use serde_json::{Value, json};
-use tests::{World, api_event, follow, publish, soon};
+use shared::values::Timestamp;
+use tests::{NOW, World, api_event, follow, publish, soon};
 use timeline_reader::COMPRESSED_FROM;
 
 /// English of people, to be cut into payloads.
@@ -17,29 +18,37 @@ const PROSE: &str = include_str!("../../docs/ARCHITECTURE.md");
 /// The bytes of a payload that the estimate takes for typical.
 const PAYLOAD: usize = 200;
 
-/// A world in which bob's timeline holds N activities, each of another actor, with payloads as people write them: a
-/// sentence, a link and a number. Ids are random.
-async fn with_activities(number: usize) -> World {
+/// The id of the n-th activity, and its actor's.
+type Ids = fn(&mut fastrand::Rng, usize) -> (String, String);
+
+/// Letters and digits without any order.
+fn random_ids(random: &mut fastrand::Rng, _: usize) -> (String, String) {
+    let mut id = |length: usize| (0..length).map(|_| random.alphanumeric()).collect();
+    (id(24), id(12))
+}
+
+/// Actors with numbers, and activities named after them and the second, as `nagare replay` has them.
+fn numbered_ids(random: &mut fastrand::Rng, n: usize) -> (String, String) {
+    let actor = random.u32(100_000..456_000);
+    (format!("{actor}-{}", 1_341_100_000 + n * 431), actor.to_string())
+}
+
+/// A world in which a viewer's timeline holds N activities, each of another actor, with payloads as people write
+/// them: some prose, a link and a number.
+async fn with_activities(number: usize, ids: Ids) -> World {
     let (world, mut random) = (World::new(), fastrand::Rng::with_seed(7));
-    let prose: String = PROSE.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "");
+    let prose = PROSE.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "");
     let prose: Vec<_> = prose.chars().filter(char::is_ascii).collect();
     for n in 0..number {
-        let mut id =
-            |length: usize| -> String { (0..length).map(|_| random.alphanumeric()).collect() };
-        let (actor, activity, link) = (id(12), id(24), id(11));
-        let mut text = prose.iter().skip(n * 300);
-        let mut payload =
-            json!({"text": "", "url": format!("https://video.example/v/{link}"), "likes": n * n});
+        let (activity, actor) = ids(&mut random, n);
+        let link: String = (0..11).map(|_| random.alphanumeric()).collect();
+        let url = format!("https://video.example/v/{link}");
+        let mut payload = json!({"text": "", "url": url, "likes": n * n});
         let left = PAYLOAD - payload.to_string().len();
-        payload["text"] = text.by_ref().take(left).collect::<String>().into();
+        payload["text"] = prose.iter().skip(n * 300).take(left).collect::<String>().into();
         assert_eq!(payload.to_string().len(), PAYLOAD, "nothing in it is escaped: {payload}");
-        let at = format!(
-            "2026-11-20T{:02}:{:02}:{:02}.{:03}Z",
-            n / 3,
-            n * 7 % 60,
-            n * 11 % 60,
-            n * 173 % 1_000
-        );
+        let minute = NOW.parse::<Timestamp>().unwrap().plus_millis(n as i64 * 431_000 - 43_200_000);
+        let at = minute.plus_millis(random.i64(0..60_000)).to_string();
         let mut command = publish(&actor, &activity, &at);
         command["payload"] = payload;
         world.done(&[follow("viewer-00012", &actor, "2026-11-19T00:00:00Z"), command]).await;
@@ -83,7 +92,7 @@ fn page(text: &[u8]) -> Value {
 
 #[tokio::test]
 async fn a_caller_gets_the_coding_that_it_asks_for() {
-    let world = with_activities(20).await;
+    let world = with_activities(20, random_ids).await;
     let (_, plain) = body(answer(&world, "", None).await);
     for (accepted, expected) in [
         ("gzip", true),
@@ -118,7 +127,7 @@ async fn a_caller_gets_the_coding_that_it_asks_for() {
 
 #[tokio::test]
 async fn what_is_short_is_sent_as_it_is() {
-    let world = with_activities(4).await;
+    let world = with_activities(4, random_ids).await;
     for limit in 1..=4 {
         let query = format!("limit={limit}");
         let (_, plain) = body(answer(&world, &query, None).await);
@@ -131,20 +140,29 @@ async fn what_is_short_is_sent_as_it_is() {
     assert_eq!((problem.status_code, body(problem).0), (400, false));
 }
 
-#[tokio::test]
-async fn pages_are_as_long_as_the_estimate_says() {
-    let world = with_activities(21).await;
-    let each = Activity { id: 24.0, actor: 12.0, kind: 4.0, payload: PAYLOAD as f64 };
+async fn check_lengths(ids: Ids) {
+    let (world, mut random) = (with_activities(21, ids).await, fastrand::Rng::with_seed(1));
+    let (id, actor) = ids(&mut random, 0);
+    let [id, actor] = [id, actor].map(|id| id.len() as f64);
+    let each = Activity { id, actor, kind: 4.0, payload: PAYLOAD as f64 };
+    let sample = (0..answers::ID_SAMPLE).map(|n| ids(&mut random, n * 13));
+    let sample: Vec<_> = sample.flat_map(|(id, actor)| [id, actor]).collect();
+    let left = answers::ids_left(sample.iter().map(String::as_str));
     for activities in [5, 10, 20] {
         let query = format!("limit={activities}");
         let (_, plain) = body(answer(&world, &query, None).await);
         let (_, packed) = body(answer(&world, &query, Some("gzip")).await);
         let number = f64::from(activities);
-        let left = answers::RANDOM_IDS_LEFT;
         let said = [answers::body(number, &each), answers::body_for_gzip(number, &each, left)];
         for (said, bytes) in said.into_iter().zip([plain.len(), packed.len()]) {
             let off = said / bytes as f64 - 1.0;
             assert!(off.abs() < 0.1, "{activities} activities: said {said}, but {bytes}");
         }
     }
+}
+
+#[tokio::test]
+async fn pages_are_as_long_as_the_estimate_says() {
+    check_lengths(random_ids).await;
+    check_lengths(numbered_ids).await;
 }

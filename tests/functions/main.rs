@@ -17,6 +17,7 @@ mod queue_calls;
 mod reader;
 mod redaction;
 mod redrive;
+mod request_logs;
 mod split;
 mod units;
 mod writer;

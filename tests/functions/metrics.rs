@@ -1,14 +1,18 @@
 //! What is counted, and what the numbers mean.
 
+use std::collections::BTreeSet;
+
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use nagare::cost::bill::METRICS;
 use nagare::local::faults::Faulty;
 use nagare::tables::TableNames;
 use serde_json::{Value, json};
 use shared::activities::Activities;
 use shared::dynamo::Usage;
 use shared::timelines::EntryWrite;
-use shared::values::{ActorId, ViewerId};
+use shared::values::{ActorId, Timestamp, ViewerId};
 use tests::{NOW, World, delete, event, follow, publish, soon};
+use timeline_reader::METRICS_PAGES;
 
 use crate::split::{FOLLOWERS, with_followers};
 
@@ -51,20 +55,20 @@ async fn the_store_counts_what_it_sends_and_what_it_sends_again() {
     }
 }
 
-/// The records in which a metric is, with its value.
-fn all(world: &World, metric: &str) -> Vec<(Value, Value)> {
-    let lines = world.metrics.lines().into_iter().filter(|line| !line[metric].is_null());
-    lines.map(|line| (line["Command"].clone(), line[metric].clone())).collect()
+/// The values of a metric, one of each record in which it is.
+fn all(world: &World, metric: &str) -> Vec<Value> {
+    let values = world.metrics.lines().into_iter().map(|mut line| line[metric].take());
+    values.filter(|value| !value.is_null()).collect()
 }
 
 /// The one value of a metric.
 fn one(world: &World, metric: &str) -> Value {
-    let [(_, value)] = all(world, metric).try_into().unwrap();
+    let [value] = all(world, metric).try_into().unwrap();
     value
 }
 
 #[tokio::test]
-async fn a_batch_is_counted_by_type_and_by_how_its_commands_ended() {
+async fn a_batch_is_counted_once_by_how_its_commands_ended() {
     let world = World::new();
     world.done(&[follow("bob", "anna", AT), follow("eve", "anna", AT)]).await;
     world.done(&[publish("anna", "taken", AT)]).await;
@@ -80,28 +84,19 @@ async fn a_batch_is_counted_by_type_and_by_how_its_commands_ended() {
     ];
     let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
     assert_eq!(world.write(&bodies, 1).await, [0_usize; 0]);
-    let lines = &world.metrics.lines()[before..];
-    let expected = [
-        json!({"Command": "activity.deleted", "CommandsApplied": 1}),
-        json!({"Command": "activity.published", "CommandsApplied": 2, "CommandsExpired": 1,
-               "CommandsRefused": 1, "EntriesWritten": 4, "EntriesSent": 4,
-               "FanOutSize": {"Values": [2, 2], "Counts": [1, 1]},
-               "FanOutDuration": {"Values": [0, 0], "Counts": [1, 1]},
-               "FanOutLatency": {"Values": [30_000, 30_000], "Counts": [1, 1]}}),
-        json!({"Command": "unknown", "CommandsRefused": 2}),
-    ];
-    assert_eq!(lines.len(), expected.len(), "one for each type: {lines:#?}");
-    for (line, expected) in lines.iter().zip(&expected) {
-        let mut line = line.clone();
-        let about = line.as_object_mut().unwrap().remove("_aws").unwrap();
-        assert_eq!(line.as_object_mut().unwrap().remove("Stage"), Some(json!("test")));
-        assert_eq!(line, *expected);
-        let [directive] = about["CloudWatchMetrics"].as_array().unwrap().as_slice() else {
-            unreachable!("{about}")
-        };
-        assert_eq!(directive["Namespace"], "Nagare");
-        assert_eq!(directive["Dimensions"], json!([["Stage", "Command"], ["Stage"]]));
-    }
+    let [line] = &world.metrics.lines()[before..] else { unreachable!("one for all of it") };
+    let mut line = line.clone();
+    let about = line.as_object_mut().unwrap().remove("_aws").unwrap();
+    let expected = json!({"Stage": "test", "CommandsApplied": 3, "CommandsExpired": 1,
+        "CommandsRefused": 3, "EntriesWritten": 4,
+        "FanOutDuration": {"Values": [0, 0], "Counts": [1, 1]},
+        "FanOutLatency": {"Values": [30_000, 30_000], "Counts": [1, 1]}});
+    assert_eq!(line, expected);
+    let [directive] = about["CloudWatchMetrics"].as_array().unwrap().as_slice() else {
+        unreachable!("{about}")
+    };
+    assert_eq!(directive["Namespace"], "Nagare");
+    assert_eq!(directive["Dimensions"], json!([["Stage"]]));
 }
 
 #[tokio::test]
@@ -129,10 +124,9 @@ async fn a_large_fan_out_is_counted_once_and_by_its_last_segment() {
     let mut left = segments.clone();
     let last = left.pop().unwrap();
     world.writer.handle(event(left), soon()).await.unwrap();
-    assert_eq!(all(&world, "FanOutLatency"), [], "a segment is missing");
+    assert_eq!(all(&world, "FanOutLatency").len(), 0, "a segment is missing");
     world.set_clock("2026-11-20T12:00:07.000Z");
     world.writer.handle(event([last]), soon()).await.unwrap();
-    assert_eq!(one(&world, "FanOutSize"), FOLLOWERS as u64);
     assert_eq!(one(&world, "FanOutDuration"), 7_000);
     assert_eq!(one(&world, "FanOutLatency"), 9_000);
     // Neither a second delivery nor a second publish reports the end again.
@@ -141,7 +135,7 @@ async fn a_large_fan_out_is_counted_once_and_by_its_last_segment() {
     world.done(&[publish("star", "live", "2026-11-20T11:59:58.000Z")]).await;
     world.writer.handle(event(world.take_commands().await), soon()).await.unwrap();
     assert_eq!(one(&world, "FanOutLatency"), 9_000);
-    let written: u64 = all(&world, "EntriesWritten").iter().map(|(_, n)| n.as_u64().unwrap()).sum();
+    let written: u64 = all(&world, "EntriesWritten").iter().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(written, FOLLOWERS as u64);
 }
 
@@ -158,7 +152,7 @@ async fn segments_that_erase_without_a_plan_end_nothing() {
     Activities::new(&world.tables.ledger).merge(&key, change, soon()).await.unwrap();
     let answer = world.writer.handle(event(segments), soon()).await.unwrap();
     assert_eq!(answer.batch_item_failures.len(), 0);
-    assert_eq!(all(&world, "FanOutSize"), []);
+    assert_eq!(all(&world, "FanOutLatency").len(), 0);
 }
 
 #[tokio::test]
@@ -197,7 +191,7 @@ async fn what_a_command_that_fails_has_cost_is_counted() {
 }
 
 #[tokio::test]
-async fn pages_and_problems_are_counted() {
+async fn a_page_after_a_while_and_every_problem_is_counted_at_once() {
     let mut world = World::new();
     world.done(&[follow("bob", "anna", AT), publish("anna", "live-1", AT)]).await;
     let before = world.metrics.lines().len();
@@ -206,15 +200,110 @@ async fn pages_and_problems_are_counted() {
     world.get("/", "").await;
     world.reader.authorization = timeline_reader::Authorization::Jwt;
     world.get("/v1/timelines/bob", "").await;
-    let lines = &world.metrics.lines()[before..];
-    let dimensions = |n: usize| &lines[n]["_aws"]["CloudWatchMetrics"][0]["Dimensions"];
-    assert_eq!((&lines[0]["PagesServed"], &lines[0]["ItemsServed"]), (&json!(1), &json!(1)));
-    assert!(lines[0]["PageLatency"].as_f64().unwrap() > 0.0);
-    assert_eq!(*dimensions(0), json!([["Stage"]]));
-    for (n, problem) in ["invalid-parameter", "not-found", "unauthenticated"].iter().enumerate() {
-        let line = &lines[n + 1];
-        assert_eq!((&line["Problem"], &line["Problems"]), (&json!(problem), &json!(1)));
-        assert_eq!(*dimensions(n + 1), json!([["Stage", "Problem"], ["Stage"]]));
+    let [served, problems @ ..] = &world.metrics.lines()[before..] else { unreachable!() };
+    let dimensions = |line: &Value| line["_aws"]["CloudWatchMetrics"][0]["Dimensions"].clone();
+    assert!(served["PageLatency"].as_f64().unwrap() >= 0.0);
+    assert_eq!(problems.len(), 3);
+    for line in problems {
+        assert_eq!((&line["Problems"], &line["PageLatency"]), (&json!(1), &Value::Null));
+        assert_eq!(dimensions(line), json!([["Stage"]]));
     }
-    assert_eq!(lines.len(), 4);
+}
+
+/// How many pages each line of metrics is about, and how many milliseconds after the world's beginning it says they
+/// were served.
+fn pages(world: &World) -> Vec<(u64, i64)> {
+    let begun = NOW.parse::<Timestamp>().unwrap().unix_millis();
+    let lines = world.metrics.lines().into_iter().filter(|line| !line["PageLatency"].is_null());
+    let pages = |line: &Value| match line["PageLatency"]["Counts"].as_array() {
+        Some(counts) => counts.iter().map(|count| count.as_u64().unwrap()).sum(),
+        None => 1,
+    };
+    lines.map(|line| (pages(&line), line["_aws"]["Timestamp"].as_i64().unwrap() - begun)).collect()
+}
+
+#[tokio::test]
+async fn pages_of_a_busy_reader_share_a_line() {
+    let world = World::new();
+    let read_at = async |millis: i64| {
+        world.clock.set(NOW.parse::<Timestamp>().unwrap().plus_millis(millis));
+        world.get("/v1/timelines/bob", "").await;
+    };
+    // The first is counted at once; those of the next seconds wait.
+    for millis in [0, 1_000, 2_000, 9_000] {
+        read_at(millis).await;
+    }
+    assert_eq!(pages(&world), [(1, 0)]);
+    // With the next one after that they are counted, as of when they were served.
+    read_at(600_000).await;
+    assert_eq!(pages(&world)[1..], [(3, 9_000)]);
+    // A problem does not wait, and nothing waits behind it.
+    world.get("/v1/timelines/bob", "limit=0").await;
+    assert_eq!(pages(&world)[2..], [(1, 600_000)]);
+    // As many as there is room for.
+    for _ in 0..METRICS_PAGES + 20 {
+        read_at(601_000).await;
+    }
+    assert_eq!(pages(&world)[3..], [(METRICS_PAGES as u64, 601_000)]);
+    read_at(620_000).await;
+    assert_eq!(pages(&world)[4..], [(20, 601_000)]);
+    // Whoever has nothing to do counts at once again.
+    read_at(640_000).await;
+    read_at(660_000).await;
+    assert_eq!(pages(&world)[5..], [(1, 620_000), (1, 640_000)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeated_reads_are_counted_at_once() {
+    let world = with_faults("errors=30%");
+    for _ in 0..30 {
+        world.get("/v1/timelines/bob", "").await;
+    }
+    let lines = world.metrics.lines();
+    let repeated = lines.iter().filter(|line| line["ReadsRetried"].as_u64() >= Some(1));
+    let repeated = repeated.count();
+    assert!(repeated > 5, "{lines:#?}");
+}
+
+/// What an ordinary month asks of the functions, and how many metrics CloudWatch then has: each name with each set
+/// of dimensions and their values.
+#[tokio::test]
+async fn an_ordinary_month_has_as_many_metrics_as_the_estimate_says() {
+    let world = with_followers(World::new()).await;
+    let change = |kind: &str, more: Value| {
+        let mut command = json!({"type": kind, "at": "2026-11-20T12:00:01Z"});
+        command.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        command
+    };
+    world.done(&[follow("bob", "anna", AT), publish("anna", "live-1", AT)]).await;
+    world.done(&[publish("anna", "live-2", AT), publish("star", "live-3", AT)]).await;
+    world.writer.handle(event(world.take_commands().await), soon()).await.unwrap();
+    world
+        .done(&[
+            change(
+                "activity.updated",
+                json!({"activity_id": "live-1", "actor_id": "anna", "payload": 1}),
+            ),
+            delete("anna", "live-2"),
+            change("profile.updated", json!({"viewer_id": "bob", "payload": {"name": "Bob"}})),
+            change("follow.deleted", json!({"follower_id": "bob", "followee_id": "star"})),
+        ])
+        .await;
+    world.ids("bob", "").await;
+    for (path, query) in [("timelines/bob", "limit=0"), ("profiles/bob", ""), ("profiles/eve", "")]
+    {
+        world.get(&format!("/v1/{path}"), query).await;
+    }
+    let mut metrics = BTreeSet::new();
+    for line in world.metrics.lines() {
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        for set in directive["Dimensions"].as_array().unwrap() {
+            let values = set.as_array().unwrap().iter().map(|name| &line[name.as_str().unwrap()]);
+            let values = values.map(Value::to_string).collect::<Vec<_>>().join(", ");
+            for metric in directive["Metrics"].as_array().unwrap() {
+                metrics.insert(format!("{} by {set}: {values}", metric["Name"]));
+            }
+        }
+    }
+    assert_eq!(metrics.len() as f64, METRICS, "{metrics:#?}");
 }

@@ -128,7 +128,7 @@ async fn read(world: &World, path: &str, query: &str) -> Value {
 }
 
 /// What this thread logs, as long as the guard lives.
-fn logs() -> (Output, DefaultGuard) {
+pub(super) fn logs() -> (Output, DefaultGuard) {
     static ONCE: Once = Once::new();
     // The first thread that reaches a log statement caches whether anybody listens: other tests must not
     // cache that nobody does.

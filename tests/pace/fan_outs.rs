@@ -11,7 +11,10 @@ const MOST_WRITERS: usize = 20;
 
 /// Writes and removals of entries that were sent so far, including repetitions.
 fn sends(world: &World) -> f64 {
-    world.metrics.lines().iter().filter_map(|line| line["EntriesSent"].as_f64()).sum()
+    let lines = world.metrics.lines();
+    let sums = ["EntriesWritten", "EntriesRepeated"]
+        .map(|metric| lines.iter().filter_map(|line| line[metric].as_f64()).sum::<f64>());
+    sums.into_iter().sum()
 }
 
 /// Publishes of some actors at once, and then their deletes.

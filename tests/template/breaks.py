@@ -311,6 +311,14 @@ BREAKS = {
         set_at(*properties("DlqAlerter", "LoggingConfig", "LogGroup", "elsewhere")),
         check.test_each_function_logs_to_a_group_that_forgets,
     ),
+    "lines about every invocation": (
+        set_at(*properties("TimelineReader", "LoggingConfig", "SystemLogLevel", "INFO")),
+        check.test_each_function_logs_to_a_group_that_forgets,
+    ),
+    "a filter that metrics may not pass": (
+        set_at(*properties("DlqAlerter", "LoggingConfig", "ApplicationLogLevel", "WARN")),
+        check.test_each_function_logs_to_a_group_that_forgets,
+    ),
     "a parameter that reaches no version": (
         set_at(*properties("FanoutWriter", "VersionDescription", {"Fn::Sub": "${Architecture}, log ${LogLevel}"})),
         check.test_a_change_of_parameters_publishes_a_version,
@@ -415,7 +423,7 @@ BREAKS = {
         check.test_tables_can_be_warm,
     ),
     "query strings in the access log": (
-        set_at(*properties("HttpApiStage", "AccessLogSettings", "Format", '{"path":"$context.path"}')),
+        set_at(*properties("HttpApiStage", "AccessLogSettings", "Format", "Fn::If", 1, '{"path":"$context.path"}')),
         check.test_the_api_throttles_and_logs_ids_only,
     ),
     "an API around the alias": (
@@ -459,15 +467,19 @@ BREAKS = {
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a metric on the dashboard that no code emits": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '"EntriesSent"', '"EntriesSend"')),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '"EntriesRepeated"', '"EntriesResent"')),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "a search on the dashboard that finds nothing": (
         replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", "{Nagare,Reason,Stage}", "{Nagare,Reason}")),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
+    "a table on the dashboard of what nobody logs": (
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", "sum(entries)", "sum(entry)")),
+        check.test_tables_on_the_dashboard_ask_for_what_is_logged,
+    ),
     "a metric that nobody sees": (
-        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '[".", "ItemsServed", ".", ".", {"label": "activities on them"}],', "")),
+        replace_at(*properties("Dashboard", "DashboardBody", "Fn::Sub", '[".", "Problems", ".", "."],', "")),
         check.test_metrics_of_ours_are_those_that_the_code_emits,
     ),
     "metrics of another stage": (

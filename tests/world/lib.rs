@@ -41,7 +41,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::{Retention, Timestamp};
-use timeline_reader::{Authorization, Reader};
+use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics};
 
 use observed::Observed;
 
@@ -188,7 +188,8 @@ impl World {
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
                 retention,
-                metrics: metrics.clone(),
+                metrics: RequestMetrics::new(metrics.clone()),
+                log_sampling: LogSampling::ALL,
                 clock: clock.clone(),
             },
             alerter: Alerter {

@@ -15,7 +15,7 @@ const NO_COMMAND: &str = "unknown";
 
 /// What a message is about. The command itself is used up when the line is written.
 pub(crate) struct About<'a> {
-    pub(crate) command: &'static str,
+    command: &'static str,
     message_id: &'a str,
     receives: u32,
     subject: Subject,

@@ -13,8 +13,6 @@ use crate::{CommandQueue, Context, DeadLetterQueue, Delivery, Disposition, Failu
 
 /// A message that was dealt with.
 pub(crate) struct Handled {
-    /// The type of its command.
-    pub(crate) command: &'static str,
     pub(crate) disposition: Disposition,
     pub(crate) usage: Usage,
 }
@@ -76,7 +74,7 @@ impl Writer {
         };
         let usage = connections.usage();
         about.log(&disposition, usage, begun.elapsed());
-        Handled { command: about.command, disposition, usage }
+        Handled { disposition, usage }
     }
 
     /// Applies one command that came without a message.

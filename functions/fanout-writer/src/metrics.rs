@@ -1,7 +1,7 @@
 //! What is counted: how commands ended, what their writing cost, and fan-outs that came to their end;
-//! for each type of command, once an invocation.
+//! once an invocation. Each metric is paid for once for each value of a dimension, so none is told apart by the type
+//! of the command: log lines are (docs/OPERATIONS.md), and every message has one.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use metrique::writer::Entry;
@@ -12,11 +12,10 @@ use shared::values::Timestamp;
 use crate::Disposition;
 use crate::message::Handled;
 
-/// What the commands of one type came to.
+/// What the commands of a batch came to.
 #[derive(Entry, Default)]
 #[entry(rename_all = "PascalCase")]
 struct Commands {
-    command: &'static str,
     /// In effect.
     commands_applied: Count,
     /// Older than retention.
@@ -35,44 +34,37 @@ struct Commands {
     commands_given_up: Count,
     /// Put into timelines or taken out.
     entries_written: Count,
-    /// Sent to be written, repetitions included.
-    entries_sent: Count,
+    /// Sent beyond those: again, or in vain.
+    entries_repeated: Count,
     /// Given back by calls that succeeded.
     items_unprocessed: Count,
     /// Failed and made again.
     calls_retried: Count,
-    /// Entries of each fan-out that ended.
-    fan_out_size: VecDistribution<u64>,
-    /// From its first page to its end.
+    /// Of each fan-out that ended, from its first page to its end.
     fan_out_duration: VecDistribution<Duration>,
     /// From `published_at` to the last entry.
     fan_out_latency: VecDistribution<Duration>,
 }
 
 impl Record for Commands {
-    const BY: Option<&'static str> = Some("Command");
+    const BY: Option<&'static str> = None;
 }
 
 /// Counts what a batch came to.
 pub(crate) fn count(metrics: &Metrics, batch: &[Handled], now: Timestamp) {
-    let mut by_type: BTreeMap<&'static str, Commands> = BTreeMap::new();
-    for handled in batch {
-        let command = handled.command;
-        let new = || Commands { command, ..Commands::default() };
-        by_type.entry(command).or_insert_with(new).add(handled);
-    }
-    by_type.values().for_each(|commands| metrics.record(commands, now));
+    let mut commands = Commands::default();
+    batch.iter().for_each(|handled| commands.add(handled));
+    metrics.record(&commands, now);
 }
 
 impl Commands {
     fn add(&mut self, handled: &Handled) {
         *self.of(&handled.disposition) += 1;
         self.entries_written += handled.usage.written;
-        self.entries_sent += handled.usage.sends;
+        self.entries_repeated += handled.usage.sends.saturating_sub(handled.usage.written);
         self.items_unprocessed += handled.usage.unprocessed;
         self.calls_retried += handled.usage.retries;
         if let Some(end) = handled.disposition.fan_out() {
-            self.fan_out_size.add(end.entries);
             if let Some(took) = end.took {
                 self.fan_out_duration.add(took);
             }

@@ -16,7 +16,8 @@
 //!     page      skeleton -> hydration -> rules, until the page is full
 //!     answer    a page as JSON, with its cursors
 //!   profile/    a profile
-//!   log         what is logged and counted of a request
+//!   log         what is logged of a request
+//!   metrics     what is counted of requests
 //! ```
 //!
 //! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the
@@ -24,6 +25,7 @@
 
 mod http;
 mod log;
+mod metrics;
 mod profile;
 mod router;
 mod timeline;
@@ -36,7 +38,6 @@ use shared::dynamo::Dynamo;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::Metrics;
 use shared::timelines::{CursorSeal, Timelines};
 use shared::values::{Retention, Timestamp};
 use tokio::time::Instant;
@@ -48,7 +49,9 @@ use http::path::{Path, Route};
 use http::preflight;
 use http::problem::Problem;
 use http::response::Answer;
+pub use log::LogSampling;
 use log::Outcome;
+pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
 pub use router::ROUTES;
 
 /// How long a caller is kept waiting. A page takes milliseconds; whoever has waited this long is
@@ -68,8 +71,10 @@ pub struct Reader {
     pub authorization: Authorization,
     /// How long activities are shown.
     pub retention: Retention,
-    /// Where answers are counted.
-    pub metrics: Metrics,
+    /// Where requests are counted.
+    pub metrics: RequestMetrics,
+    /// Which requests have a log line.
+    pub log_sampling: LogSampling,
     /// What time it is.
     pub clock: Clock,
 }
@@ -108,8 +113,8 @@ impl Reader {
             };
             let items = result.as_ref().map(|answer| answer.items);
             let outcome = Outcome { items, usage: dynamo.usage(), took: begun.elapsed() };
-            outcome.log(event, matched.as_ref().map(|(_, path)| path));
-            outcome.count(&self.metrics, self.clock.now());
+            outcome.log(event, matched.as_ref().map(|(_, path)| path), self.log_sampling);
+            self.metrics.count(&outcome, self.clock.now());
             match result {
                 Ok(answer) => answer.into_response(&event.headers),
                 Err(problem) => problem.into_response(),

@@ -1,16 +1,52 @@
-//! What is logged and counted of a request: one line and one record.
+//! What is logged of a request: one line, or of what went well one in so many.
+//!
+//! Lines of pages that were served all say the same, and there are as many as there are requests. So of those that
+//! were served without any trouble one in [`LogSampling`] is logged. The request's id decides which, so that nothing
+//! has to be remembered, and so that every line about a request is written or none. All others have their line:
+//! problems, pages for which calls were made again, and slow ones.
+//!
+//! `sampled` says for how many requests a line stands, so sums of it are numbers of requests.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::{NonZeroU32, ParseIntError};
+use std::str::FromStr;
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use metrique::writer::Entry;
 use shared::dynamo::Usage;
-use shared::runtime::metrics::{Count, Metrics, Record};
-use shared::values::{Timestamp, ViewerId};
+use shared::values::ViewerId;
 use tracing::{error, info};
 
 use crate::http::path::Path;
 use crate::http::problem::Problem;
+
+/// A page that took this long has a line of its own.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How many requests that went well have one line between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogSampling(NonZeroU32);
+
+impl LogSampling {
+    /// Every request has its line.
+    pub const ALL: Self = Self(NonZeroU32::MIN);
+
+    /// Whether the request with this id is the one that is logged. The same in every process of a version.
+    fn picks(self, request_id: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        request_id.hash(&mut hasher);
+        hasher.finish().is_multiple_of(u64::from(self.0.get()))
+    }
+}
+
+impl FromStr for LogSampling {
+    type Err = ParseIntError;
+
+    /// A whole number from 1.
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}
 
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
@@ -20,69 +56,30 @@ pub(crate) struct Outcome<'a> {
     pub(crate) took: Duration,
 }
 
-/// A page that was served.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
-struct Served {
-    pages_served: Count,
-    items_served: Count,
-    /// Inside the function.
-    page_latency: Duration,
-    /// Calls to the tables that failed and were made again.
-    reads_retried: Count,
-    /// Keys that the tables gave back unread.
-    keys_unprocessed: Count,
-}
-
-impl Record for Served {
-    const BY: Option<&'static str> = None;
-}
-
-/// A problem that was answered instead.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
-struct Answered {
-    problem: &'static str,
-    problems: Count,
-    reads_retried: Count,
-    keys_unprocessed: Count,
-}
-
-impl Record for Answered {
-    const BY: Option<&'static str> = Some("Problem");
-}
-
 impl Outcome<'_> {
-    pub(crate) fn count(&self, metrics: &Metrics, now: Timestamp) {
-        let (reads_retried, keys_unprocessed) =
-            (self.usage.retries.into(), self.usage.unprocessed.into());
-        match self.items {
-            Ok(items) => metrics.record(
-                &Served {
-                    pages_served: 1.into(),
-                    items_served: (items as u64).into(),
-                    page_latency: self.took,
-                    reads_retried,
-                    keys_unprocessed,
-                },
-                now,
-            ),
-            Err(problem) => metrics.record(
-                &Answered {
-                    problem: problem.name(),
-                    problems: 1.into(),
-                    reads_retried,
-                    keys_unprocessed,
-                },
-                now,
-            ),
+    /// Whether all went as it should.
+    pub(crate) fn is_smooth(&self) -> bool {
+        self.items.is_ok() && self.usage.retries == 0 && self.usage.unprocessed == 0
+    }
+
+    /// For how many requests this one's line stands; `None` if it has none.
+    fn sampled(&self, sampling: LogSampling, request_id: Option<&str>) -> Option<u32> {
+        match request_id.filter(|_| self.is_smooth() && self.took < SLOW) {
+            Some(id) => sampling.picks(id).then_some(sampling.0.get()),
+            None => Some(1),
         }
     }
 
-    /// Logs the line. Of what the caller sent it has the viewer, if it is one, and the name of the
+    /// Logs the line, if there is to be one. Of what the caller sent it has the viewer, if it is one, and the name of the
     /// parameter that is wrong; no cursor, no token, and no text of theirs.
-    pub(crate) fn log(&self, event: &ApiGatewayV2httpRequest, path: Option<&Path<'_>>) {
+    pub(crate) fn log(
+        &self,
+        event: &ApiGatewayV2httpRequest,
+        path: Option<&Path<'_>>,
+        sampling: LogSampling,
+    ) {
         let request_id = event.request_context.request_id.as_deref();
+        let Some(sampled) = self.sampled(sampling, request_id) else { return };
         let viewer = path.and_then(|path| path.parameter("viewer_id", ViewerId::new).ok());
         let viewer_id = viewer.as_ref().map(|viewer| viewer.as_str());
         let duration_ms = self.took.as_secs_f64() * 1e3;
@@ -96,6 +93,7 @@ impl Outcome<'_> {
                 retries,
                 unprocessed,
                 duration_ms,
+                sampled,
                 "served"
             ),
             Err(problem @ Problem::Unread(failure)) => error!(
@@ -106,6 +104,7 @@ impl Outcome<'_> {
                 retries,
                 unprocessed,
                 duration_ms,
+                sampled,
                 "not read: {failure}"
             ),
             Err(problem @ Problem::Unwritten(defect)) => error!(
@@ -113,6 +112,7 @@ impl Outcome<'_> {
                 viewer_id,
                 status = problem.status(),
                 duration_ms,
+                sampled,
                 "read, and cannot be written: {defect}"
             ),
             Err(problem) => info!(
@@ -121,6 +121,7 @@ impl Outcome<'_> {
                 status = problem.status(),
                 parameter = problem.parameter(),
                 duration_ms,
+                sampled,
                 "{}",
                 problem.name()
             ),

@@ -9,7 +9,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::{CursorSeal, Timelines};
-use timeline_reader::{Authorization, PATIENCE, Reader};
+use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
 #[global_allocator]
@@ -29,7 +29,8 @@ async fn main() -> Result<(), Error> {
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         retention: env::retention()?,
-        metrics: Metrics::to(std::io::stdout(), &env::stage()),
+        metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
+        log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {

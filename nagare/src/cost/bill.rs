@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
+use timeline_reader::{METRICS_PAGES, METRICS_WINDOW};
+
 use super::month::{DAYS, Month};
 use super::prices::Prices;
 use super::work::Work;
 
-/// The template that is deployed; it gives the number of alarms and the memory of the functions.
+/// The template that is deployed; it gives the number of alarms, the memory of the functions and what is
+/// logged.
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// Seconds of a call to a table in the same region.
@@ -21,19 +24,30 @@ const WHOLE_PROCESSOR: f64 = 1769.0 / 1024.0;
 const PER_ENTRY: f64 = 0.000_006;
 /// Polls of an empty queue by Lambda in a month: five at a time, twenty seconds each.
 const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
-/// Bytes that Lambda itself logs for an invocation.
-const PLATFORM_LOG: f64 = 310.0;
-/// Bytes that the writer logs for a message, with the metrics of its invocation.
-const WRITER_LOG: f64 = 470.0 + 630.0;
-/// Bytes that the reader logs for a page, with its metrics.
-const READER_LOG: f64 = 330.0 + 310.0;
-/// Bytes that the API logs for a request.
-const ACCESS_LOG: f64 = 480.0;
+/// Bytes of the line that the writer logs for a message, and of the metrics of its invocation.
+const WRITER_LINE: f64 = 495.0;
+const WRITER_METRICS: f64 = 390.0;
+/// Bytes of a line that the reader logs.
+const READER_LINE: f64 = 350.0;
+/// Bytes of a line of the reader's metrics, and of what each page adds to one.
+const READER_METRICS: f64 = 197.0;
+const READER_METRICS_PAGE: f64 = 8.0;
+/// Bytes of the level and the time that Lambda adds to a line of metrics, which has neither.
+const ADDED: f64 = 60.0;
+/// How far requests come in bursts: in some minutes so many times the average, spread over as many readers.
+const BURST: f64 = 10.0;
+/// Lengths of what API Gateway puts into its log for a request that went well.
+const ACCESS: [(&str, f64); 4] = [
+    ("$context.requestId", 16.0),
+    ("$context.status", 3.0),
+    ("$context.error.responseType", 1.0),
+    ("$context.responseLatency", 2.0),
+];
 /// The share of the logs that is left after compression.
 const COMPRESSED: f64 = 0.15;
-/// Metrics in an ordinary month, each counted once for each value of its dimension (docs/OPERATIONS.md,
-/// "What the functions tell"). This is an estimate.
-const METRICS: f64 = 50.0;
+/// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
+/// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
+pub const METRICS: f64 = 7.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
 
@@ -158,8 +172,7 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 }
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
-    let writer = month.writing.messages * (PLATFORM_LOG + WRITER_LOG);
-    let logged = writer + month.pages * (PLATFORM_LOG + READER_LOG + ACCESS_LOG);
+    let logged = logged(month);
     let [alarms, secrets] =
         ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
@@ -171,6 +184,34 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
         cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
         line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
     ]
+}
+
+/// Bytes of all logs. Lambda itself writes of invocations that failed only (`SystemLogLevel` in the template).
+fn logged(month: &Month) -> f64 {
+    let Month { writing, pages, .. } = month;
+    let writer = writing.messages * (WRITER_LINE + WRITER_METRICS + ADDED);
+    let lines = pages / default("LogOneIn") * READER_LINE;
+    let metrics = metric_lines(month) * (READER_METRICS + ADDED) + pages * READER_METRICS_PAGE;
+    writer + lines + metrics + pages * access_line(month.subject)
+}
+
+/// Lines of metrics that readers write: one for as many pages as there is room for, and one for what each reader has
+/// gathered when its window ends.
+fn metric_lines(month: &Month) -> f64 {
+    let span = DAYS * 86_400.0;
+    let at_once = seconds(&month.reading, month.pages) / span;
+    let readers = (BURST * at_once).ceil();
+    let windows = readers * span / METRICS_WINDOW.as_secs_f64();
+    (month.pages / METRICS_PAGES as f64 + windows).min(month.pages)
+}
+
+/// Bytes of a line in API Gateway's log, by the template's format.
+fn access_line(subject: f64) -> f64 {
+    let is_format = |line: &&str| line.contains("$context.authorizer.claims.sub");
+    let format = TEMPLATE.lines().find(is_format).unwrap_or_default().trim();
+    let lengths = ACCESS.into_iter().chain([("$context.authorizer.claims.sub", subject)]);
+    let grown = lengths.map(|(variable, length)| length - variable.len() as f64);
+    format.len() as f64 + grown.sum::<f64>()
 }
 
 /// How many resources of a type the template declares.
@@ -191,10 +232,20 @@ fn import(work: &Work, prices: &Prices) -> f64 {
 
 /// The memory of a function, in gigabytes.
 fn memory(function: &str) -> f64 {
-    let (_, properties) = TEMPLATE.split_once(&format!("\n  {function}:\n")).unwrap_or_default();
-    let (_, rest) = properties.split_once("MemorySize:").unwrap_or_default();
-    let megabytes = rest.lines().next().and_then(|digits| digits.trim().parse::<f64>().ok());
-    megabytes.unwrap_or_default() / 1024.0
+    number(function, "MemorySize") / 1024.0
+}
+
+/// What a parameter is unless somebody sets it.
+fn default(parameter: &str) -> f64 {
+    number(parameter, "Default")
+}
+
+/// The number that the template gives for a property of one of its resources or parameters.
+fn number(entry: &str, property: &str) -> f64 {
+    let (_, properties) = TEMPLATE.split_once(&format!("\n  {entry}:\n")).unwrap_or_default();
+    let (_, rest) = properties.split_once(&format!("{property}:")).unwrap_or_default();
+    let digits = rest.lines().next().and_then(|digits| digits.trim().parse().ok());
+    digits.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -208,5 +259,8 @@ mod tests {
         }
         assert!(resources("AWS::CloudWatch::Alarm") > 10.0);
         assert_eq!(resources("AWS::SecretsManager::Secret"), 4.0);
+        assert_eq!(default("LogOneIn"), 100.0);
+        let line = r#"{"requestId":"JKJaXmPLvHcESHA=","subject":"bob","status":"200","error":"-","latency":"12"}"#;
+        assert_eq!(access_line(3.0), line.len() as f64);
     }
 }

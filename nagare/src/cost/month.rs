@@ -46,6 +46,8 @@ pub struct Month {
     pub import: Work,
     /// Bytes of answers to viewers.
     pub answered_bytes: f64,
+    /// The length of a viewer's id.
+    pub subject: f64,
     /// Bytes that the timelines hold.
     pub timeline_bytes: f64,
     /// Bytes that the ledger holds, without its index.
@@ -165,6 +167,7 @@ impl Month {
             pages,
             writing,
             reading,
+            subject: viewer,
             compressed_bytes: pages * packed,
             import,
             answered_bytes: pages * answers::answer(shown, activity, assumed.gzip),

@@ -19,7 +19,7 @@ use shared::runtime::env;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::Retention;
-use timeline_reader::{ROUTES, Reader};
+use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -114,7 +114,9 @@ impl Wiring {
                 None => timeline_reader::Authorization::Open,
             },
             retention: Retention::default(),
-            metrics: Metrics::off(),
+            metrics: RequestMetrics::new(Metrics::off()),
+            // Whoever develops wants to see every request.
+            log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
         let handler = move |event: ApiGatewayV2httpRequest| {

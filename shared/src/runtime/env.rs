@@ -36,6 +36,8 @@ pub const DYNAMODB_ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
 /// Which deployment it is: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
+/// Of how many requests that went well the reader logs one. Where it is not set, of all.
+pub const LOG_ONE_IN: &str = "NAGARE_LOG_ONE_IN";
 /// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,
 /// several with commas between. Where it is not set or cannot be read, the functions log `info`.
 pub const LOG: &str = "NAGARE_LOG";

@@ -4,7 +4,8 @@
 //! Counting must cost next to nothing beside writing entries, so nothing is written where something
 //! is counted. A handler's pieces of work answer with plain values: how they ended, and what the
 //! [client's usage](crate::dynamo::Usage) says they cost. The function adds those up and hands the sums
-//! over once, when its invocation ends: a few lines, however many entries were written.
+//! over once, when its invocation ends: a line, however many entries were written. (The reader, whose invocations are
+//! short and many, gathers those of some seconds.)
 //!
 //! Namespace and stage are the same for all and stand here. What is counted, and by what else it is
 //! told apart, is a [`Record`] in the function that counts it. Alarms and dashboard name these too;

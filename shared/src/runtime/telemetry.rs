@@ -1,8 +1,8 @@
 //! The one way to log: JSON lines that read well alone and can be queried by field.
 //!
-//! A message and a request have one line each, written when it is known what became of them; a failure
-//! is logged once, where it is handled. Lines carry ids, never payloads, tokens or cursors, nor
-//! anything else that a sender is free to write.
+//! A message and a request have one line at most, written when it is known what became of them (the reader
+//! leaves out most requests that went well); a failure is logged once, where it is handled. Lines carry
+//! ids, never payloads, tokens or cursors, nor anything else that a sender is free to write.
 
 use tracing::Subscriber;
 use tracing_subscriber::Layer;

@@ -17,7 +17,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::{Retention, ViewerId};
-use timeline_reader::{Authorization, PATIENCE, Reader};
+use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
 use tokio::time::Instant;
 
 use super::super::Failure;
@@ -157,7 +157,8 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         timelines: tables.timelines,
         seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
-        metrics: Metrics::off(),
+        metrics: RequestMetrics::new(Metrics::off()),
+        log_sampling: LogSampling::ALL,
         retention: Retention::default(),
         clock: Clock::system(),
     })
