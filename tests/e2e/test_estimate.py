@@ -63,6 +63,18 @@ def test_so_many_a_day(estimate):
     assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6)
 
 
+def test_callers_who_do_not_accept_gzip(estimate):
+    def answers(share, per_page=20):
+        rates = ["--deliveries-per-day", 1000, "--reads-per-day", 1_000_000, "--activities-per-read", per_page]
+        _, lines = bill(estimate(*rates, "--gzip-share", share, "--json"))
+        return lines["Data transfer", "answers"]["amount"]
+
+    assert answers(1) < answers(0) / 2
+    assert answers(0.5) == pytest.approx((answers(0) + answers(1)) / 2)
+    # A page without activities is too short to be compressed.
+    assert answers(1, per_page=0) == answers(0, per_page=0)
+
+
 def test_what_is_printed_for_people_is_the_same(estimate, files):
     found, lines = bill(estimate(*files, "--reads-per-day", 5e6, "--json"))
     text = estimate(*files, "--reads-per-day", 5e6).stdout
@@ -88,6 +100,7 @@ def test_other_prices(estimate, files, tmp_path):
     [
         [], ["--deliveries-per-day", -1], ["--deliveries-per-day", "nan"], ["--deliveries-per-day", 1, "--followers-per-publish", 0],
         ["--followers-csv", "f.csv"], ["--deliveries-per-day", 1, "--prices", "nowhere.json"],
+        ["--deliveries-per-day", 1, "--gzip-share", 1.5],
         ["--followers-csv", "nowhere.csv", "--posts-csv", "nowhere.csv"],
     ],
 )
