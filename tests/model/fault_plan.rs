@@ -5,6 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
 
+use crate::readers::READERS_KEPT;
+
 /// The faults of one run.
 pub(crate) struct FaultPlan {
     /// Of a hundred calls, how many fail.
@@ -18,6 +20,8 @@ pub(crate) struct FaultPlan {
     /// How often, of a hundred times, the latest call overtakes all others: then the others wait while
     /// much happens.
     pub(crate) haste: u8,
+    /// The readers, by how many milliseconds the clock of each is ahead of that of the writers.
+    pub(crate) readers_ahead: Vec<i64>,
 }
 
 impl FaultPlan {
@@ -28,6 +32,7 @@ impl FaultPlan {
             small_segments: random.u8(0..3) == 0,
             slow: random.choice([None, None, None, Some(8.0), Some(25.0)]).unwrap(),
             haste: random.choice([0, 50, 90]).unwrap(),
+            readers_ahead: readers_ahead(random),
         };
         match fault_plan.slow {
             Some(_) => Self { calls: 0, ..fault_plan },
@@ -59,4 +64,13 @@ impl FaultPlan {
             _ => Fault::LostAnswer,
         })
     }
+}
+
+/// In half of the runs one reader, in the others several, whose clocks may differ.
+fn readers_ahead(random: &mut Rng) -> Vec<i64> {
+    if random.bool() {
+        return vec![0];
+    }
+    let apart = random.choice([0, 3, 30_000]).unwrap();
+    (0..READERS_KEPT).map(|_| random.i64(-apart..=apart)).collect()
 }

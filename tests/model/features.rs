@@ -12,7 +12,8 @@ use fastrand::Rng;
 use serde_json::Value;
 use tests::World;
 
-use crate::check::Observed;
+use crate::observed::Observed;
+use crate::readers::KeptReader;
 
 /// One feature.
 pub(crate) struct Feature {
@@ -42,14 +43,14 @@ pub(crate) fn command(random: &mut Rng) -> Option<Value> {
 
 /// Asks one of them while everything goes on.
 pub(crate) async fn ask(
-    world: &World,
+    reader: &KeptReader,
     observed: &RefCell<Observed>,
     mut random: Rng,
 ) -> Result<(), String> {
     let Some(feature) = random.choice(FEATURES) else { return Ok(()) };
     let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
     let done = observed.borrow().done.features.clone();
-    let (status, _, answer) = world.get(&path, "").await;
+    let (status, _, answer) = reader.get(&path, "").await;
     if matches!(status, 429 | 503) {
         return Ok(());
     }

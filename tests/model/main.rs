@@ -10,7 +10,11 @@
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! letters    commands that give up: kept, and redriven
 //! usage      how often each thing was done to the handlers; `--show-output` prints it
-//! check      what a reader may be shown at any time, and must be shown in the end
+//! readers    several of them, frozen and thawed, with clocks apart
+//! observed   which commands have begun and which are in effect, in the order in which it happened
+//! walk       what a reader may be shown at any time
+//! moment     whether a page is what the query answers at one moment
+//! check      what readers must be shown in the end
 //! ```
 //!
 //! A seed decides everything, so a failure comes back:
@@ -19,6 +23,8 @@
 //! NAGARE_MODEL_SEED=17 cargo test -p tests --test model            # one seed, reported in detail
 //! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
 //! ```
+//!
+//! With `NAGARE_MODEL_WHOLE_PAGES=1` a page that is of no moment is a failure. Without, such pages are counted.
 //!
 //! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
 //! left is printed.
@@ -34,16 +40,20 @@ mod fault_plan;
 mod features;
 mod history;
 mod letters;
+mod moment;
+mod observed;
+mod readers;
 mod reference;
 mod run;
 mod scheduler;
 mod usage;
+mod walk;
 
 use std::num::NonZero;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::thread::{self, available_parallelism};
 
 use history::Sent;
@@ -87,9 +97,7 @@ fn timelines_equal_the_query_whatever_happens() {
 
 fn seeds() -> Range<u64> {
     let number = |text: &str| text.parse().expect("a seed is a number");
-    #[allow(clippy::disallowed_methods, reason = "how to choose seeds from the command line")]
-    let [one, many] =
-        ["NAGARE_MODEL_SEED", "NAGARE_MODEL_SEEDS"].map(|name| std::env::var(name).ok());
+    let [one, many] = ["NAGARE_MODEL_SEED", "NAGARE_MODEL_SEEDS"].map(variable);
     match (one, many) {
         (Some(seed), _) => number(&seed)..number(&seed) + 1,
         (None, Some(range)) => {
@@ -98,6 +106,18 @@ fn seeds() -> Range<u64> {
         }
         (None, None) => SEEDS,
     }
+}
+
+/// Whether a page that is of no moment is a failure. Otherwise it is counted.
+fn whole_pages() -> bool {
+    static ASKED_FOR: LazyLock<bool> =
+        LazyLock::new(|| variable("NAGARE_MODEL_WHOLE_PAGES").is_some());
+    *ASKED_FOR
+}
+
+#[allow(clippy::disallowed_methods, reason = "how to choose a run from the command line")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Runs a history. Returns what went wrong, if something did.

@@ -16,6 +16,12 @@ pub(crate) struct Shown {
     pub(crate) payload: String,
 }
 
+impl Shown {
+    pub(crate) fn position(&self) -> (i64, &str) {
+        (self.at, &self.id)
+    }
+}
+
 /// The publishes of one id: by actor and time, the kind and the payload.
 pub(crate) type Variants = BTreeMap<(String, i64), (String, String)>;
 

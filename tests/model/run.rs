@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,13 +18,16 @@ use shared::dead_letters::{MAX_RECEIVES, ORIGIN};
 use shared::values::Timestamp;
 use tests::{World, event, message, said, soon, unfinished_ids};
 
-use crate::check::{self, Observed};
+use crate::check;
 use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
+use crate::observed::Observed;
+use crate::readers::{KeptReader, Readers};
 use crate::scheduler::{Scheduler, Task, Waiting};
 use crate::usage::{count, count_fault};
+use crate::walk;
 
 /// Handlers at work at once, and readers, alerters and operators.
 const HANDLERS: usize = 4;
@@ -62,7 +66,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         waiting.open();
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         let observed = observed.take();
-        check::in_the_end(&world, history, &refused, &observed, &mut run.random).await
+        check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
     }))
 }
 
@@ -113,6 +117,12 @@ struct Handler<'a, T> {
     task: Task<'a, SqsBatchResponse>,
 }
 
+/// A reader at work, and what it works on.
+struct Reading<'a> {
+    by: Rc<KeptReader>,
+    task: Task<'a, Result<(), String>>,
+}
+
 struct Run<'a> {
     world: &'a World,
     history: &'a [Sent],
@@ -130,7 +140,8 @@ struct Run<'a> {
     letters: Vec<SqsMessage>,
     handlers: Vec<Handler<'a, Delivery>>,
     alerters: Vec<Handler<'a, SqsMessage>>,
-    readers: Vec<Task<'a, Result<(), String>>>,
+    kept: Readers,
+    readers: Vec<Reading<'a>>,
     operators: Vec<Task<'a, ()>>,
 }
 
@@ -148,6 +159,7 @@ impl<'a> Run<'a> {
             history,
             observed,
             waiting,
+            kept: Readers::new(world, &fault_plan),
             fault_plan,
             random,
             arriving: arrivals(history),
@@ -171,7 +183,9 @@ impl<'a> Run<'a> {
                 0..28 if self.handlers.len() < HANDLERS && !self.arriving.is_empty() => {
                     self.deliver();
                 }
-                28..32 if self.readers.len() < READERS && !self.arriving.is_empty() => self.read(),
+                28..32 if self.readers_awake() < READERS && !self.arriving.is_empty() => {
+                    self.read()
+                }
                 36..38 => self.crash(),
                 38 if self.random.u8(0..8) == 0 => self.restart(),
                 39..41 => self.let_time_pass(),
@@ -184,7 +198,11 @@ impl<'a> Run<'a> {
                     let random = Rng::with_seed(self.random.u64(..));
                     self.operators.push(Task::new(redrive_one(self.world, random)));
                 }
+                46..48 if self.fault_plan.readers_ahead.len() > 1 => {
+                    self.kept.freeze_or_thaw(&mut self.random);
+                }
                 _ if self.waiting.any() => self.release(),
+                _ if self.nobody_but_frozen_readers() => self.kept.thaw(),
                 // Nobody waits for a call, so whoever is at work waits for time to pass.
                 _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
                 _ => {}
@@ -193,11 +211,19 @@ impl<'a> Run<'a> {
     }
 
     fn anybody_at_work(&self) -> bool {
-        let idle = self.handlers.is_empty()
-            && self.alerters.is_empty()
-            && self.readers.is_empty()
-            && self.operators.is_empty();
-        !idle
+        !self.readers.is_empty() || !self.nobody_but_readers()
+    }
+
+    fn nobody_but_readers(&self) -> bool {
+        self.handlers.is_empty() && self.alerters.is_empty() && self.operators.is_empty()
+    }
+
+    fn nobody_but_frozen_readers(&self) -> bool {
+        self.nobody_but_readers() && self.readers_awake() == 0
+    }
+
+    fn readers_awake(&self) -> usize {
+        self.readers.iter().filter(|reading| !reading.by.is_frozen()).count()
     }
 
     /// Goes on with everybody until all of them wait.
@@ -213,7 +239,12 @@ impl<'a> Run<'a> {
         }
         let mut index = 0;
         while index < self.readers.len() {
-            match self.readers[index].go_on() {
+            let Reading { by, task } = &mut self.readers[index];
+            if by.is_frozen() {
+                index += 1;
+                continue;
+            }
+            match task.go_on() {
                 Poll::Pending => index += 1,
                 Poll::Ready(outcome) => {
                     drop(self.readers.remove(index));
@@ -234,7 +265,7 @@ impl<'a> Run<'a> {
         count("message: delivered, up to four");
         let batch = self.arriving.split_off(self.arriving.len() - size);
         let mut observed = self.observed.borrow_mut();
-        batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.started.take(what));
+        batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.begin(what));
         drop(observed);
         let event = event(batch.iter().map(Delivery::message));
         let world = self.world;
@@ -252,7 +283,7 @@ impl<'a> Run<'a> {
                 }
                 self.redeliver(delivery);
             } else if let (true, Some(what)) = (self.is_in_effect(&delivery), &delivery.what) {
-                self.observed.borrow_mut().done.take(what);
+                self.observed.borrow_mut().take_effect(what);
             }
         }
         Ok(())
@@ -344,6 +375,7 @@ impl<'a> Run<'a> {
         self.letters.extend(self.alerters.drain(..).flat_map(|alerter| alerter.batch));
         self.operators.clear();
         self.readers.clear();
+        self.kept = Readers::new(self.world, &self.fault_plan);
     }
 
     fn let_time_pass(&mut self) {
@@ -351,6 +383,7 @@ impl<'a> Run<'a> {
         let step = self.random.choice([1, 1_000, MINUTE, 3 * 60 * MINUTE, 12 * 60 * MINUTE]);
         let then = (now + step.unwrap()).min(START + LONGEST);
         self.world.clock.set(Timestamp::from_unix_millis(then));
+        self.kept.keep_time();
     }
 
     fn release(&mut self) {
@@ -363,13 +396,17 @@ impl<'a> Run<'a> {
     }
 
     fn read(&mut self) {
+        let Some(by) = self.kept.awake(&mut self.random) else { return };
+        let (reader, observed) = (Rc::clone(&by), self.observed);
         let random = Rng::with_seed(self.random.u64(..));
-        if self.random.u8(0..4) == 0 {
+        let task = if self.random.u8(0..4) == 0 {
             count("reader: asked another feature");
-            return self.readers.push(Task::new(features::ask(self.world, self.observed, random)));
-        }
-        count("reader: walked through a timeline");
-        self.readers.push(Task::new(check::walk(self.world, self.observed, random)));
+            Task::new(async move { features::ask(&reader, observed, random).await })
+        } else {
+            count("reader: walked through a timeline");
+            Task::new(async move { walk::walk(&reader, observed, random).await })
+        };
+        self.readers.push(Reading { by, task });
     }
 }
 

@@ -1,0 +1,38 @@
+//! What has happened so far in a run, as far as what readers are shown depends on it.
+
+use crate::history::What;
+use crate::moment::Log;
+use crate::reference::Reference;
+
+/// What has happened so far.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// Commands that some handler has been given.
+    pub(crate) started: Reference,
+    /// Commands that are in effect: acknowledged, and nothing of them is still on its way.
+    pub(crate) done: Reference,
+    /// Both, in the order in which it happened.
+    pub(crate) log: Log,
+    /// Positions to read on from.
+    pub(crate) feeds: Vec<Feed>,
+}
+
+/// Where a viewer reads on from, once it is quiet.
+pub(crate) struct Feed {
+    pub(crate) viewer: &'static str,
+    pub(crate) cursor: String,
+    /// The newest activity that was seen.
+    pub(crate) newest: (i64, String),
+}
+
+impl Observed {
+    pub(crate) fn begin(&mut self, what: &What) {
+        self.started.take(what);
+        self.log.begin(what);
+    }
+
+    pub(crate) fn take_effect(&mut self, what: &What) {
+        self.done.take(what);
+        self.log.take_effect(what);
+    }
+}

@@ -1,0 +1,106 @@
+//! The readers: several of them keep what they keep beside each other, as the instances of a function do.
+//!
+//! A reader may be frozen while much happens, with requests in flight or without, and thawed later. Its clock
+//! may differ from that of the writers.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use fastrand::Rng;
+use serde_json::Value;
+use shared::runtime::clock::Clock;
+use shared::values::Timestamp;
+use tests::{World, api_event, soon};
+use timeline_reader::Reader;
+
+use crate::fault_plan::FaultPlan;
+
+/// Readers beside each other, in a run that has more than one.
+pub(crate) const READERS_KEPT: usize = 3;
+
+/// One reader.
+pub(crate) struct KeptReader {
+    reader: Reader,
+    /// How far its clock is ahead of that of the writers.
+    ahead: i64,
+    /// The clock of the writers.
+    time: Clock,
+    frozen: Cell<bool>,
+}
+
+impl KeptReader {
+    /// A reader that has read nothing yet.
+    fn new(world: &World, ahead: i64) -> Rc<Self> {
+        let clock = Clock::manual(world.clock.now());
+        let reader = Reader { clock, ..world.reader.clone() };
+        let kept = Self { reader, ahead, time: world.clock.clone(), frozen: Cell::new(false) };
+        kept.keep_time();
+        Rc::new(kept)
+    }
+
+    fn keep_time(&self) {
+        let now = self.time.now().unix_millis() + self.ahead;
+        self.reader.clock.set(Timestamp::from_unix_millis(now));
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.get()
+    }
+
+    pub(crate) fn is_apart(&self) -> bool {
+        self.ahead != 0
+    }
+
+    /// What the writers' clock and this reader's show, the earlier first.
+    pub(crate) fn times(&self) -> [i64; 2] {
+        let now = self.time.now().unix_millis();
+        [now.min(now + self.ahead), now.max(now + self.ahead)]
+    }
+
+    /// Reads a path of the API; the answer's status, headers and body.
+    pub(crate) async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
+        let event = serde_json::from_value(api_event("GET", path, query, None)).unwrap();
+        let answer = self.reader.handle(&event, soon()).await;
+        let answer = serde_json::to_value(&answer).unwrap();
+        let headers = answer["headers"].as_object().unwrap().iter();
+        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
+        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
+    }
+}
+
+/// All readers of a run.
+pub(crate) struct Readers(Vec<Rc<KeptReader>>);
+
+impl Readers {
+    pub(crate) fn new(world: &World, fault_plan: &FaultPlan) -> Self {
+        let ahead = fault_plan.readers_ahead.iter();
+        Self(ahead.map(|ahead| KeptReader::new(world, *ahead)).collect())
+    }
+
+    /// Some reader that is not frozen.
+    pub(crate) fn awake(&self, random: &mut Rng) -> Option<Rc<KeptReader>> {
+        random.choice(self.0.iter().filter(|kept| !kept.is_frozen()).collect::<Vec<_>>()).cloned()
+    }
+
+    /// Thaws some reader if it is frozen. Of the others it freezes one in three, so that most are awake.
+    pub(crate) fn freeze_or_thaw(&self, random: &mut Rng) {
+        let kept = random.choice(&self.0).expect("there is a reader");
+        kept.frozen.set(!kept.is_frozen() && random.u8(0..3) == 0);
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.0.iter().for_each(|kept| kept.frozen.set(false));
+    }
+
+    /// Thaws them and sets their clocks right, until time passes again.
+    pub(crate) fn be_quiet(&self) {
+        self.thaw();
+        self.0.iter().for_each(|kept| kept.reader.clock.set(kept.time.now()));
+    }
+
+    /// Has their clocks follow that of the writers.
+    pub(crate) fn keep_time(&self) {
+        self.0.iter().for_each(|kept| kept.keep_time());
+    }
+}
