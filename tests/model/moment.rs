@@ -17,10 +17,11 @@
 //! activity the latest counts, deletes are final, and of several publishes of one id one owns it. All that
 //! a command brings about is in or out together: a follow shows all that it brings in, or nothing.
 //!
-//! What is never acknowledged (it died, gave up, or was handed on) is in S or not, and in S for one page and
-//! not for the next. In one case a command may be half in effect, because a publish claims its id before it is
-//! recorded: a publish that is not in S may own the id all the same, so that others that are in S are refused
-//! and nothing is shown under the id. A publish cannot own an id if another was in effect before it began.
+//! A command that is never in effect, because it died or gave up, or a message that goes on with it did, is in S
+//! or not, and in S for one page and not for the next. In one case a command may be half in effect, because a
+//! publish claims its id before it is recorded: a publish that is not in S may own the id all the same, so that
+//! others that are in S are refused and nothing is shown under the id. A publish cannot own an id if another was
+//! in effect before it began.
 //!
 //! The reader gives a `next_cursor` without knowing what is beyond once it has passed 500 entries, or if the page
 //! has a hundred. No history here has that many activities; a longer one would have the page reported.
@@ -39,8 +40,8 @@
 //! Hence there is nothing to search for. Of an activity alone it can be said whether it may, must or cannot be
 //! shown, given the edge to its actor; and of edges no more have to say `followed` than those whose activities
 //! are shown and those that cannot say otherwise, because one that hides everything never hides too much. Only
-//! a `next_cursor` asks for something that is shown, and one more actor is enough for it. The work is the number
-//! of moments times that of activities, and for each actor once more.
+//! a `next_cursor` asks for something that is shown, and one more actor is enough for it. The work is at most
+//! the number of moments times that of activities, and for each actor once more: there is no bound to meet.
 
 #[cfg(test)]
 mod tests;
@@ -147,9 +148,10 @@ impl Log {
         let concerned = self.commands.iter().filter(|command| command.concerns(page, &problems));
         let concerned: String = concerned.map(|command| format!("\n  {command}")).collect();
         let problems: Vec<_> = problems.into_iter().map(|problem| problem.text).collect();
+        let shown: Vec<_> = page.items.iter().map(|shown| shown.id.as_str()).collect();
         let (asked, answered) = (page.asked.events, page.answered.events);
         Err(format!(
-            "asked at {asked}, answered at {answered}, {}{concerned}",
+            "{shown:?}, asked for at {asked}, answered at {answered}, {}{concerned}",
             problems.join(", or ")
         ))
     }

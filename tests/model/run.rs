@@ -3,7 +3,7 @@
 //! entries are swept, a reader sets out, dead letters are taken in or redriven.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
@@ -77,6 +77,8 @@ struct Delivery {
     body: String,
     /// What it says, unless it is the writer's own.
     what: Option<What>,
+    /// What it goes on with, if it is the writer's own: see [`Run::going_on`].
+    goes_on_with: Vec<String>,
     attributes: HashMap<String, SqsMessageAttribute>,
     receives: u32,
 }
@@ -86,6 +88,15 @@ impl Delivery {
     fn origin(&self) -> &str {
         let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
         origin.unwrap_or(&self.id)
+    }
+
+    /// What others may go on with, if it carries a command.
+    fn may_be_gone_on_with(&self) -> [&str; 2] {
+        let activity = match &self.what {
+            Some(What::Publish { id, .. }) => id.as_str(),
+            _ => "",
+        };
+        [self.origin(), activity]
     }
 
     fn message(&self) -> SqsMessage {
@@ -106,7 +117,14 @@ fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     let copies = copies.into_iter().map(|(_, index, copy)| {
         let Sent { number, what, .. } = &history[index];
         let (id, body) = (format!("{number}-{copy}"), what.body().to_string());
-        Delivery { id, body, what: Some(what.clone()), attributes: HashMap::new(), receives: 1 }
+        Delivery {
+            id,
+            body,
+            what: Some(what.clone()),
+            goes_on_with: Vec::new(),
+            attributes: HashMap::new(),
+            receives: 1,
+        }
     });
     copies.collect()
 }
@@ -133,9 +151,11 @@ struct Run<'a> {
     arriving: Vec<Delivery>,
     /// The number of messages taken from the queue of commands.
     taken: usize,
-    /// Commands of which a delivery was acknowledged before all of it was done: by the message that
-    /// first carried the command, or by the activity that is fanned out in segments.
-    handed_on: HashSet<String>,
+    /// How many messages go on with a command and are not acknowledged: by the message that first carried the
+    /// command, or by the activity that is fanned out in segments.
+    going_on: HashMap<String, usize>,
+    /// Deliveries that are acknowledged and not yet in effect, because others go on with their command.
+    acknowledged: Vec<Delivery>,
     /// What is on the dead-letter queue.
     letters: Vec<SqsMessage>,
     handlers: Vec<Handler<'a, Delivery>>,
@@ -164,7 +184,8 @@ impl<'a> Run<'a> {
             random,
             arriving: arrivals(history),
             taken: 0,
-            handed_on: HashSet::new(),
+            going_on: HashMap::new(),
+            acknowledged: Vec::new(),
             letters: Vec::new(),
             handlers: Vec::new(),
             alerters: Vec::new(),
@@ -274,7 +295,7 @@ impl<'a> Run<'a> {
     }
 
     /// What a handler left undone comes again at some time, or becomes a dead letter. The rest is in
-    /// effect, unless it gave up.
+    /// effect, unless it gave up, as soon as nothing goes on with it any more.
     fn finish(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
         for delivery in batch {
             if unfinished.contains(&delivery.id) {
@@ -282,22 +303,27 @@ impl<'a> Run<'a> {
                     return Err(format!("slowness used up a receive of {}", delivery.body));
                 }
                 self.redeliver(delivery);
-            } else if let (true, Some(what)) = (self.is_in_effect(&delivery), &delivery.what) {
-                self.observed.borrow_mut().take_effect(what);
+            } else if delivery.receives < MAX_RECEIVES {
+                for what in &delivery.goes_on_with {
+                    *self.going_on.get_mut(what).unwrap() -= 1;
+                }
+                self.acknowledged.push(delivery);
             }
         }
+        self.take_effect();
         Ok(())
     }
 
-    /// Whether an acknowledged command is in effect for certain: it has not given up, and nothing of
-    /// it is still on its way.
-    fn is_in_effect(&self, delivery: &Delivery) -> bool {
-        let activity = match &delivery.what {
-            Some(What::Publish { id, .. }) => id.as_str(),
-            _ => "",
+    /// What was acknowledged is in effect where nothing goes on with it any more.
+    fn take_effect(&mut self) {
+        let goes_on = |what: &str| self.going_on.get(what).is_some_and(|messages| *messages > 0);
+        let is_whole = |acknowledged: &mut Delivery| {
+            !acknowledged.may_be_gone_on_with().into_iter().any(goes_on)
         };
-        let goes_on = |what: &str| self.handed_on.contains(what);
-        delivery.receives < MAX_RECEIVES && !goes_on(delivery.origin()) && !goes_on(activity)
+        let mut observed = self.observed.borrow_mut();
+        for acknowledged in self.acknowledged.extract_if(.., is_whole) {
+            acknowledged.what.iter().for_each(|what| observed.take_effect(what));
+        }
     }
 
     fn redeliver(&mut self, mut delivery: Delivery) {
@@ -316,11 +342,9 @@ impl<'a> Run<'a> {
         for message in self.world.take_commands().await {
             let body = message.body.unwrap();
             let said = said(&body);
-            let goes_on = [&said["origin"], &said["activity_id"], &said["command"]["activity_id"]];
-            if said["type"] == "command.continued" || said["type"] == "fanout.part" {
-                count("message: handed on");
-                let goes_on = goes_on.into_iter().filter_map(Value::as_str);
-                self.handed_on.extend(goes_on.map(ToOwned::to_owned));
+            let goes_on_with = goes_on_with(&said);
+            for what in &goes_on_with {
+                *self.going_on.entry(what.clone()).or_default() += 1;
             }
             let sent = self.history.iter().find(|sent| sent.what.body() == said);
             let what = sent.map(|sent| sent.what.clone());
@@ -328,7 +352,8 @@ impl<'a> Run<'a> {
             self.taken += 1;
             let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
             let index = self.random.usize(0..=self.arriving.len());
-            self.arriving.insert(index, Delivery { id, body, what, attributes, receives: 1 });
+            let delivery = Delivery { id, body, what, goes_on_with, attributes, receives: 1 };
+            self.arriving.insert(index, delivery);
         }
     }
 
@@ -408,6 +433,16 @@ impl<'a> Run<'a> {
         };
         self.readers.push(Reading { by, task });
     }
+}
+
+/// What a message goes on with, if it is the writer's own.
+fn goes_on_with(said: &Value) -> Vec<String> {
+    if said["type"] != "command.continued" && said["type"] != "fanout.part" {
+        return Vec::new();
+    }
+    count("message: handed on");
+    let all = [&said["origin"], &said["activity_id"], &said["command"]["activity_id"]];
+    all.into_iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
 }
 
 /// Goes on with handlers until one of them is done.
