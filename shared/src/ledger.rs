@@ -9,6 +9,7 @@
 //! fanout#<activity>        actor#<actor>#<what>#…      progress of a long fan-out  fanout
 //! settle#<viewer>#<actor>  <message>                   progress of a long follow   fanout
 //! person#<viewer>#<what>   …                           what is about one person    several
+//! changes#<copy>           changes                     which records have changed  activities
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes
@@ -22,8 +23,8 @@
 //! the function that stores them has no business in the ledger.
 //!
 //! **What is about one person** is erased in one way, whatever it is: everything but its key and the
-//! instant `at` goes ([`PERSON`]). So an item there has its instant of change in `at`, is written only over
-//! what is older, and counts as absent once it is [marked as expired](FORGET_AT) and has no content.
+//! text `at` goes ([`PERSON`]). So an item there has in `at` the instant of its change, or another text after
+//! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and has no content.
 //!
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem
 

@@ -24,6 +24,8 @@ pub enum LedgerItem {
     Reconciliation(ViewerId, ActorId),
     /// Something about one person alone.
     Person(ViewerId),
+    /// Digests of activities that were changed a moment ago: about nobody.
+    Changes,
 }
 
 impl LedgerItem {
@@ -35,6 +37,7 @@ impl LedgerItem {
                 ActivityItem::Claim(activity) => Self::Claim(activity),
                 ActivityItem::Record(key) => Self::Record(key),
                 ActivityItem::OutboxRow(actor) => Self::OutboxRow(actor),
+                ActivityItem::Changes => Self::Changes,
             })
         };
         let edge = || follows::of_key(pk, sk).map(|(from, to)| Self::Edge(from, to));
@@ -78,7 +81,9 @@ mod tests {
         }
         let reconciliation = Some(LedgerItem::Reconciliation(bob.clone(), anna));
         assert_eq!(LedgerItem::of("settle#bob#anna", "any"), reconciliation);
+        assert_eq!(of(follows::hidden(&bob)), Some(LedgerItem::Person(bob.clone())));
         assert_eq!(LedgerItem::of("person#bob#profile", "any"), Some(LedgerItem::Person(bob)));
+        assert_eq!(of(crate::activities::changes::copy(3)), Some(LedgerItem::Changes));
         for (pk, sk) in
             [("", ""), ("likes#bob", "x"), ("activity#live:1", "x"), ("settle#bob", "x")]
         {

@@ -3,7 +3,7 @@
 
 use shared::follows::{FollowChange, FollowState, Follows};
 use shared::timelines::EntryWrite;
-use shared::values::{ActorId, Timestamp, ViewerId};
+use shared::values::{ActorId, Retention, Timestamp, ViewerId};
 use tests::{NOW, World, follow, publish, soon};
 
 use super::units::UnitCounter;
@@ -58,7 +58,10 @@ async fn leave_behind(counter: &UnitCounter, actor: &str, seconds: impl Iterator
         .uncounted(async |world| {
             let (follows, timelines) =
                 (Follows::new(&world.tables.ledger), &world.tables.timelines);
-            follows.record(&unfollow, soon()).await.unwrap();
+            follows
+                .record(&unfollow, NOW.parse().unwrap(), Retention::default(), soon())
+                .await
+                .unwrap();
             assert_eq!(
                 timelines.write(entries, soon(), soon()).await.unwrap().usage.written,
                 keys.len() as u64

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
+use shared::runtime::hold::Hold;
 
 use crate::readers::READERS_KEPT;
 
@@ -20,6 +21,8 @@ pub(crate) struct FaultPlan {
     /// How often, of a hundred times, the latest call overtakes all others: then the others wait while
     /// much happens.
     pub(crate) haste: u8,
+    /// What writers wait, and readers count on. Without it, pages are read in the order that needs no clock.
+    pub(crate) hold: Hold,
     /// The readers, by how many milliseconds the clock of each is ahead of that of the writers.
     pub(crate) readers_ahead: Vec<i64>,
 }
@@ -32,6 +35,7 @@ impl FaultPlan {
             small_segments: random.u8(0..3) == 0,
             slow: random.choice([None, None, None, Some(8.0), Some(25.0)]).unwrap(),
             haste: random.choice([0, 50, 90]).unwrap(),
+            hold: random.choice([Hold::default(), Hold::NONE]).unwrap(),
             readers_ahead: readers_ahead(random),
         };
         match fault_plan.slow {

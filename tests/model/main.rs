@@ -24,8 +24,6 @@
 //! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
 //! ```
 //!
-//! With `NAGARE_MODEL_WHOLE_PAGES=1` a page that is of no moment is a failure. Without, such pages are counted.
-//!
 //! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
 //! left is printed.
 #![allow(
@@ -52,8 +50,8 @@ mod walk;
 use std::num::NonZero;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
 use std::thread::{self, available_parallelism};
 
 use history::Sent;
@@ -106,13 +104,6 @@ fn seeds() -> Range<u64> {
         }
         (None, None) => SEEDS,
     }
-}
-
-/// Whether a page that is of no moment is a failure. Otherwise it is counted.
-fn whole_pages() -> bool {
-    static ASKED_FOR: LazyLock<bool> =
-        LazyLock::new(|| variable("NAGARE_MODEL_WHOLE_PAGES").is_some());
-    *ASKED_FOR
 }
 
 #[allow(clippy::disallowed_methods, reason = "how to choose a run from the command line")]

@@ -4,10 +4,13 @@
 //! may differ from that of the writers.
 
 use std::cell::Cell;
+use std::iter;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fastrand::Rng;
 use serde_json::Value;
+use shared::activities::KeptRecords;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tests::{World, api_event, soon};
@@ -17,6 +20,9 @@ use crate::fault_plan::FaultPlan;
 
 /// Readers beside each other, in a run that has more than one.
 pub(crate) const READERS_KEPT: usize = 3;
+
+/// Room for a few records, in bytes.
+const FEW: usize = 4_000;
 
 /// One reader.
 pub(crate) struct KeptReader {
@@ -30,9 +36,10 @@ pub(crate) struct KeptReader {
 
 impl KeptReader {
     /// A reader that has read nothing yet.
-    fn new(world: &World, ahead: i64) -> Rc<Self> {
+    fn new(world: &World, ahead: i64, room: usize) -> Rc<Self> {
         let clock = Clock::manual(world.clock.now());
-        let reader = Reader { clock, ..world.reader.clone() };
+        let kept = Arc::new(KeptRecords::new(room));
+        let reader = Reader { clock, kept, ..world.reader.clone() };
         let kept = Self { reader, ahead, time: world.clock.clone(), frozen: Cell::new(false) };
         kept.keep_time();
         Rc::new(kept)
@@ -74,8 +81,10 @@ pub(crate) struct Readers(Vec<Rc<KeptReader>>);
 
 impl Readers {
     pub(crate) fn new(world: &World, fault_plan: &FaultPlan) -> Self {
-        let ahead = fault_plan.readers_ahead.iter();
-        Self(ahead.map(|ahead| KeptReader::new(world, *ahead)).collect())
+        // The first keeps all that it reads, the others a few records.
+        let ahead =
+            fault_plan.readers_ahead.iter().zip(iter::once(usize::MAX).chain(iter::repeat(FEW)));
+        Self(ahead.map(|(ahead, room)| KeptReader::new(world, *ahead, room)).collect())
     }
 
     /// Some reader that is not frozen.

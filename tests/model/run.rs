@@ -55,6 +55,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         })
     });
     world.clock.set(Timestamp::from_unix_millis(START));
+    (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     if fault_plan.small_segments {
         world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64 };
     }

@@ -12,7 +12,6 @@ use crate::observed::{Feed, Observed};
 use crate::readers::KeptReader;
 use crate::reference::{Reference, Shown, shown};
 use crate::usage::count;
-use crate::whole_pages;
 
 /// Walks whose feed of newer activities is followed in the end.
 const FEEDS: usize = 20;
@@ -136,16 +135,11 @@ fn answered(reader: &KeptReader, observed: &RefCell<Observed>) -> Instant {
     Instant { events: observed.borrow().log.events(), now: latest }
 }
 
-/// Counts a page, and fails if it is of no moment and the run is to.
+/// Counts a page, and fails if it is of no moment.
 fn check_whole(page: &Page<'_>, observed: &RefCell<Observed>) -> Result<(), String> {
-    match observed.borrow().log.whole(page) {
-        Ok(()) => count("page: of one moment"),
-        Err(problem) if whole_pages() => {
-            return Err(format!("{} has a page of no moment: {problem}", page.walk.viewer));
-        }
-        Err(_) => count("page: of no moment"),
-    }
-    Ok(())
+    count("page: of one moment");
+    let whole = observed.borrow().log.whole(page);
+    whole.map_err(|problem| format!("{} has a page of no moment: {problem}", page.walk.viewer))
 }
 
 fn keep_feed(

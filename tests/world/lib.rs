@@ -32,12 +32,14 @@ use nagare::local::sqs::{QueueConfig, Queues, ReceivedMessage, Wire};
 use nagare::local::{schema, sqs_event};
 use nagare::tables::{TableNames, Tables};
 use serde_json::{Value, json};
+use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::DeadLetter;
 use shared::queue;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::{Retention, Timestamp};
@@ -181,10 +183,15 @@ impl World {
                 retention,
                 metrics: metrics.clone(),
                 clock: clock.clone(),
+                change_log_copies: Copies::default(),
+                hold: Hold::NONE,
             },
             reader: Reader {
                 ledger: readers.ledger,
                 timelines: readers.timelines,
+                kept: Arc::default(),
+                // Whatever a page takes: one thing happens after the other, unless a test says so.
+                hold: Hold::new(Duration::MAX),
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
                 retention,

@@ -7,6 +7,7 @@ use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
+use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 
@@ -26,6 +27,7 @@ pub(crate) struct Context {
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
+    pub(crate) hold: Hold,
 }
 
 impl Context {
@@ -39,7 +41,7 @@ impl Context {
         let ledger = writer.ledger.over(dynamo);
         Self {
             delivery,
-            activities: Activities::new(&ledger),
+            activities: Activities::new(&ledger).with_copies(writer.change_log_copies),
             follows: Follows::new(&ledger),
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
@@ -48,6 +50,7 @@ impl Context {
             sizes: writer.sizes,
             retention: writer.retention,
             clock: writer.clock.clone(),
+            hold: writer.hold,
         }
     }
 
@@ -59,7 +62,7 @@ impl Context {
     /// What makes timelines agree with edges.
     pub(crate) fn reconciler(&self) -> Reconciler {
         let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
-        Reconciler::new(&self.ledger, timelines, self.retention, clock)
+        Reconciler::new(&self.ledger, timelines, self.retention, clock, self.hold)
     }
 
     /// Sends the rest of a command back to the queue that it came from.

@@ -42,10 +42,12 @@ mod reconcile;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::future::{BoxFuture, join_all};
+use shared::activities::changes::Copies;
 use shared::ledger::Ledger;
 use shared::queue::{BatchError, message_ids};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
 use shared::values::Retention;
@@ -78,11 +80,16 @@ pub struct Writer {
     pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
+    /// How many copies of the change log readers are to have.
+    pub change_log_copies: Copies,
+    /// How long a batch waits before it is acknowledged: that of the readers.
+    pub hold: Hold,
 }
 
 impl Writer {
     /// Applies a batch of messages, each on its own. The answer names those that have to be
-    /// delivered again; all others are done, or kept as dead letters.
+    /// delivered again; all others are done, or kept as dead letters. It comes a [hold](shared::runtime::hold)
+    /// after the last write, so that pages are of one moment.
     ///
     /// In a box, so that all of it is compiled here and not again in every program that awaits it.
     ///
@@ -98,6 +105,7 @@ impl Writer {
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
             let messages = ids.iter().zip(&event.records);
             let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
+            self.hold.wait().await;
             metrics::count(&self.metrics, &handled, self.clock.now());
             let mut response = SqsBatchResponse::default();
             for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {

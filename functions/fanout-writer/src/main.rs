@@ -3,12 +3,14 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::ledger::Ledger;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
@@ -39,6 +41,8 @@ async fn main() -> Result<(), Error> {
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
+        change_log_copies: env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
+        hold: Hold::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let deadline = Deadline::of_invocation(event.context.deadline, clock.now());

@@ -3,6 +3,11 @@
 //! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So
 //! the outbox is gone through from its newest activity on, which is what the viewer looks at. Whoever
 //! changes the edge meanwhile reconciles the timeline with what it says then, and this ends.
+//!
+//! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
+//! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
+//! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between the last entry and
+//! showing the actor, and between hiding the actor and taking out the first entry.
 
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};
@@ -11,6 +16,7 @@ use shared::follows::{FollowState, Follows};
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::timelines::{EntryWrite, Purge, Timelines};
 use shared::values::{ActorId, Retention, SortKey, ViewerId};
 
@@ -24,14 +30,21 @@ pub struct Reconciler {
     pub(crate) timelines: Timelines,
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
+    pub(crate) hold: Hold,
 }
 
 impl Reconciler {
     /// Over these tables.
     #[must_use]
-    pub fn new(ledger: &Ledger, timelines: Timelines, retention: Retention, clock: Clock) -> Self {
+    pub fn new(
+        ledger: &Ledger,
+        timelines: Timelines,
+        retention: Retention,
+        clock: Clock,
+        hold: Hold,
+    ) -> Self {
         let (activities, follows) = (Activities::new(ledger), Follows::new(ledger));
-        Self { activities, follows, timelines, retention, clock }
+        Self { activities, follows, timelines, retention, clock, hold }
     }
 
     /// Makes a viewer's entries of one actor agree with the state of the edge: all that the actor
@@ -61,7 +74,7 @@ impl Reconciler {
         position: Option<SortKey>,
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
-        Pair { of: self, timeline, viewer, actor, state, position }
+        Pair { of: self, timeline, viewer, actor, state, position, has_waited: false }
     }
 }
 
@@ -76,6 +89,8 @@ pub(crate) struct Pair<'a> {
     state: FollowState,
     /// The activity that is reached, from the newest on.
     pub(crate) position: Option<SortKey>,
+    /// A hold has passed since the actor was hidden.
+    has_waited: bool,
 }
 
 /// How a step ended.
@@ -94,6 +109,9 @@ impl Pair<'_> {
         enough: Deadline,
         deadline: Deadline,
     ) -> Result<Step, DynamoError> {
+        if !self.state.following && !std::mem::replace(&mut self.has_waited, true) {
+            self.of.hold.wait().await;
+        }
         loop {
             let from = self.of.retention.start(self.of.clock.now());
             let (activities, after) = (&self.of.activities, self.position.as_ref());
@@ -108,12 +126,24 @@ impl Pair<'_> {
                 self.position = Some(last.sort_key.clone());
             }
             if passed == rows.len() && !more {
+                self.show(deadline).await?;
                 return Ok(Step::Whole);
             }
             if enough.has_passed() {
                 return Ok(Step::Stopped);
             }
         }
+    }
+
+    /// Shows the actor, now that the timeline is complete.
+    async fn show(&self, deadline: Deadline) -> Result<(), DynamoError> {
+        let Reconciler { follows, hold, .. } = self.of;
+        if self.state.following {
+            hold.wait().await;
+            let followed_at = self.state.changed_at;
+            follows.show(self.viewer, self.actor, followed_at, deadline).await?;
+        }
+        Ok(())
     }
 
     /// Copies rows into the timeline and checks again. Returns how many it passed; nothing if the edge

@@ -13,7 +13,8 @@
 //!     problem   what is answered instead
 //!   timeline/   a page of one viewer's timeline
 //!     request   which page: everything is parsed here
-//!     page      skeleton -> hydration -> rules, until the page is full
+//!     page      a page as it was at one moment
+//!     filling   skeleton -> hydration -> rules, until the page is full
 //!     answer    a page as JSON, with its cursors
 //!   profile/    a profile
 //!   log         what is logged of a request
@@ -21,7 +22,8 @@
 //! ```
 //!
 //! The cost of a page does not grow with the number of follows: an ordinary page is one Query for the
-//! entries and at most two BatchGetItem for the edges and activities that they name.
+//! entries, one BatchGetItem beside it for what hides and what has changed, and at most one for the activities
+//! that this process has not kept.
 
 mod http;
 mod log;
@@ -30,14 +32,17 @@ mod profile;
 mod router;
 mod timeline;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
+use shared::activities::KeptRecords;
 use shared::dynamo::Dynamo;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::timelines::{CursorSeal, Timelines};
 use shared::values::{Retention, Timestamp};
 use tokio::time::Instant;
@@ -65,6 +70,10 @@ pub struct Reader {
     pub ledger: Ledger,
     /// The timelines.
     pub timelines: Timelines,
+    /// Records of activities that were read before. Readers that share them are one process.
+    pub kept: Arc<KeptRecords>,
+    /// Within what time the reads of a page are of one moment: that of the writers.
+    pub hold: Hold,
     /// Seals cursors and opens them.
     pub seal: CursorSeal,
     /// Who may read what.

@@ -1,11 +1,14 @@
 //! The Lambda function: wires [`timeline_reader`] to its environment.
 
+use std::sync::Arc;
+
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::{CursorSeal, Timelines};
@@ -26,6 +29,8 @@ async fn main() -> Result<(), Error> {
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
+        kept: Arc::default(),
+        hold: Hold::default(),
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         retention: env::retention()?,

@@ -58,6 +58,10 @@ pub(super) struct Estimate {
     /// The share of the callers who accept gzip, from 0 to 1. Browsers and the HTTP stacks of phones do by themselves.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
     gzip_share: f64,
+    /// Of these, and the one beyond the page, how many the reader has to look up: the others it has kept. `nagare
+    /// bench kept` counts them.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "2.5")]
+    records_per_read: f64,
     /// Bytes of a payload.
     #[arg(long, value_name = "N", value_parser = number, default_value = "200")]
     payload_bytes: f64,
@@ -104,6 +108,7 @@ impl Estimate {
         let assumed = Assumed {
             pages_per_day: self.reads_per_day,
             activities_per_page: self.activities_per_read,
+            records_per_page: self.records_per_read,
             gzip: Gzip { share: self.gzip_share, ids_left: answers::RANDOM_IDS_LEFT },
             payload: self.payload_bytes,
             retention_days: self.retention_days,
@@ -215,7 +220,7 @@ fn read_graph(follows: &Path, posts: &Path, payload: f64) -> Result<(Graph, f64)
     Ok((graph, answers::ids_left(ids.iter().map(String::as_str))))
 }
 
-fn usage(source: &Source, error: RowError) -> Failure {
+pub(super) fn usage(source: &Source, error: RowError) -> Failure {
     match error {
         RowError::File(failure) => failure,
         RowError::Line(line) => Failure::Usage(format!("{source}: {line}")),

@@ -1,7 +1,7 @@
 //! The monthly bill: what is used, times its price.
 
 use serde::Serialize;
-
+use shared::runtime::hold::Hold;
 use timeline_reader::{METRICS_PAGES, METRICS_WINDOW};
 
 use super::month::{DAYS, Month};
@@ -133,7 +133,9 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     let requests = month.writing.messages + month.pages;
-    let writer = seconds(&month.writing, month.writing.messages) * memory("FanoutWriter");
+    let messages = month.writing.messages;
+    let writer = seconds(&month.writing, messages) + holds(messages, month.follows);
+    let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
     let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
     let line = |what, amount, price| line("Lambda", what, amount, price);
@@ -147,6 +149,11 @@ fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
 /// Seconds of N invocations, each for one message, though in a burst ten messages share one.
 fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
+}
+
+/// Seconds that writers wait: after each message, and after a follow has brought in everything.
+fn holds(messages: f64, follows: f64) -> f64 {
+    (messages + follows) * Hold::default().length().as_secs_f64()
 }
 
 fn queue(month: &Month, prices: &Prices) -> Vec<Line> {
@@ -173,8 +180,8 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let logged = logged(month);
-    let [alarms, secrets] =
-        ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret"].map(resources);
+    let [alarms, secrets, keys] =
+        ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
     vec![
         cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
@@ -183,6 +190,7 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
         cloudwatch("metrics", (METRICS, "metric"), prices.metric_month),
         cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
         line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
+        line("KMS", "keys", (keys, "key"), prices.key_month),
     ]
 }
 
@@ -221,7 +229,9 @@ fn resources(kind: &str) -> f64 {
 }
 
 fn import(work: &Work, prices: &Prices) -> f64 {
-    let compute = seconds(work, work.messages) * memory("FanoutWriter") * prices.lambda_gb_second;
+    // Each message is a follow.
+    let seconds = seconds(work, work.messages) + holds(work.messages, work.messages);
+    let compute = seconds * memory("FanoutWriter") * prices.lambda_gb_second;
     let per_request = prices.sqs_million_requests + prices.sqs_million_fair_requests;
     let millions = work.writes * prices.dynamodb_million_writes
         + work.reads * prices.dynamodb_million_reads

@@ -17,6 +17,8 @@ pub struct Assumed {
     pub pages_per_day: f64,
     /// Activities on a page. A poll that finds nothing new is a page without any.
     pub activities_per_page: f64,
+    /// Records of a full page that its reader has not kept (`nagare bench kept` measures them).
+    pub records_per_page: f64,
     /// How answers are compressed.
     pub gzip: Gzip,
     /// Bytes of a payload.
@@ -155,10 +157,11 @@ impl Month {
     ) -> Self {
         let pages = assumed.pages_per_day * DAYS;
         let shown = assumed.activities_per_page;
-        // Each is of another actor, which costs most, and there is one more beyond the page.
+        // There is one more beyond the page.
         let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
+        let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
-        let reading = work::page(entries, entries, viewer, activity) * pages;
+        let reading = work::page(entries, records, viewer, activity) * pages;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
         Self {

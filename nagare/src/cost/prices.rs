@@ -37,6 +37,8 @@ pub struct Prices {
     pub dashboard_month: f64,
     /// A secret for a month. <https://aws.amazon.com/secrets-manager/pricing/>
     pub secret_month: f64,
+    /// A key of one's own for a month. <https://aws.amazon.com/kms/pricing/>
+    pub key_month: f64,
     /// A gigabyte sent to the internet. <https://aws.amazon.com/ec2/pricing/on-demand/>
     pub transfer_gb: f64,
 }
@@ -59,6 +61,7 @@ impl Default for Prices {
             metric_month: 0.30,
             dashboard_month: 3.00,
             secret_month: 0.40,
+            key_month: 1.00,
             transfer_gb: 0.09,
         }
     }

@@ -176,15 +176,17 @@ fn check_again(activity: &Activity, edges: f64) -> f64 {
     read_units(sizes::record(activity)) + edges
 }
 
-/// A follow that is new: the edge, its item in the index, and the actor's activities within retention.
+/// A follow that is new: the actor is hidden, the edge and its item in the index are written, the actor's
+/// activities within retention are brought in, and the actor is shown.
 #[must_use]
 pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     let (row, line) = (sizes::edge(edge), sizes::index_line(edge));
     let recorded = Work {
-        writes: write_units(row) + write_units(line),
+        writes: write_units(row) + write_units(line) + 2.0,
+        reads: 2.0,
         messages: 1.0,
         sends: 1.0,
-        rounds: 1.0,
+        rounds: 5.0,
         ledger_bytes: row + line + 2.0 * sizes::STORED,
         index_bytes: line + sizes::STORED,
         ..Work::default()
@@ -208,13 +210,13 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     recorded + copied + (read + look) * pages
 }
 
-/// A page of a timeline: N entries, of M different actors. The entry beyond the page, which shows
-/// whether there is more, counts too.
+/// A page of a timeline: N entries, M of whose records the reader has not kept. The entry beyond the page,
+/// which shows whether there is more, counts too. Who is hidden and what has changed is a unit each.
 #[must_use]
-pub fn page(entries: f64, actors: f64, viewer: f64, each: &Activity) -> Work {
-    let skeleton = read_units(entries * sizes::entry(viewer, each));
-    let hydration = entries * read_units(sizes::record(each)) + actors;
-    let rounds = if entries > 0.0 { 2.0 } else { 1.0 };
+pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
+    let skeleton = read_units(entries * sizes::entry(viewer, each)) + 2.0;
+    let hydration = records * read_units(sizes::record(each));
+    let rounds = 1.0 + records.min(1.0);
     Work { reads: skeleton + hydration, rounds, ..Work::default() }
 }
 

@@ -10,12 +10,14 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::Retention;
@@ -38,8 +40,8 @@ use crate::tables::Tables;
 
 /// How long one invocation may take, as the template sets it.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// Writers at once: each spends most of its time waiting for the tables.
-const WRITERS: usize = 8;
+/// Writers at once: each spends most of its time waiting, for the tables and for pages that are being read.
+const WRITERS: usize = 16;
 
 /// What the servers and pollers share.
 pub(super) struct Wiring {
@@ -108,6 +110,8 @@ impl Wiring {
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
             timelines: self.tables.timelines.clone(),
+            kept: Arc::default(),
+            hold: Hold::default(),
             seal: self.cursors.clone(),
             authorization: match authorizer {
                 Some(_) => timeline_reader::Authorization::Jwt,
@@ -144,6 +148,9 @@ impl Wiring {
             retention: Retention::default(),
             metrics: Metrics::off(),
             clock: self.clock.clone(),
+            // One process reads pages here.
+            change_log_copies: Copies::ONE,
+            hold: Hold::default(),
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),

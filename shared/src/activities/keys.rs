@@ -1,6 +1,6 @@
 //! Where activities are in the ledger.
 
-use super::ActivityKey;
+use super::{ActivityKey, changes};
 use crate::ledger::LedgerKey;
 use crate::values::{ActivityId, ActorId};
 
@@ -18,11 +18,16 @@ pub enum ActivityItem {
     Record(ActivityKey),
     /// An actor published something.
     OutboxRow(ActorId),
+    /// A copy of the change log.
+    Changes,
 }
 
 /// What the item with a key is, if it is one of this feature's.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<ActivityItem> {
+    if changes::is_copy(pk) {
+        return Some(ActivityItem::Changes);
+    }
     if let Some(actor) = pk.strip_prefix(OUTBOX) {
         return ActorId::new(actor).ok().map(ActivityItem::OutboxRow);
     }

@@ -6,9 +6,13 @@
 //! keys      where claims, records and outboxes are in the ledger
 //! store     claims and records, changed by any number of writers at once
 //! outbox    what each actor published, in timeline order
+//! changes   which records were changed a moment ago
+//! kept      records that a reader need not read again
 //! ```
 
+pub mod changes;
 mod command;
+mod kept;
 pub mod keys;
 mod outbox;
 mod record;
@@ -16,23 +20,33 @@ mod store;
 
 pub(crate) use command::subject;
 pub use command::{Delete, Publish, Update};
+pub use kept::KeptRecords;
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
 pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
 pub use store::{Claim, Merged, read_record};
 
 use crate::ledger::Ledger;
+use changes::Copies;
 
 /// What is known of activities. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Activities {
     ledger: Ledger,
+    /// How many copies the change log has to have, at least.
+    copies: Copies,
 }
 
 impl Activities {
     /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone() }
+        Self { ledger: ledger.clone(), copies: Copies::default() }
+    }
+
+    /// The same, and more copies of the [change log](changes), if there are fewer.
+    #[must_use]
+    pub fn with_copies(self, copies: Copies) -> Self {
+        Self { copies, ..self }
     }
 }

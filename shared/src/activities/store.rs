@@ -92,9 +92,27 @@ impl Activities {
     /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
     /// delete there is one, and a condition that fails costs a write.
     ///
+    /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
+    /// that changes nothing: the delivery that merged it may have died before it told them.
+    ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
     pub async fn merge(
+        &self,
+        key: &ActivityKey,
+        change: Change,
+        deadline: Deadline,
+    ) -> Result<Merged, DynamoError> {
+        let is_publish = matches!(change, Change::Publish(_));
+        let merged = self.merge_only(key, change, deadline).await?;
+        // What is not published yet, nobody has kept.
+        if !is_publish && merged.now.published.is_some() {
+            self.append_change(key, deadline).await?;
+        }
+        Ok(merged)
+    }
+
+    async fn merge_only(
         &self,
         key: &ActivityKey,
         change: Change,

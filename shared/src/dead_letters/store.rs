@@ -15,13 +15,10 @@
 //! same letter in another message, or whose storing or dropping ended half-way.
 //! [`DeadLetters::spare_parts`] finds those.
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-
 use super::DeadLetters;
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put};
+use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
@@ -176,24 +173,13 @@ impl DeadLetters {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        self.table
-            .attempt(deadline, || async {
-                let update = self
-                    .table
-                    .client()
-                    .update_item()
-                    .table_name(self.table.name())
-                    .set_key(Some(part_key(&letter.id, LETTER)))
-                    .update_expression("SET detail = :none")
-                    .condition_expression("message_id = :seen")
-                    .expression_attribute_values(":none", text(""))
-                    .expression_attribute_values(":seen", text(&letter.message_id));
-                match update.send().await {
-                    Err(e) if !is_overtaken(&e) => Err(e),
-                    _ => Ok(()),
-                }
-            })
-            .await
+        let update = Update {
+            expression: "SET detail = :none",
+            condition: Some("message_id = :seen"),
+            values: vec![(":none", text("")), (":seen", text(&letter.message_id))],
+            ..Update::default()
+        };
+        self.table.update(part_key(&letter.id, LETTER), update, deadline).await.map(|_| ())
     }
 
     pub(super) async fn part(
@@ -204,10 +190,6 @@ impl DeadLetters {
     ) -> Result<Option<Row<'_>>, DynamoError> {
         self.table.get(part_key(id, part), deadline).await
     }
-}
-
-fn is_overtaken<R>(error: &SdkError<UpdateItemError, R>) -> bool {
-    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
 }
 
 pub(super) fn part_key(id: &str, part: &str) -> Item {

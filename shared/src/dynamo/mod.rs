@@ -3,6 +3,7 @@
 //! ```text
 //! client          the configuration of AWS clients; Dynamo, from which tables are made
 //! table           one table: get, put and delete, each repeated until its deadline while that helps
+//! update          changes of single attributes
 //! query           queries and scans, page by page
 //! batch_get       up to a hundred items in one call
 //! batch_write     up to 25 items in one call, their body written by hand
@@ -30,6 +31,7 @@ pub mod pacing;
 mod query;
 mod table;
 mod transport;
+mod update;
 mod usage;
 
 use futures::future::BoxFuture;
@@ -42,6 +44,7 @@ pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};
 pub use table::{Condition, Put, Table, cancelled_by_condition};
 pub use transport::{Attribute, read_answer};
+pub use update::Update;
 pub use usage::Usage;
 
 /// Write calls in flight at once for each priority of one process, at most: enough to fill the time the

@@ -9,7 +9,7 @@
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use crate::ledger::LedgerKey;
+use crate::ledger::{LedgerKey, PERSON};
 use crate::values::{ActorId, ViewerId};
 
 const PREFIX: &str = "followers#";
@@ -27,6 +27,12 @@ pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     // Writing to a string cannot fail.
     let _ = write!(sk, "{:04x}#{follower}", spread(follower.as_str()));
     LedgerKey { pk: followers(followee), sk }
+}
+
+/// Where the [hidden actors](super::HiddenActors) of a viewer are.
+#[must_use]
+pub fn hidden(viewer: &ViewerId) -> LedgerKey {
+    LedgerKey { pk: format!("{PERSON}{viewer}#hidden"), sk: "actors".to_owned() }
 }
 
 /// The follower an edge's sort key names, if it is one.

@@ -5,17 +5,20 @@
 //! state     which of them wins, whatever order they arrive in
 //! keys      where edges are in the ledger; ranges of an actor's followers
 //! store     one edge
+//! hidden    whose entries a viewer is not shown
 //! edges     the followers of an actor, page by page
 //! ```
 
 mod command;
 mod edges;
+mod hidden;
 pub mod keys;
 mod state;
 mod store;
 
 pub use command::FollowChange;
 pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
+pub use hidden::{HiddenActors, mark_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use state::FollowState;
 pub use store::read_state;

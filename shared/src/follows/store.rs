@@ -4,15 +4,33 @@ use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, ViewerId};
+use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
     /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
-    /// then: this state, or the later one.
+    /// then: this state, or the later one. The actor is [hidden](super::HiddenActors) from the follower before; whoever
+    /// has made the timeline complete for a follow [shows](Self::show) the actor again.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn record(
+        &self,
+        change: &FollowChange,
+        now: Timestamp,
+        retention: Retention,
+        deadline: Deadline,
+    ) -> Result<FollowState, DynamoError> {
+        match self.hide(change, now, retention, deadline).await? {
+            Some(in_force) => Ok(in_force),
+            None => self.record_edge(change, deadline).await,
+        }
+    }
+
+    /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn record_edge(
         &self,
         change: &FollowChange,
         deadline: Deadline,
@@ -24,8 +42,7 @@ impl Follows {
             ("following".to_owned(), truth(state.following)),
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
         ]);
-        // On a tie the unfollow wins. What is on record already is not written again: it may be marked as
-        // expired.
+        // On a tie the unfollow wins. Somebody may have recorded a later one since the edge was read.
         let later = match state.following {
             true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
             false => Condition::new(

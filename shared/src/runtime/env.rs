@@ -17,6 +17,8 @@ pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
+/// How many copies the change log has to have, at least.
+pub const CHANGE_LOG_COPIES: &str = "NAGARE_CHANGE_LOG_COPIES";
 /// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
 /// the second is not set there is none.
 pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"];

@@ -1,28 +1,45 @@
 //! Hydration: what the ledger says about the entries of a timeline, which decides whether they are
-//! shown.
+//! shown: who is [hidden](crate::follows::HiddenActors) from the viewer, and what the activities' records say.
 //!
-//! Each edge is asked for once in the life of a [`Hydration`]. A record is not asked for if the edge is
-//! known already and hides it, so passing the entries of somebody who was unfollowed costs nothing here.
+//! A page asks for both, and takes records from those that its process has kept as far as it can. Where the
+//! viewer has left too many actors to list them, and for operators who compare timelines with edges, each
+//! actor's edge is asked for as well, once in the life of a [`Hydration`]. A record is not asked for if the
+//! actor is known to be hidden, so passing the entries of somebody who was unfollowed costs nothing here.
 
 use std::collections::HashMap;
 
 use futures::future::try_join_all;
 
 use super::Timelines;
-use crate::activities::{self, ActivityKey, ActivityRecord, Published, read_record};
+use crate::activities::changes::{self, Changes};
+use crate::activities::{self, ActivityKey, KeptRecords, Published, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
-use crate::follows::{self, read_state};
+use crate::follows::{self, FollowState, HiddenActors, read_state};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, SortKey, ViewerId};
+use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
+
+/// What one call says of all entries of a viewer: who is hidden, and which records have changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    hidden: HiddenActors,
+    changes: Changes,
+}
 
 /// What the ledger says about some entries of one viewer.
 #[derive(Debug, Clone, Default)]
 pub struct Hydration {
-    records: HashMap<ActivityKey, ActivityRecord>,
-    /// Whether the viewer follows them, of all actors that were asked about.
-    followed: HashMap<ActorId, bool>,
+    hidden: HiddenActors,
+    /// The reading of the change log before which no record here was read; none for operators.
+    before: Option<Changes>,
+    asks_edges: bool,
+    /// What the edges say, of all actors that were asked about.
+    edges: HashMap<ActorId, Option<FollowState>>,
+    /// What is shown of each activity that was asked about.
+    records: HashMap<ActivityKey, Option<Published>>,
+    /// Edges and records that were added.
+    additions: usize,
 }
 
 /// What stands at a key of the ledger.
@@ -31,30 +48,80 @@ enum Asked {
     Record(ActivityKey),
 }
 
-impl Hydration {
-    /// What the viewer is shown of an entry: nothing if they do not follow the actor, if the
-    /// activity was deleted, or if the entry is not where the activity's publish put it.
+impl View {
+    /// True if nothing that decides about a hydration has changed from this to a later reading.
     #[must_use]
-    pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<Published> {
-        self.followed.get(actor).filter(|followed| **followed)?;
-        let record = self.records.get(&activity_key(sort_key, actor))?;
-        record.visible().filter(|published| published.at == sort_key.published_at)
+    pub fn holds_until(&self, later: &Self, hydration: &Hydration) -> bool {
+        let asked = || hydration.records.keys().map(changes::Fingerprint::of);
+        self.hidden.is_same_as(&later.hidden)
+            && later
+                .changes
+                .since(&self.changes)
+                .is_some_and(|changed| !asked().any(|asked| changed.contains(&asked)))
+    }
+}
+
+impl Hydration {
+    /// For a page that has read this view.
+    #[must_use]
+    pub fn of_page(view: &View, now: Timestamp) -> Self {
+        let mut hydration = Self::default();
+        hydration.see(view, now);
+        hydration
     }
 
-    /// True if the viewer is known not to follow the actor; false too where nobody has asked.
+    /// Goes on with a later view: records that it says have changed are asked for again, and so are edges.
+    pub fn see(&mut self, view: &View, now: Timestamp) {
+        let changed = self.before.as_ref().map(|before| view.changes.since(before));
+        match changed {
+            Some(Some(changed)) => {
+                self.records.retain(|key, _| !changed.contains(&changes::Fingerprint::of(key)));
+            }
+            _ => self.records.clear(),
+        }
+        self.edges.clear();
+        self.asks_edges = view.hidden.asks_edges(now);
+        (self.hidden, self.before) = (view.hidden.clone(), Some(view.changes.clone()));
+    }
+
+    /// How many edges and records were added to it: the same number says that it knew all that it was asked.
+    #[must_use]
+    pub fn additions(&self) -> usize {
+        self.additions
+    }
+
+    /// What the edges said that were asked for.
+    #[must_use]
+    pub fn edges(&self) -> &HashMap<ActorId, Option<FollowState>> {
+        &self.edges
+    }
+
+    /// What the viewer is shown of an entry: nothing if the actor is hidden, if the activity was deleted, or if
+    /// the entry is not where the activity's publish put it.
+    #[must_use]
+    pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<&Published> {
+        if self.hides(actor) || (self.asks_edges && !self.edges.contains_key(actor)) {
+            return None;
+        }
+        let published = self.records.get(&activity_key(sort_key, actor))?.as_ref()?;
+        (published.at == sort_key.published_at).then_some(published)
+    }
+
+    /// True if the actor is known to be hidden from the viewer.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        self.followed.get(actor) == Some(&false)
+        let left = |edge: &Option<FollowState>| !edge.is_some_and(|edge| edge.following);
+        self.hidden.hides(actor) || self.edges.get(actor).is_some_and(left)
     }
 
-    /// The edges of these entries that nobody has asked for.
+    /// The edges of these entries that nobody has asked for and that have to be.
     fn unknown_edges(
         &self,
         viewer: &ViewerId,
         entries: &[(SortKey, ActorId)],
     ) -> HashMap<LedgerKey, Asked> {
-        let actors = entries.iter().map(|(_, actor)| actor);
-        let unknown = actors.filter(|actor| !self.followed.contains_key(*actor));
+        let actors = entries.iter().map(|(_, actor)| actor).filter(|_| self.asks_edges);
+        let unknown = actors.filter(|actor| !self.hides(actor) && !self.edges.contains_key(*actor));
         unknown
             .map(|actor| (follows::keys::edge(viewer, actor), Asked::Edge(actor.clone())))
             .collect()
@@ -63,13 +130,21 @@ impl Hydration {
     fn add(&mut self, asked: Asked, row: &Row<'_>) -> Result<(), DynamoError> {
         match asked {
             Asked::Edge(actor) => {
-                self.followed.insert(actor, read_state(row)?.following);
+                self.edges.insert(actor, Some(read_state(row)?));
             }
             Asked::Record(activity) => {
-                self.records.insert(activity, read_record(row)?);
+                self.records.insert(activity, read_record(row)?.visible());
             }
         }
         Ok(())
+    }
+
+    /// What is not there: an edge of somebody who never followed, an activity that was never published.
+    fn add_missing(&mut self, asked: Asked) {
+        match asked {
+            Asked::Edge(actor) => drop(self.edges.insert(actor, None)),
+            Asked::Record(activity) => drop(self.records.insert(activity, None)),
+        }
     }
 }
 
@@ -78,7 +153,32 @@ fn activity_key(sort_key: &SortKey, actor: &ActorId) -> ActivityKey {
 }
 
 impl Timelines {
-    /// Reads what the ledger says about entries: an edge for each actor, a record for each activity.
+    /// Reads who is hidden from a viewer and which records have changed, in one call.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn view(
+        &self,
+        viewer: &ViewerId,
+        kept: &KeptRecords,
+        deadline: Deadline,
+    ) -> Result<View, DynamoError> {
+        let copy = kept.copy();
+        let keys = [follows::keys::hidden(viewer), changes::copy(copy)];
+        let items = keys.iter().cloned().map(LedgerKey::into_item).collect();
+        let (mut hidden, mut log) = (HiddenActors::default(), Changes::default());
+        for row in self.ledger.table().batch_get(items, deadline).await? {
+            match LedgerKey::of(&row)? {
+                key if key == keys[0] => hidden = HiddenActors::read(&row)?,
+                _ => log = Changes::read(&row)?,
+            }
+        }
+        kept.observe(copy, &log);
+        Ok(View { hidden, changes: log })
+    }
+
+    /// Reads what the ledger says about entries, an edge for each actor and a record for each activity: for those
+    /// who check what pages go by.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -88,13 +188,14 @@ impl Timelines {
         entries: &[(SortKey, ActorId)],
         deadline: Deadline,
     ) -> Result<Hydration, DynamoError> {
-        let mut hydration = Hydration::default();
-        self.hydrate(&mut hydration, viewer, entries, deadline).await?;
+        let mut hydration = Hydration { asks_edges: true, ..Hydration::default() };
+        self.hydrate(&mut hydration, viewer, entries, None, deadline).await?;
         Ok(hydration)
     }
 
-    /// Adds what the ledger says about entries, all of it at once: the edges that are not known yet,
-    /// and the records of all entries but those that are known to be hidden.
+    /// Adds what the ledger says about entries, all of it at once: the edges that have to be asked for, and the
+    /// records of all entries but those that are known to be hidden. What is kept is not read, and what is read
+    /// is kept.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -103,18 +204,27 @@ impl Timelines {
         hydration: &mut Hydration,
         viewer: &ViewerId,
         entries: &[(SortKey, ActorId)],
+        kept: Option<&KeptRecords>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut wanted = hydration.unknown_edges(viewer, entries);
-        let open = entries.iter().filter(|(_, actor)| !hydration.hides(actor));
-        wanted.extend(open.map(|(sort_key, actor)| {
+        for (sort_key, actor) in entries {
             let key = activity_key(sort_key, actor);
-            (activities::keys::record(&key), Asked::Record(key))
-        }));
-        self.ask(hydration, wanted, deadline).await
+            if hydration.hides(actor) || hydration.records.contains_key(&key) {
+                continue;
+            }
+            match kept.and_then(|kept| kept.get(&key)) {
+                Some(published) => {
+                    hydration.additions += 1;
+                    hydration.records.insert(key, Some(published));
+                }
+                None => drop(wanted.insert(activities::keys::record(&key), Asked::Record(key))),
+            }
+        }
+        self.ask(hydration, wanted, kept, deadline).await
     }
 
-    /// Adds the edges alone: nothing is called if all of them are known.
+    /// Adds the edges alone: nothing is called if none has to be asked for.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -126,13 +236,14 @@ impl Timelines {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let wanted = hydration.unknown_edges(viewer, entries);
-        self.ask(hydration, wanted, deadline).await
+        self.ask(hydration, wanted, None, deadline).await
     }
 
     async fn ask(
         &self,
         hydration: &mut Hydration,
         mut wanted: HashMap<LedgerKey, Asked>,
+        kept: Option<&KeptRecords>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let keys: Vec<_> = wanted.keys().cloned().collect();
@@ -140,17 +251,21 @@ impl Timelines {
             let keys = keys.iter().cloned().map(LedgerKey::into_item).collect();
             self.ledger.table().batch_get(keys, deadline)
         });
+        hydration.additions += wanted.len();
         for row in try_join_all(pages).await?.into_iter().flatten() {
-            if let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) {
-                hydration.add(asked, &row)?;
+            let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };
+            let record = match &asked {
+                Asked::Record(key) => Some(key.clone()),
+                Asked::Edge(_) => None,
+            };
+            hydration.add(asked, &row)?;
+            if let (Some(key), Some(kept), Some(before)) = (record, kept, &hydration.before)
+                && let Some(Some(published)) = hydration.records.get(&key)
+            {
+                kept.keep(&key, published, before);
             }
         }
-        // An edge that is not there is one of somebody who never followed.
-        for asked in wanted.into_values() {
-            if let Asked::Edge(actor) = asked {
-                hydration.followed.insert(actor, false);
-            }
-        }
+        wanted.into_values().for_each(|asked| hydration.add_missing(asked));
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ mod reading;
 
 pub use cursor::{Cursor, CursorError, CursorSeal, MAX_CURSOR_LENGTH, Order, Range};
 pub use entry::EntryWrite;
-pub use hydration::Hydration;
+pub use hydration::{Hydration, View};
 pub use purge::Purge;
 pub use reading::{EntryRow, Span, entry_key, entry_row};
 

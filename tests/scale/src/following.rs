@@ -1,5 +1,6 @@
-//! A storm of follows of one actor: an edge, its line in the index, the outbox twice, an entry for each
-//! activity, the edge once more.
+//! A storm of follows of one actor: the actor is hidden from the follower, the edge and its line in the index are
+//! written, the outbox is read twice, an entry is written for each activity, the edge is read once more, and the
+//! actor is shown.
 
 use std::collections::VecDeque;
 
@@ -9,9 +10,11 @@ use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
 use crate::world::{Ask, Collection, Load, TICK, TableId};
 
-/// Seconds that a follow takes where nothing is refused: the edge, the outbox, the entries, the edge
-/// again, the outbox again.
-const UNHURRIED: f64 = 5.0 * CALL;
+/// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, the edge again, the
+/// outbox, the entries, the edge and the outbox again, a hold, showing.
+const UNHURRIED: f64 = 8.0 * CALL + 0.03;
+/// What a follow asks for, one after the other.
+const NEEDS: usize = 9;
 
 /// Follows that came in one tick and are not in effect.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +40,10 @@ pub struct Follows {
     /// Follows in hand at once, at most.
     at_once: f64,
     /// What a follow asks for, one after the other.
-    needs: [Need; 5],
+    needs: [Need; NEEDS],
     waiting: VecDeque<Cohort>,
     /// Those in hand, by what they need next.
-    stages: [f64; 5],
+    stages: [f64; NEEDS],
     /// Those of them that the last tick did not serve.
     stuck: f64,
     over: bool,
@@ -63,7 +66,7 @@ pub struct Storm {
 }
 
 impl Storm {
-    fn needs(&self, product: &Product) -> [Need; 5] {
+    fn needs(&self, product: &Product) -> [Need; NEEDS] {
         let edges =
             Collection { name: "followers#ACTOR", table: TableId::Ledger, span: self.edges };
         let outbox = Collection { name: "outbox#ACTOR", table: TableId::Ledger, span: self.outbox };
@@ -71,12 +74,18 @@ impl Storm {
         let timelines =
             Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
         let need = |collection, units, each| Need { collection, units, each };
+        let hidden =
+            Collection { name: "person#VIEWER#hidden", table: TableId::Ledger, span: Span::ALL };
         [
+            need(hidden, Units::Read, 1.0),
+            need(edges, Units::Read, 1.0),
+            need(hidden, Units::Write, 1.0),
             need(edges, Units::Write, 1.0),
             need(index, Units::Write, 1.0),
             need(outbox, Units::Read, 2.0 * product.outbox_reads(self.activities)),
             need(timelines, Units::Write, self.activities * product.entry_writes()),
             need(edges, Units::Read, 1.0),
+            need(hidden, Units::Write, 1.0),
         ]
     }
 }
@@ -91,7 +100,7 @@ impl Follows {
             at_once: (writers * MESSAGES) as f64,
             needs: storm.needs(product),
             waiting: VecDeque::new(),
-            stages: [0.0; 5],
+            stages: [0.0; NEEDS],
             stuck: 0.0,
             over: false,
             delays: Delays::default(),

@@ -31,8 +31,8 @@ struct Scale {
     /// Writers at once, instead of the deployed number.
     #[arg(long)]
     writers: Option<usize>,
-    /// Copies of a popular activity's record, of which each page reads one. There is one today.
-    #[arg(long, default_value_t = 1)]
+    /// Copies of the change log, of which each page reads one: the parameter `ChangeLogCopies`.
+    #[arg(long, default_value_t = 4)]
     copies: usize,
 }
 

@@ -1,8 +1,9 @@
-//! Pages: one query for the entries, and by key the record of each activity and the edge of each actor.
+//! Pages: one query for the entries, and by key who is hidden from the viewer, a copy of the change log, and the
+//! records that the reader has not kept.
 //!
-//! All viewers here are shown the same activity on top. Its record is one item, and the edges of its
-//! actor are one collection, in which every viewer has an edge of their own. Everything else on a page
-//! is spread over the ledger.
+//! All viewers here are shown the same activity on top. Each reader reads its record once and keeps it, as others
+//! that are popular. So what is left are records that few are shown, and those are spread over the ledger, as are
+//! the viewers. The change log is what every page reads.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -10,14 +11,18 @@ use std::rc::Rc;
 
 use crate::delays::Delays;
 use crate::partition::Units;
-use crate::product::{CALL, PAGE, PATIENCE, Product};
+use crate::product::{CALL, PATIENCE, Product};
 use crate::space::Span;
 use crate::world::{Ask, Collection, Load, TICK, TableId};
 
 /// Less than this share of a tick's pages is nobody.
 const NOBODY: f64 = 1e-6;
-/// Seconds that a page takes where nothing is refused: three calls, two of them at once, and the rest.
-const UNHURRIED: f64 = 4.0 * CALL;
+/// Seconds that a page takes where nothing is refused: a round trip for all, another for records that are not
+/// kept, and the rest.
+const UNHURRIED: f64 = 3.0 * CALL;
+/// The records of a page that its reader has not kept: more than `nagare bench keep` prints for a hundred pages a
+/// second.
+const NOT_KEPT: f64 = 3.0;
 
 /// When viewers come.
 #[derive(Debug, Clone)]
@@ -96,27 +101,19 @@ impl Cohort {
 }
 
 impl Readers {
-    /// Viewers of one popular activity: where its record is, each viewer reading one copy if there are
-    /// several, and where the edges of its actor are.
+    /// Viewers of one popular activity, and where the copies of the change log are, of which each page reads one.
     #[must_use]
-    pub fn new(
-        product: &Product,
-        arrivals: Arrivals,
-        api: Api,
-        copies: &[Span],
-        edges: Span,
-    ) -> Self {
+    pub fn new(product: &Product, arrivals: Arrivals, api: Api, copies: &[Span]) -> Self {
         let ledger = |name, span| Collection { name, table: TableId::Ledger, span };
-        let others = (PAGE - 1.0) * (1.0 + product.record_reads());
         let timelines =
             Collection { name: "timelines", table: TableId::Timelines, span: Span::ALL };
         let need =
             |collection: Collection, each| Need { collection, spans: vec![collection.span], each };
-        let record = ledger("activity#ACTIVITY", copies.first().copied().unwrap_or(Span::ALL));
+        let changes = ledger("changes#COPY", copies.first().copied().unwrap_or(Span::ALL));
         let needs = vec![
-            Need { spans: copies.to_vec(), ..need(record, product.record_reads()) },
-            need(ledger("followers#ACTOR", edges), 1.0),
-            need(ledger("other records and edges", Span::ALL), others),
+            Need { spans: copies.to_vec(), ..need(changes, 1.0) },
+            need(ledger("person#VIEWER#hidden", Span::ALL), 1.0),
+            need(ledger("activity#…", Span::ALL), NOT_KEPT * product.record_reads()),
             need(timelines, product.entries_reads()),
         ];
         Self {

@@ -156,7 +156,7 @@ mod tests {
     use crate::table::Rules;
 
     fn settings(seed: u64) -> Settings {
-        Settings { seed, rules: Rules::default(), segments: None, writers: None, copies: 1 }
+        Settings { seed, rules: Rules::default(), segments: None, writers: None, copies: 4 }
     }
 
     fn run(name: &str) -> Report {
@@ -198,7 +198,10 @@ mod tests {
     fn every_follow_comes_into_effect_and_is_paid_for_once() {
         let report = run("follows-1m-warm");
         assert_eq!(report.deliveries[0].count, 1_000_000);
-        assert_eq!(report.writes, 102e6, "an edge, a line of the index, a hundred entries");
+        assert_eq!(
+            report.writes, 104e6,
+            "hidden, an edge, its line in the index, a hundred entries, shown"
+        );
     }
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
         let report = play(Happening::Read(3e6, 60.0), 1);
         let [refused, failed] = report.turned_away.expect("pages");
         let served = report.deliveries[0].count;
-        assert!(served > 0 && refused > 0 && failed > 0, "{served} {refused} {failed}");
+        assert!(served > 0 && refused > 0, "{served} {refused} {failed}");
         assert!((served + refused + failed).abs_diff(3_000_000) < 5, "{served} {refused} {failed}");
     }
 

@@ -39,7 +39,7 @@ pub struct Settings {
     pub segments: Option<usize>,
     /// Writers at once.
     pub writers: Option<usize>,
-    /// Copies of a popular activity's record, of which each page reads one. There is one today.
+    /// Copies of the change log, of which each page reads one.
     pub copies: usize,
 }
 

@@ -84,13 +84,9 @@ impl Stage {
     }
 
     fn readers(&self, arrivals: Arrivals) -> Readers {
-        let copy = |nth| match nth {
-            0 => self.actor(0, 0.0, 0.0).record,
-            nth => self.collection(&format!("activity#live-0#{nth}")).end(),
-        };
+        let copy = |nth| self.collection(&format!("changes#{nth}")).end();
         let copies: Vec<_> = (0..self.copies.max(1)).map(copy).collect();
-        let edges = self.actor(0, 0.0, 0.0).edges;
-        Readers::new(&self.setup.product, arrivals, self.setup.api, &copies, edges)
+        Readers::new(&self.setup.product, arrivals, self.setup.api, &copies)
     }
 
     pub(crate) fn follow(

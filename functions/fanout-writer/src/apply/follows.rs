@@ -12,7 +12,7 @@ use crate::{Context, Disposition, Failure};
 /// may have died half-way.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
     let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
-    let state = cx.follows.record(&change, deadline).await?;
+    let state = cx.follows.record(&change, cx.clock.now(), cx.retention, deadline).await?;
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {

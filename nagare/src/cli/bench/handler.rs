@@ -10,11 +10,13 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
 use shared::activities::Publish;
+use shared::activities::changes::Copies;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Retention};
 
@@ -72,6 +74,8 @@ impl Handler {
             retention: Retention::default(),
             metrics: Metrics::off(),
             clock: clock.clone(),
+            change_log_copies: Copies::default(),
+            hold: Hold::default(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
         let measurement = Measurement::start()?;

@@ -5,6 +5,7 @@
 //! handler     the whole of a fan-out, with followers read and progress recorded
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
+//! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
 //! report      what a run cost
@@ -13,6 +14,7 @@
 mod dataset;
 mod fanout;
 mod handler;
+mod kept;
 mod plain_sdk;
 mod read;
 mod report;
@@ -40,6 +42,8 @@ pub(super) enum Bench {
     PlainSdk(plain_sdk::PlainSdk),
     /// Read pages of timelines of viewers who follow few or many.
     Read(read::Read),
+    /// Replay pages over a graph and its posts: how many records a reader has to read.
+    Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
     Table(table::Table),
 }
@@ -51,6 +55,7 @@ impl Bench {
             Self::Handler(handler) => handler.run().await,
             Self::PlainSdk(plain) => plain.run().await,
             Self::Read(read) => read.run().await,
+            Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_sdk_dynamodb::Client;
@@ -14,6 +15,7 @@ use shared::crypto::seal::Secrets;
 use shared::dynamo::sdk_config;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::CursorSeal;
 use shared::values::{Retention, ViewerId};
@@ -155,6 +157,8 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
     Ok(Reader {
         ledger: tables.ledger,
         timelines: tables.timelines,
+        kept: Arc::default(),
+        hold: Hold::default(),
         seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
         metrics: RequestMetrics::new(Metrics::off()),

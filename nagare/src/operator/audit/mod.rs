@@ -20,6 +20,7 @@ use shared::dynamo::DynamoError;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
+use shared::runtime::hold::Hold;
 use shared::timelines::{EntryRow, Timelines};
 use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
@@ -177,7 +178,8 @@ impl Auditor {
             delete_unaccounted(&self.timelines, &self.ledger, viewer, &row, soon()).await?;
         }
         let (timelines, clock) = (self.timelines.clone(), self.clock.clone());
-        let reconciler = Reconciler::new(&self.ledger, timelines, self.retention, clock);
+        let (retention, hold) = (self.retention, Hold::default());
+        let reconciler = Reconciler::new(&self.ledger, timelines, retention, clock, hold);
         for actor in actors {
             if let Some(state) = self.follows.state(viewer, &actor, soon()).await? {
                 reconciler.reconcile(viewer, &actor, state, soon).await?;

@@ -25,9 +25,18 @@ impl Effects {
             }
             if !page.more {
                 // Whoever has changed the edge meanwhile may have changed entries that were right.
-                let changed = self.edge(change).await?;
-                let entries = change.state.following.then_some(seen.entries);
-                return Ok(changed.unwrap_or(Standing::Applied { entries, remark: None }));
+                if let Some(standing) = self.edge(change).await? {
+                    return Ok(standing);
+                }
+                if !change.state.following {
+                    return Ok(Standing::Applied { entries: None, remark: None });
+                }
+                // It is shown all at once, when all of it is there.
+                let hidden = self.follows.hidden(&change.follower_id, soon()).await?;
+                return Ok(match hidden.hides(&change.followee_id) {
+                    true => Standing::Pending,
+                    false => Standing::Applied { entries: Some(seen.entries), remark: None },
+                });
             }
         }
         Ok(Standing::Pending)

@@ -14,6 +14,8 @@
 //!   because whoever changes it takes over. For a publish or delete it is one entry for each follower, read
 //!   after the outbox row was there: who follows later reconciles their own timeline. A fan-out that was cut
 //!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
+//! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
+//!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.

@@ -100,7 +100,10 @@ impl Erasure {
         for trace in traces {
             match trace {
                 Trace::Activity(activity) => drop(activities.insert(activity)),
-                Trace::Position { .. } | Trace::Reconciliation(_) | Trace::Person { .. } => {
+                Trace::Position { .. }
+                | Trace::Reconciliation(_)
+                | Trace::Hidden { .. }
+                | Trace::Person { .. } => {
                     self.marks.remove(&trace, self.until, soon()).await?;
                     others += 1;
                     bar.inc(1);

@@ -19,7 +19,13 @@ impl Erasure {
     pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
         let followers = self.marks.live_followers(&self.actor, soon).await?;
         for_each(&followers, "followers unfollowed", async |follower| {
-            self.leave(follower, &self.actor).await?;
+            // Whatever they published is deleted, so nothing needs to be hidden from anybody.
+            self.leave(async |state| {
+                let (follower_id, followee_id) = (follower.clone(), self.actor.clone());
+                let change = FollowChange { follower_id, followee_id, state };
+                self.follows.record_edge(&change, soon()).await
+            })
+            .await?;
             self.mark_edge(follower, &self.actor).await
         })
         .await?;
@@ -45,7 +51,12 @@ impl Erasure {
         if self.marks.live_edge(&self.viewer, followee, soon()).await?.is_none() {
             return Ok(false);
         }
-        let unfollowed = self.leave(&self.viewer, followee).await?;
+        let unfollowed = self.leave(async |state| {
+            let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
+            let change = FollowChange { follower_id, followee_id, state };
+            self.follows.record(&change, self.clock.now(), self.retention, soon()).await
+        });
+        let unfollowed = unfollowed.await?;
         self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;
         self.mark_edge(&self.viewer, followee).await?;
         Ok(true)
@@ -54,15 +65,11 @@ impl Erasure {
     /// Records an unfollow that is later than whatever is on record.
     async fn leave(
         &self,
-        follower: &ViewerId,
-        followee: &ActorId,
+        record: impl AsyncFn(FollowState) -> Result<FollowState, DynamoError>,
     ) -> Result<FollowState, DynamoError> {
         let mut changed_at = self.clock.now();
         loop {
-            let state = FollowState { following: false, changed_at };
-            let (follower_id, followee_id) = (follower.clone(), followee.clone());
-            let change = FollowChange { follower_id, followee_id, state };
-            let in_force = self.follows.record(&change, soon()).await?;
+            let in_force = record(FollowState { following: false, changed_at }).await?;
             if !in_force.following {
                 return Ok(in_force);
             }

@@ -9,11 +9,9 @@
 //! it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
 //! of its last change, which is enough to keep an earlier change from winning.
 
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use shared::activities::{ActivityKey, keys as activities};
 use shared::dynamo::item::{Row, number, text, truth};
-use shared::dynamo::{Condition, DynamoError, Query};
+use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::fanout::keys as fanout;
 use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
@@ -68,25 +66,13 @@ impl Marks {
             Tombstone::Record(_) | Tombstone::OutboxRow(..) => ("deleted = :over", truth(true)),
             Tombstone::Claim(key) => ("actor_id = :over", text(key.actor_id.as_str())),
         };
-        table
-            .attempt(deadline, || async {
-                let update = table
-                    .client()
-                    .update_item()
-                    .table_name(table.name())
-                    .set_key(Some(key.clone()))
-                    .update_expression("SET #at = if_not_exists(#at, :at)")
-                    .condition_expression(condition)
-                    .expression_attribute_names("#at", FORGET_AT)
-                    .expression_attribute_values(":at", number(forget_at))
-                    .expression_attribute_values(":over", value.clone());
-                match update.send().await {
-                    Ok(_) => Ok(true),
-                    Err(e) if is_condition_failure(&e) => Ok(false),
-                    Err(e) => Err(e),
-                }
-            })
-            .await
+        let update = Update {
+            expression: "SET #at = if_not_exists(#at, :at)",
+            condition: Some(condition),
+            names: vec![("#at", FORGET_AT)],
+            values: vec![(":at", number(forget_at)), (":over", value)],
+        };
+        Ok(table.update(key, update, deadline).await?.is_some())
     }
 
     /// The activities of an actor that are not marked. `deadline` makes the deadline of each step.
@@ -189,8 +175,4 @@ impl Marks {
         let put = self.0.put_if(key.clone(), empty, seen, deadline).await?;
         Ok(put == shared::dynamo::Put::Done)
     }
-}
-
-fn is_condition_failure<R>(error: &SdkError<UpdateItemError, R>) -> bool {
-    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
 }

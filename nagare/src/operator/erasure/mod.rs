@@ -21,6 +21,7 @@ use shared::dynamo::DynamoError;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
+use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
 use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
 
@@ -101,7 +102,13 @@ impl Erasure {
             activities: Activities::new(ledger),
             follows: Follows::new(ledger),
             marks: Marks(ledger.clone()),
-            reconciler: Reconciler::new(ledger, timelines.clone(), retention, clock.clone()),
+            reconciler: Reconciler::new(
+                ledger,
+                timelines.clone(),
+                retention,
+                clock.clone(),
+                Hold::default(),
+            ),
             ledger: ledger.clone(),
             timelines,
             retention,

@@ -8,6 +8,7 @@ use shared::dynamo::item::{Row, text};
 use shared::dynamo::{Condition, DynamoError, Query};
 use shared::fanout::keys::{RECONCILIATION, of_actor};
 use shared::follows::keys::follower_of;
+use shared::follows::{Follows, mark_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::runtime::deadline::Deadline;
@@ -29,6 +30,13 @@ pub enum Trace {
     },
     /// The progress of a follow or unfollow, by them or of them.
     Reconciliation(LedgerKey),
+    /// That they are hidden from somebody who left them.
+    Hidden {
+        /// From whom.
+        viewer: ViewerId,
+        /// Their own id.
+        actor: ActorId,
+    },
     /// Something about them alone.
     Person {
         /// Its key.
@@ -52,15 +60,16 @@ impl Marks {
         mut read: impl FnMut(u64),
         deadline: impl Fn() -> Deadline,
     ) -> Result<Vec<Trace>, DynamoError> {
+        let hidden = mark_of(person);
         let query = Query {
             eventual: true,
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
                  OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
-                 OR begins_with(pk, :about))",
+                 OR begins_with(pk, :about) OR attribute_exists(#hidden))",
             ),
             projection: Some("pk, sk, place, #at"),
-            names: vec![("#forget", FORGET_AT), ("#at", "at")],
+            names: vec![("#forget", FORGET_AT), ("#at", "at"), ("#hidden", &hidden)],
             values: vec![
                 (":record", text(record_sort_key(person))),
                 (":progress", text(of_actor(person))),
@@ -100,6 +109,10 @@ impl Marks {
                 let seen = Condition::new("place = :seen").value(":seen", text(position));
                 let key = key.clone().into_item();
                 self.0.table().delete(key, Some(seen), deadline).await.map(|_| ())
+            }
+            // All that they published is deleted, which hides it.
+            Trace::Hidden { viewer, actor } => {
+                Follows::new(&self.0).forget_hidden(viewer, actor, deadline).await
             }
             Trace::Person { key, at } => {
                 self.empty_whatever_it_says(key, at, forget_at, deadline).await
@@ -143,10 +156,12 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
             let theirs = viewer(&follower) || followee == *person;
             theirs.then_some(Trace::Reconciliation(key))
         }
-        LedgerItem::Person(of) => {
+        LedgerItem::Person(of) if viewer(&of) => {
             let at = row.text("at")?.to_owned();
-            viewer(&of).then_some(Trace::Person { key, at })
+            Some(Trace::Person { key, at })
         }
+        LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
+        LedgerItem::Changes => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
     })

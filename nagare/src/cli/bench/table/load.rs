@@ -114,14 +114,17 @@ mod tests {
             serde_json::from_str::<Value>(&answer).expect("JSON")["Item"].clone()
         };
 
-        engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
-        let loaded = stored();
         let state = FollowState { following: true, changed_at: at };
         let change =
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
-        let recorded = follows.record(&change, Deadline::after(Duration::from_secs(9))).await;
+        let (retention, deadline) = (Retention::default(), Deadline::after(Duration::from_secs(9)));
+        let recorded = follows.record(&change, at, retention, deadline).await;
+        assert_eq!(recorded.expect("recorded"), state);
+        let recorded = stored();
+        engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
+        let loaded = stored();
 
-        assert_eq!((recorded.expect("recorded"), &loaded), (state, &stored()));
+        assert_eq!(loaded, recorded);
         assert_eq!(loaded["following"], json!({"BOOL": true}));
     }
 }
