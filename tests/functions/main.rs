@@ -9,6 +9,7 @@ mod cost;
 mod event_source;
 mod forgetting;
 mod hidden;
+mod leaving;
 mod metrics;
 mod patience;
 mod payloads;
