@@ -2,7 +2,8 @@
 //!
 //! An outbox may be long, and one timeline is one partition, which takes a thousand writes a second. So
 //! the outbox is gone through from its newest activity on, which is what the viewer looks at. Whoever
-//! changes the edge meanwhile reconciles the timeline with what it says then, and this ends.
+//! changes the edge meanwhile reconciles the timeline with what it says then, and this ends; but if that is a later
+//! follow, this begins again for it. Else a follow would be acknowledged whose actor only another one shows.
 //!
 //! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
 //! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
@@ -86,11 +87,21 @@ pub(crate) struct Pair<'a> {
     viewer: &'a ViewerId,
     actor: &'a ActorId,
     /// What the edge says.
-    state: FollowState,
+    pub(crate) state: FollowState,
     /// The activity that is reached, from the newest on.
     pub(crate) position: Option<SortKey>,
     /// A hold has passed since the actor was hidden.
     has_waited: bool,
+}
+
+/// How far some rows were gone through.
+enum Passed {
+    /// This many of them.
+    Rows(usize),
+    /// None of it counts: the viewer follows anew.
+    Again(FollowState),
+    /// The rest is up to whoever has changed the edge.
+    Over,
 }
 
 /// How a step ended.
@@ -121,7 +132,14 @@ impl Pair<'_> {
                 true => self.backfill(&rows, enough, deadline).await?,
                 false => self.clear(&rows, enough, deadline).await?,
             };
-            let Some(passed) = passed else { return Ok(Step::Whole) };
+            let passed = match passed {
+                Passed::Rows(passed) => passed,
+                Passed::Again(state) => {
+                    (self.state, self.position) = (state, None);
+                    continue;
+                }
+                Passed::Over => return Ok(Step::Whole),
+            };
             if let Some(last) = rows[..passed].last() {
                 self.position = Some(last.sort_key.clone());
             }
@@ -146,18 +164,17 @@ impl Pair<'_> {
         Ok(())
     }
 
-    /// Copies rows into the timeline and checks again. Returns how many it passed; nothing if the edge
-    /// has changed meanwhile.
+    /// Copies rows into the timeline and checks again.
     async fn backfill(
         &self,
         rows: &[OutboxRow],
         enough: Deadline,
         deadline: Deadline,
-    ) -> Result<Option<usize>, DynamoError> {
+    ) -> Result<Passed, DynamoError> {
         let passed = self.copy(rows, enough, deadline).await?;
         let copied = &rows[..passed];
         let (Some(newest), Some(oldest)) = (copied.first(), copied.last()) else {
-            return Ok(Some(0));
+            return Ok(Passed::Rows(0));
         };
         let Reconciler { follows, activities, .. } = self.of;
         let (edge, mut deleted) = try_join(
@@ -166,17 +183,18 @@ impl Pair<'_> {
         )
         .await?;
         if let Some(now) = edge.filter(|now| *now != self.state) {
-            if !now.following {
-                self.purge(now, copied, deadline, deadline).await?.whole()?;
+            if now.following {
+                return Ok(Passed::Again(now));
             }
-            return Ok(None);
+            self.purge(now, copied, deadline, deadline).await?.whole()?;
+            return Ok(Passed::Over);
         }
         // Marked since they were copied.
         deleted.retain(|row| !copied.contains(row));
         if self.copy(&deleted, deadline, deadline).await? < deleted.len() {
             return Err(DynamoError::Throttled);
         }
-        Ok(Some(passed))
+        Ok(Passed::Rows(passed))
     }
 
     /// Writes rows into the timeline. Entries of deleted activities are removed instead: they may have
@@ -200,18 +218,17 @@ impl Pair<'_> {
         EntryWrite::Put { viewer: self.viewer, sort_key, actor: self.actor, expires_at }
     }
 
-    /// Takes rows out of the timeline. Returns how many it passed; nothing if the edge has changed
-    /// meanwhile.
+    /// Takes rows out of the timeline.
     async fn clear(
         &self,
         rows: &[OutboxRow],
         enough: Deadline,
         deadline: Deadline,
-    ) -> Result<Option<usize>, DynamoError> {
+    ) -> Result<Passed, DynamoError> {
         Ok(match self.purge(self.state, rows, enough, deadline).await? {
-            Purge::Done => Some(rows.len()),
-            Purge::Stopped(passed) => Some(passed),
-            Purge::Overtaken => None,
+            Purge::Done => Passed::Rows(rows.len()),
+            Purge::Stopped(passed) => Passed::Rows(passed),
+            Purge::Overtaken => Passed::Over,
         })
     }
 

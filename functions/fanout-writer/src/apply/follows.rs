@@ -32,7 +32,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             Step::Stopped => {}
         }
         if let Some(position) = &pair.position {
-            fan_outs.note_reconciled(reconciliation, state, position, deadline).await?;
+            fan_outs.note_reconciled(reconciliation, pair.state, position, deadline).await?;
             noted = true;
         }
         if delivery.enough.has_passed() {
