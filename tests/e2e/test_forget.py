@@ -133,7 +133,7 @@ KNOWN = {
             "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
             "settle": {"place"},
             "person profile": {"at", "payload"},
-            "person hidden": {"at", "version", "edges_until", "actor"},
+            "person hidden": {"at", "version", "edges_until", "left", "joining"},
             "changes": {"epoch", "count", "latest", "copies"},
         }.items()
     },
@@ -170,8 +170,8 @@ def places(person, other):
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread", "parts": 1, "begun_at": old}
     yield ledger, {"pk": f"person#{person}#profile", "sk": "profile", "at": old, "payload": f'"secret of {person}"'}
-    left = {f"actor#{person}": f"{old}#left#1795000000", "actor#somebody": "0#joining"}
-    yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", "version": 7, **left}
+    marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": True, "joining#somebody": True}
+    yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", "version": 7, **marks}
     yield ledger, {"pk": f"settle#{person}#{other}", "sk": "follow"}
     yield ledger, {"pk": f"settle#{other}#{person}", "sk": "follow"}
     for n, body in enumerate(

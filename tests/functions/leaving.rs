@@ -38,7 +38,7 @@ fn hidden(world: &World) -> serde_json::Map<String, Value> {
 }
 
 fn marks(world: &World) -> usize {
-    hidden(world).keys().filter(|name| name.starts_with("actor#")).count()
+    hidden(world).keys().filter(|name| name.starts_with("left#")).count()
 }
 
 #[tokio::test]

@@ -7,11 +7,10 @@
 //!
 //! # Why it is right at every moment
 //!
-//! **Hide, then change the edge; show only what is complete.** A *mark* says why an actor is hidden: the viewer
-//! has left at some instant, the latest of which stays, or a follow is bringing the actor in.
+//! **Hide, then change the edge; show only what is complete.** *Marks* say why an actor is hidden: the viewer
+//! has left at some instant, the latest of which stays, or a follow is bringing the actor in, or both.
 //!
-//! 1. A command that will change an edge writes its mark first, unless the actor is hidden already. Fan-outs go
-//!    by edges, so no entry can be missing because of an unfollow, nor be there because of a follow, unless the
+//! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs go by edges, so no entry can be missing because of an unfollow, nor be there because of a follow, unless the
 //!    actor is hidden by then. A viewer who follows already, with all entries there, is not hidden for a later
 //!    follow.
 //! 2. The mark is written under the condition that the item has not changed since it was read, and the edge
@@ -30,11 +29,11 @@
 //! by one instant, [`HiddenActors::asks_edges`], up to which their pages ask for edges instead: an unfollow
 //! is hidden by its edge then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::{FollowChange, FollowState, Follows, keys};
-use crate::dynamo::item::{Row, number, text};
+use crate::dynamo::item::{Row, number, text, truth};
 use crate::dynamo::{DynamoError, Update};
 use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
@@ -44,33 +43,28 @@ use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 pub(super) const MOST: usize = 200;
 /// Marks stay a little longer than the entries that they hide: clocks differ.
 const SLACK: Duration = Duration::from_secs(86_400);
-/// Takes a mark off.
-const SHOW: &str = "SET #at = :at REMOVE #actor ADD #version :one";
 /// How the names of the attributes begin that are marks.
-const MARK: &str = "actor#";
+const LEFT: &str = "left#";
+const JOINING: &str = "joining#";
 /// Counts the changes of the item.
 const VERSION: &str = "version";
 /// Until when pages ask for edges, in unix seconds.
 const EDGES_UNTIL: &str = "edges_until";
 
-/// Why an actor is hidden.
+/// That the viewer has left an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    /// A follow is bringing the actor in.
-    Joining,
-    /// The viewer has left.
-    Left {
-        /// The `at` of the unfollow.
-        at: Timestamp,
-        /// When it was processed, in unix seconds.
-        noted_at: i64,
-    },
+struct Left {
+    /// The `at` of the unfollow.
+    at: Timestamp,
+    /// When it was processed, in unix seconds.
+    noted_at: i64,
 }
 
 /// The actors whose entries a viewer is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenActors {
-    marks: HashMap<ActorId, Mark>,
+    left: HashMap<ActorId, Left>,
+    joining: HashSet<ActorId>,
     edges_until: Option<i64>,
     /// How often the item was changed.
     version: i64,
@@ -85,14 +79,22 @@ impl HiddenActors {
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let optional = |name| row.item.contains_key(name).then(|| row.number(name)).transpose();
-        let marks = row.item.keys().filter_map(|name| Some((name, name.strip_prefix(MARK)?)));
-        let marks = marks.map(|(name, actor)| -> Result<_, DynamoError> {
-            let actor = ActorId::new(actor).map_err(|_| row.corrupt(name, "a mark of an actor"))?;
-            let mark = Mark::parse(row.text(name)?);
-            Ok((actor, mark.ok_or_else(|| row.corrupt(name, "the mark of an actor"))?))
-        });
+        let named = |name: &str, actor| {
+            ActorId::new(actor).map_err(|_| row.corrupt(name, "the mark of an actor"))
+        };
+        let (mut left, mut joining) = (HashMap::new(), HashSet::new());
+        for name in row.item.keys() {
+            if let Some(actor) = name.strip_prefix(LEFT) {
+                let mark = Left::parse(row.text(name)?);
+                let mark = mark.ok_or_else(|| row.corrupt(name, "since when, and when noted"))?;
+                left.insert(named(name, actor)?, mark);
+            } else if let Some(actor) = name.strip_prefix(JOINING) {
+                joining.insert(named(name, actor)?);
+            }
+        }
         Ok(Self {
-            marks: marks.collect::<Result<_, _>>()?,
+            left,
+            joining,
             edges_until: optional(EDGES_UNTIL)?,
             version: optional(VERSION)?.unwrap_or(0),
             at: row.optional_text("at")?.map(ToOwned::to_owned),
@@ -102,7 +104,7 @@ impl HiddenActors {
     /// True if entries of the actor are not to be shown.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        self.marks.contains_key(actor)
+        self.left.contains_key(actor) || self.joining.contains(actor)
     }
 
     /// True if edges have to be asked for as well.
@@ -125,58 +127,51 @@ impl HiddenActors {
         now: Timestamp,
         retention: Retention,
     ) -> Option<Change> {
-        let mark = self.marks.get(actor);
         if state.following {
-            let is_complete = edge.is_some_and(|edge| edge.following);
-            let joining =
-                Change::Mark { actor: actor.clone(), mark: Mark::Joining, removed: vec![] };
-            return (mark.is_none() && !is_complete).then_some(joining);
+            // A mark of an unfollow alone would not do: it may go when there are too many, or when it is old.
+            let is_complete = edge.is_some_and(|edge| edge.following) && !self.hides(actor);
+            let is_joining = self.joining.contains(actor);
+            return (!is_complete && !is_joining).then(|| Change::Join(actor.clone()));
         }
-        if matches!(mark, Some(Mark::Left { at, .. }) if *at >= state.changed_at) {
+        if self.left.get(actor).is_some_and(|left| left.at >= state.changed_at) {
             return None;
         }
         let seconds = now.unix_millis() / 1000;
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
-        let left = self.marks.iter().filter_map(|(actor, mark)| match mark {
-            Mark::Left { noted_at, .. } => Some((actor.clone(), *noted_at)),
-            Mark::Joining => None,
-        });
-        let (removed, left): (Vec<_>, Vec<_>) = left.partition(|(_, at)| at + kept < seconds);
-        let names = |marks: Vec<(ActorId, i64)>| marks.into_iter().map(|(actor, _)| actor);
-        if left.len() >= MOST || self.asks_edges(now) {
-            let removed = names(removed).chain(names(left)).collect();
+        let (mut old, mut young) = (Vec::new(), Vec::new());
+        for (actor, left) in &self.left {
+            let is_old = left.noted_at + kept < seconds;
+            (if is_old { &mut old } else { &mut young }).push(actor.clone());
+        }
+        if young.len() >= MOST || self.asks_edges(now) {
+            let removed = old.into_iter().chain(young).collect();
             return Some(Change::AskEdges { until: seconds + kept, removed });
         }
-        let mark = Mark::Left { at: state.changed_at, noted_at: seconds };
-        let removed = names(removed).filter(|removed| removed != actor).collect();
-        Some(Change::Mark { actor: actor.clone(), mark, removed })
+        let left = Left { at: state.changed_at, noted_at: seconds };
+        old.retain(|old| old != actor);
+        Some(Change::Leave { actor: actor.clone(), left, removed: old })
     }
 }
 
 /// A change of the item.
 enum Change {
-    /// Hides an actor, and removes marks that are no longer needed.
-    Mark { actor: ActorId, mark: Mark, removed: Vec<ActorId> },
+    /// Hides an actor whom a follow brings in.
+    Join(ActorId),
+    /// Hides an actor whom the viewer leaves, and removes marks that are no longer needed.
+    Leave { actor: ActorId, left: Left, removed: Vec<ActorId> },
     /// Has pages ask for edges up to a second, instead of these marks.
     AskEdges { until: i64, removed: Vec<ActorId> },
 }
 
-impl Mark {
-    /// The mark of a follow is less than that of any unfollow, and that of an earlier unfollow less than that of a
-    /// later one.
+impl Left {
+    /// That of an earlier unfollow is the lesser text.
     fn text(self) -> String {
-        match self {
-            Self::Joining => "0#joining".to_owned(),
-            Self::Left { at, noted_at } => format!("{at}#left#{noted_at}"),
-        }
+        format!("{}#{}", self.at, self.noted_at)
     }
 
     fn parse(text: &str) -> Option<Self> {
-        if text == Self::Joining.text() {
-            return Some(Self::Joining);
-        }
-        let (at, noted_at) = text.split_once("#left#")?;
-        Some(Self::Left { at: at.parse().ok()?, noted_at: noted_at.parse().ok()? })
+        let (at, noted_at) = text.split_once('#')?;
+        Some(Self { at: at.parse().ok()?, noted_at: noted_at.parse().ok()? })
     }
 }
 
@@ -231,10 +226,16 @@ impl Follows {
         let owned = |name: (&str, &str)| (name.0.to_owned(), name.1.to_owned());
         let mut names = vec![owned(("#at", "at")), owned(("#version", VERSION))];
         let gone = match change {
-            Change::Mark { actor, mark, removed } => {
+            Change::Join(actor) => {
                 set.push("#actor = :mark".to_owned());
-                names.push(("#actor".to_owned(), mark_of(actor)));
-                values.push((":mark", text(mark.text())));
+                names.push(("#actor".to_owned(), format!("{JOINING}{actor}")));
+                values.push((":mark", truth(true)));
+                &Vec::new()
+            }
+            Change::Leave { actor, left, removed } => {
+                set.push("#actor = :mark".to_owned());
+                names.push(("#actor".to_owned(), format!("{LEFT}{actor}")));
+                values.push((":mark", text(left.text())));
                 removed
             }
             Change::AskEdges { until, removed } => {
@@ -246,7 +247,7 @@ impl Follows {
         // It may be marked as expired, if the person was erased.
         let mut removed = vec![FORGET_AT.to_owned()];
         for (index, actor) in gone.iter().enumerate() {
-            names.push((format!("#r{index}"), mark_of(actor)));
+            names.push((format!("#r{index}"), format!("{LEFT}{actor}")));
             removed.push(format!("#r{index}"));
         }
         let condition = match &seen.at {
@@ -279,23 +280,37 @@ impl Follows {
         followed_at: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let name = mark_of(actor);
-        let update = Update {
-            expression: SHOW,
-            // The mark of an unfollow at that very instant is the greater: it wins over the follow.
-            condition: Some("#actor < :followed"),
-            names: vec![("#at", "at"), ("#actor", &name), ("#version", VERSION)],
+        let [left, joining] = marks_of(actor);
+        // The mark of an unfollow at that very instant is the greater: it wins over the follow.
+        let both = Update {
+            expression: "SET #at = :at REMOVE #left, #joining ADD #version :one",
+            condition: Some(
+                "attribute_exists(#joining) AND attribute_not_exists(#left) OR #left < :followed",
+            ),
+            names: vec![
+                ("#at", "at"),
+                ("#left", &left),
+                ("#joining", &joining),
+                ("#version", VERSION),
+            ],
             values: vec![
                 (":at", text(unique())),
                 (":one", number(1)),
                 (":followed", text(followed_at.to_string())),
             ],
         };
-        self.ledger
-            .table()
-            .update(keys::hidden(viewer).into_item(), update, deadline)
-            .await
-            .map(|_| ())
+        let (table, key) = (self.ledger.table(), keys::hidden(viewer).into_item());
+        if table.update(key.clone(), both, deadline).await?.is_some() {
+            return Ok(());
+        }
+        // Left later: no follow that is complete brings anybody in any more.
+        let joining = Update {
+            expression: "SET #at = :at REMOVE #joining ADD #version :one",
+            condition: Some("attribute_exists(#joining)"),
+            names: vec![("#at", "at"), ("#joining", &joining), ("#version", VERSION)],
+            values: vec![(":at", text(unique())), (":one", number(1))],
+        };
+        table.update(key, joining, deadline).await.map(|_| ())
     }
 
     /// Takes an actor's name out of what is hidden from a viewer, whatever the reason: nothing of the actor is
@@ -309,25 +324,27 @@ impl Follows {
         actor: &ActorId,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let name = mark_of(actor);
+        let [left, joining] = marks_of(actor);
         let update = Update {
-            expression: SHOW,
-            condition: Some("attribute_exists(#actor)"),
-            names: vec![("#at", "at"), ("#actor", &name), ("#version", VERSION)],
+            expression: "SET #at = :at REMOVE #left, #joining ADD #version :one",
+            condition: Some("attribute_exists(#left) OR attribute_exists(#joining)"),
+            names: vec![
+                ("#at", "at"),
+                ("#left", &left),
+                ("#joining", &joining),
+                ("#version", VERSION),
+            ],
             values: vec![(":at", text(unique())), (":one", number(1))],
         };
-        self.ledger
-            .table()
-            .update(keys::hidden(viewer).into_item(), update, deadline)
-            .await
-            .map(|_| ())
+        let key = keys::hidden(viewer).into_item();
+        self.ledger.table().update(key, update, deadline).await.map(|_| ())
     }
 }
 
-/// The name of the attribute that hides an actor, where a viewer has one.
+/// The names of the attributes that hide an actor, where a viewer has them.
 #[must_use]
-pub fn mark_of(actor: &ActorId) -> String {
-    format!("{MARK}{actor}")
+pub fn marks_of(actor: &ActorId) -> [String; 2] {
+    [LEFT, JOINING].map(|mark| format!("{mark}{actor}"))
 }
 
 /// What the item has in `at`: never the same text twice. Whoever changes or erases it goes by that.

@@ -18,7 +18,7 @@ mod store;
 
 pub use command::FollowChange;
 pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
-pub use hidden::{HiddenActors, mark_of};
+pub use hidden::{HiddenActors, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use state::FollowState;
 pub use store::read_state;

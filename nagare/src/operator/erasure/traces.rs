@@ -8,7 +8,7 @@ use shared::dynamo::item::{Row, text};
 use shared::dynamo::{Condition, DynamoError, Query};
 use shared::fanout::keys::{RECONCILIATION, of_actor};
 use shared::follows::keys::follower_of;
-use shared::follows::{Follows, mark_of};
+use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::runtime::deadline::Deadline;
@@ -60,16 +60,22 @@ impl Marks {
         mut read: impl FnMut(u64),
         deadline: impl Fn() -> Deadline,
     ) -> Result<Vec<Trace>, DynamoError> {
-        let hidden = mark_of(person);
+        let [left, joining] = marks_of(person);
         let query = Query {
             eventual: true,
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
                  OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
-                 OR begins_with(pk, :about) OR attribute_exists(#hidden))",
+                 OR begins_with(pk, :about) OR attribute_exists(#left) \
+                 OR attribute_exists(#joining))",
             ),
             projection: Some("pk, sk, place, #at"),
-            names: vec![("#forget", FORGET_AT), ("#at", "at"), ("#hidden", &hidden)],
+            names: vec![
+                ("#forget", FORGET_AT),
+                ("#at", "at"),
+                ("#left", &left),
+                ("#joining", &joining),
+            ],
             values: vec![
                 (":record", text(record_sort_key(person))),
                 (":progress", text(of_actor(person))),
