@@ -133,7 +133,7 @@ KNOWN = {
             "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
             "settle": {"place"},
             "person profile": {"at", "payload"},
-            "person hidden": {"at", "version", "edges_until", "left", "joining"},
+            "person hidden": {"at", "edges_until", "left", "joining"},
             "changes": {"epoch", "count", "latest", "copies"},
         }.items()
     },
@@ -171,7 +171,7 @@ def places(person, other):
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread", "parts": 1, "begun_at": old}
     yield ledger, {"pk": f"person#{person}#profile", "sk": "profile", "at": old, "payload": f'"secret of {person}"'}
     marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": True, "joining#somebody": True}
-    yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", "version": 7, **marks}
+    yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", **marks}
     yield ledger, {"pk": f"settle#{person}#{other}", "sk": "follow"}
     yield ledger, {"pk": f"settle#{other}#{person}", "sk": "follow"}
     for n, body in enumerate(

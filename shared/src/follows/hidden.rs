@@ -46,8 +46,6 @@ const SLACK: Duration = Duration::from_secs(86_400);
 /// How the names of the attributes begin that are marks.
 const LEFT: &str = "left#";
 const JOINING: &str = "joining#";
-/// Counts the changes of the item.
-const VERSION: &str = "version";
 /// Until when pages ask for edges, in unix seconds.
 const EDGES_UNTIL: &str = "edges_until";
 
@@ -66,8 +64,6 @@ pub struct HiddenActors {
     left: HashMap<ActorId, Left>,
     joining: HashSet<ActorId>,
     edges_until: Option<i64>,
-    /// How often the item was changed.
-    version: i64,
     /// Another text after each change; nothing before the first.
     at: Option<String>,
 }
@@ -78,7 +74,7 @@ impl HiddenActors {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let optional = |name| row.item.contains_key(name).then(|| row.number(name)).transpose();
+        let until = row.item.contains_key(EDGES_UNTIL).then(|| row.number(EDGES_UNTIL));
         let named = |name: &str, actor| {
             ActorId::new(actor).map_err(|_| row.corrupt(name, "the mark of an actor"))
         };
@@ -95,8 +91,7 @@ impl HiddenActors {
         Ok(Self {
             left,
             joining,
-            edges_until: optional(EDGES_UNTIL)?,
-            version: optional(VERSION)?.unwrap_or(0),
+            edges_until: until.transpose()?,
             at: row.optional_text("at")?.map(ToOwned::to_owned),
         })
     }
@@ -222,9 +217,7 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<bool, DynamoError> {
         let mut set = vec!["#at = :at".to_owned()];
-        let mut values = vec![(":at", text(unique())), (":one", number(1))];
-        let owned = |name: (&str, &str)| (name.0.to_owned(), name.1.to_owned());
-        let mut names = vec![owned(("#at", "at")), owned(("#version", VERSION))];
+        let (mut values, mut names) = (Vec::new(), Vec::new());
         let gone = match change {
             Change::Join(actor) => {
                 set.push("#actor = :mark".to_owned());
@@ -259,13 +252,12 @@ impl Follows {
         };
         let (set, removed) = (set.join(", "), removed.join(", "));
         let update = Update {
-            expression: &format!("SET {set} REMOVE {removed} ADD #version :one"),
+            expression: &format!("SET {set} REMOVE {removed}"),
             condition: Some(condition),
             names: names.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect(),
             values,
         };
-        let table = self.ledger.table();
-        Ok(table.update(keys::hidden(viewer).into_item(), update, deadline).await?.is_some())
+        self.change_item(viewer, update, deadline).await
     }
 
     /// Shows an actor to a viewer whose timeline is complete for a follow that the edge says, unless the viewer has
@@ -280,37 +272,27 @@ impl Follows {
         followed_at: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let [left, joining] = marks_of(actor);
+        let [left, joining] = &marks_of(actor);
         // The mark of an unfollow at that very instant is the greater: it wins over the follow.
         let both = Update {
-            expression: "SET #at = :at REMOVE #left, #joining ADD #version :one",
+            expression: "SET #at = :at REMOVE #left, #joining",
             condition: Some(
                 "attribute_exists(#joining) AND attribute_not_exists(#left) OR #left < :followed",
             ),
-            names: vec![
-                ("#at", "at"),
-                ("#left", &left),
-                ("#joining", &joining),
-                ("#version", VERSION),
-            ],
-            values: vec![
-                (":at", text(unique())),
-                (":one", number(1)),
-                (":followed", text(followed_at.to_string())),
-            ],
+            names: vec![("#left", left), ("#joining", joining)],
+            values: vec![(":followed", text(followed_at.to_string()))],
         };
-        let (table, key) = (self.ledger.table(), keys::hidden(viewer).into_item());
-        if table.update(key.clone(), both, deadline).await?.is_some() {
+        if self.change_item(viewer, both, deadline).await? {
             return Ok(());
         }
         // Left later: no follow that is complete brings anybody in any more.
         let joining = Update {
-            expression: "SET #at = :at REMOVE #joining ADD #version :one",
+            expression: "SET #at = :at REMOVE #joining",
             condition: Some("attribute_exists(#joining)"),
-            names: vec![("#at", "at"), ("#joining", &joining), ("#version", VERSION)],
-            values: vec![(":at", text(unique())), (":one", number(1))],
+            names: vec![("#joining", joining)],
+            ..Update::default()
         };
-        table.update(key, joining, deadline).await.map(|_| ())
+        self.change_item(viewer, joining, deadline).await.map(|_| ())
     }
 
     /// Takes an actor's name out of what is hidden from a viewer, whatever the reason: nothing of the actor is
@@ -324,20 +306,27 @@ impl Follows {
         actor: &ActorId,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let [left, joining] = marks_of(actor);
-        let update = Update {
-            expression: "SET #at = :at REMOVE #left, #joining ADD #version :one",
+        let [left, joining] = &marks_of(actor);
+        let both = Update {
+            expression: "SET #at = :at REMOVE #left, #joining",
             condition: Some("attribute_exists(#left) OR attribute_exists(#joining)"),
-            names: vec![
-                ("#at", "at"),
-                ("#left", &left),
-                ("#joining", &joining),
-                ("#version", VERSION),
-            ],
-            values: vec![(":at", text(unique())), (":one", number(1))],
+            names: vec![("#left", left), ("#joining", joining)],
+            ..Update::default()
         };
+        self.change_item(viewer, both, deadline).await.map(|_| ())
+    }
+
+    /// Changes the item as an update says that sets `#at` to `:at`. False if its condition did not hold.
+    async fn change_item(
+        &self,
+        viewer: &ViewerId,
+        mut update: Update<'_>,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        update.names.push(("#at", "at"));
+        update.values.push((":at", text(unique())));
         let key = keys::hidden(viewer).into_item();
-        self.ledger.table().update(key, update, deadline).await.map(|_| ())
+        Ok(self.ledger.table().update(key, update, deadline).await?.is_some())
     }
 }
 

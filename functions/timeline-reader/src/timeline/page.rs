@@ -86,14 +86,15 @@ impl Reading<'_> {
             let is_one_reading = filled.queries == 1
                 || before.is_some_and(|before| before.entries == filled.entries);
             let later = self.view().await?;
+            let holds = view.holds_until(&later, &hydration);
             if hydration.additions() == known
                 && is_one_reading
-                && view.holds_until(&later, &hydration)
+                && holds
                 && self.edges_hold(&later, &hydration, &filled).await?
             {
                 return Ok(filled.page);
             }
-            if !view.holds_until(&later, &hydration) {
+            if !holds {
                 hydration.see(&later, self.now);
             }
             (view, before) = (later, Some(filled));
