@@ -15,6 +15,7 @@ use fastrand::Rng;
 use nagare::local::faults::{Faults, Faulty};
 use serde_json::Value;
 use shared::dead_letters::{MAX_RECEIVES, ORIGIN};
+use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
 use tests::{World, event, message, said, soon, unfinished_ids};
 
@@ -223,6 +224,8 @@ impl<'a> Run<'a> {
                 46..48 if self.fault_plan.readers_ahead.len() > 1 => {
                     self.kept.freeze_or_thaw(&mut self.random);
                 }
+                // A hold may pass while calls wait, so that some pages take longer than one and others do not.
+                48..50 => tokio::time::advance(self.part_of_a_hold()).await,
                 _ if self.waiting.any() => self.release(),
                 _ if self.nobody_but_frozen_readers() => self.kept.thaw(),
                 // Nobody waits for a call, so whoever is at work waits for time to pass.
@@ -410,6 +413,10 @@ impl<'a> Run<'a> {
         let then = (now + step.unwrap()).min(START + LONGEST);
         self.world.clock.set(Timestamp::from_unix_millis(then));
         self.kept.keep_time();
+    }
+
+    fn part_of_a_hold(&mut self) -> Duration {
+        Hold::default().length() * self.random.u32(1..=4) / 3
     }
 
     fn release(&mut self) {
