@@ -26,6 +26,9 @@
 //! text `at` goes ([`PERSON`]). So an item there has in `at` the instant of its change, or another text after
 //! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and has no content.
 //!
+//! The exception is what a viewer's clients [have seen](crate::timelines): items that never change, expire by
+//! themselves, and are deleted by the erasure.
+//!
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem
 
 use std::collections::HashMap;
@@ -36,7 +39,8 @@ use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
 
-/// The attribute that the ledger's TTL goes by, in unix seconds. Only the erasure of a person sets it.
+/// The attribute that the ledger's TTL goes by, in unix seconds. The erasure of a person sets it on what is left of
+/// them, and what a viewer's clients have seen is written with it; nothing in force has it.
 pub const FORGET_AT: &str = "forget_at";
 
 /// The index of edges by follower: keys only, so that a follow costs it one write and a change of the

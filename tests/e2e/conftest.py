@@ -412,11 +412,10 @@ def ids(page):
 
 
 def plain(item):
-    """A DynamoDB item without its type tags."""
-    return {
-        name: int(value["N"]) if "N" in value else next(iter(value.values()))
-        for name, value in item.items()
-    }
+    """A DynamoDB item without its type tags, bytes in hexadecimal digits."""
+    values = {name: next(iter(value.items())) for name, value in item.items()}
+    read = {"N": int, "B": bytes.hex}
+    return {name: read.get(tag, lambda same: same)(value) for name, (tag, value) in values.items()}
 
 
 @pytest.fixture(scope="module")

@@ -155,6 +155,10 @@ async fn check_lengths(ids: Ids) {
         let number = f64::from(activities);
         let said = [answers::body(number, &each), answers::body_for_gzip(number, &each, left)];
         for (said, bytes) in said.into_iter().zip([plain.len(), packed.len()]) {
+            println!(
+                "{activities} activities, ids such as {id}: {bytes} bytes, said {said:.0}",
+                id = ids(&mut random, 0).0
+            );
             let off = said / bytes as f64 - 1.0;
             assert!(off.abs() < 0.1, "{activities} activities: said {said}, but {bytes}");
         }

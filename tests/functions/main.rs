@@ -11,6 +11,7 @@ mod forgetting;
 mod hidden;
 mod leaving;
 mod metrics;
+mod newer;
 mod patience;
 mod payloads;
 mod profiles;

@@ -10,9 +10,10 @@ use shared::values::{Timestamp, ViewerId};
 use tests::{World, soon};
 
 use crate::features;
+use crate::feed::Feed;
 use crate::history::{RETENTION, Sent, What, viewers};
-use crate::observed::{Feed, Observed};
-use crate::readers::Readers;
+use crate::observed::Observed;
+use crate::readers::{KeptReader, Readers};
 use crate::reference::{Reference, Shown, shown};
 use crate::walk::{Walk, some};
 
@@ -39,17 +40,13 @@ pub(crate) async fn in_the_end(
             }
             let limit = some(random);
             let query = walk.first_query(limit);
-            equal(viewer, &expected, pages(readers, viewer, query, "next_cursor", random).await?)?;
+            equal(viewer, &expected, pages(readers, viewer, query, random).await?)?;
         }
         nothing_left_behind(world, viewer, &timeline, now).await?;
     }
-    for Feed { viewer, cursor, newest } in &observed.feeds {
-        let timeline = reference.timeline(viewer, now);
-        let newer = |item: &&Shown| (item.at, &item.id) > (newest.0, &newest.1);
-        let expected: Vec<_> = timeline.iter().filter(newer).cloned().collect();
-        let query = format!("limit={}&cursor={cursor}", some(random));
-        let found = pages(readers, viewer, query, "newer_cursor", random).await?;
-        equal(viewer, &expected, found).map_err(|problem| format!("a feed: {problem}"))?;
+    for feed in observed.feeds.iter().filter(|feed| feed.is_in_time(now)) {
+        let timeline = reference.timeline(feed.walk.viewer, now);
+        at_rest(readers, feed.clone(), &timeline, random).await?;
     }
     features::in_the_end(world, &reference.features).await
 }
@@ -84,25 +81,46 @@ async fn pages(
     readers: &Readers,
     viewer: &str,
     mut query: String,
-    next: &str,
     random: &mut Rng,
 ) -> Result<Vec<Shown>, String> {
     let reader = readers.awake(random).unwrap();
     let mut items = Vec::new();
     loop {
-        let (status, _, page) = reader.get(&format!("/v1/timelines/{viewer}"), &query).await;
-        if status != 200 {
-            return Err(format!("{viewer} was answered {status}: {page}"));
-        }
-        let found = page["items"].as_array().unwrap();
-        items.extend(found.iter().map(shown));
-        match page[next].as_str() {
-            Some(cursor) if next == "next_cursor" || !found.is_empty() => {
-                query = format!("limit={}&cursor={cursor}", some(random));
-            }
-            _ => return Ok(items),
+        let page = page(&reader, viewer, &query).await?;
+        items.extend(page["items"].as_array().unwrap().iter().map(shown));
+        match page["next_cursor"].as_str() {
+            Some(cursor) => query = format!("limit={}&cursor={cursor}", some(random)),
+            None => return Ok(items),
         }
     }
+}
+
+/// Polls until nothing comes: exactly what is to come has come, and then nothing more is to come.
+async fn at_rest(
+    readers: &Readers,
+    mut feed: Feed,
+    timeline: &BTreeSet<Shown>,
+    random: &mut Rng,
+) -> Result<(), String> {
+    let reader = readers.awake(random).unwrap();
+    let expected: Vec<_> = feed.missing(timeline).into_iter().cloned().collect();
+    let mut found = Vec::new();
+    loop {
+        let query = format!("limit={}&cursor={}", some(random), feed.cursor);
+        let page = page(&reader, feed.walk.viewer, &query).await?;
+        let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
+        feed.take(&items, &page).map_err(|problem| format!("at rest: {problem}"))?;
+        if items.is_empty() {
+            break;
+        }
+        found.extend(items);
+    }
+    equal(feed.walk.viewer, &expected, found).map_err(|problem| format!("a feed: {problem}"))
+}
+
+async fn page(reader: &KeptReader, viewer: &str, query: &str) -> Result<Value, String> {
+    let (status, _, page) = reader.get(&format!("/v1/timelines/{viewer}"), query).await;
+    if status == 200 { Ok(page) } else { Err(format!("{viewer} was answered {status}: {page}")) }
 }
 
 fn equal(viewer: &str, expected: &[Shown], found: Vec<Shown>) -> Result<(), String> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
 use shared::runtime::hold::Hold;
+use shared::timelines::INLINE;
 
 use crate::readers::READERS_KEPT;
 
@@ -25,6 +26,8 @@ pub(crate) struct FaultPlan {
     pub(crate) hold: Hold,
     /// The readers, by how many milliseconds the clock of each is ahead of that of the writers.
     pub(crate) readers_ahead: Vec<i64>,
+    /// How much of what was shown cursors hold. With little, the rest is stored.
+    pub(crate) inline: usize,
 }
 
 impl FaultPlan {
@@ -37,6 +40,7 @@ impl FaultPlan {
             haste: random.choice([0, 50, 90]).unwrap(),
             hold: random.choice([Hold::default(), Hold::NONE]).unwrap(),
             readers_ahead: readers_ahead(random),
+            inline: random.choice([1, 4, INLINE]).unwrap(),
         };
         match fault_plan.slow {
             Some(_) => Self { calls: 0, ..fault_plan },

@@ -13,6 +13,7 @@
 //! readers    several of them, frozen and thawed, with clocks apart
 //! observed   which commands have begun and which are in effect, in the order in which it happened
 //! walk       what a reader may be shown at any time
+//! feed       what clients that poll are shown: each activity once
 //! moment     whether a page is what the query answers at one moment
 //! check      what readers must be shown in the end
 //! ```
@@ -36,6 +37,7 @@
 mod check;
 mod fault_plan;
 mod features;
+mod feed;
 mod history;
 mod letters;
 mod moment;

@@ -1,5 +1,6 @@
 //! What has happened so far in a run, as far as what readers are shown depends on it.
 
+use crate::feed::Feed;
 use crate::history::What;
 use crate::moment::Log;
 use crate::reference::Reference;
@@ -13,16 +14,8 @@ pub(crate) struct Observed {
     pub(crate) done: Reference,
     /// Both, in the order in which it happened.
     pub(crate) log: Log,
-    /// Positions to read on from.
+    /// Clients that poll, but those that are polling.
     pub(crate) feeds: Vec<Feed>,
-}
-
-/// Where a viewer reads on from, once it is quiet.
-pub(crate) struct Feed {
-    pub(crate) viewer: &'static str,
-    pub(crate) cursor: String,
-    /// The newest activity that was seen.
-    pub(crate) newest: (i64, String),
 }
 
 impl Observed {

@@ -22,6 +22,7 @@ use tests::{World, event, message, said, soon, unfinished_ids};
 use crate::check;
 use crate::fault_plan::FaultPlan;
 use crate::features;
+use crate::feed;
 use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
@@ -57,6 +58,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     });
     world.clock.set(Timestamp::from_unix_millis(START));
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
+    world.reader.seal = world.reader.seal.holding(fault_plan.inline);
     if fault_plan.small_segments {
         world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64 };
     }
@@ -432,12 +434,19 @@ impl<'a> Run<'a> {
         let Some(by) = self.kept.awake(&mut self.random) else { return };
         let (reader, observed) = (Rc::clone(&by), self.observed);
         let random = Rng::with_seed(self.random.u64(..));
-        let task = if self.random.u8(0..4) == 0 {
-            count("reader: asked another feature");
-            Task::new(async move { features::ask(&reader, observed, random).await })
-        } else {
-            count("reader: walked through a timeline");
-            Task::new(async move { walk::walk(&reader, observed, random).await })
+        let task = match self.random.u8(0..6) {
+            0 => {
+                count("reader: asked another feature");
+                Task::new(async move { features::ask(&reader, observed, random).await })
+            }
+            1..4 => {
+                count("reader: walked through a timeline");
+                Task::new(async move { walk::walk(&reader, observed, random).await })
+            }
+            _ => {
+                count("reader: polled for what is new");
+                Task::new(async move { feed::poll(&reader, observed, random).await })
+            }
         };
         self.readers.push(Reading { by, task });
     }

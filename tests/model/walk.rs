@@ -6,17 +6,16 @@ use std::collections::BTreeSet;
 use fastrand::Rng;
 use serde_json::Value;
 
+use crate::feed::Feed;
 use crate::history::{DAY, MINUTE, RETENTION, START, instant, viewers};
 use crate::moment::{Instant, Page};
-use crate::observed::{Feed, Observed};
+use crate::observed::Observed;
 use crate::readers::KeptReader;
 use crate::reference::{Reference, Shown, shown};
 use crate::usage::count;
 
-/// Walks whose feed of newer activities is followed in the end.
-const FEEDS: usize = 20;
-
 /// A walk through a timeline, from one end of a range to the other.
+#[derive(Debug, Clone)]
 pub(crate) struct Walk {
     pub(crate) viewer: &'static str,
     pub(crate) newest_first: bool,
@@ -64,7 +63,7 @@ pub(crate) async fn walk(
 ) -> Result<(), String> {
     let viewer = random.choice(viewers().collect::<Vec<_>>()).unwrap();
     let walk = Walk::any(viewer, &mut random);
-    let at_first = observed.borrow().done.clone();
+    let (at_first, [begun, _]) = (observed.borrow().done.clone(), reader.times());
     let mut limit = some(&mut random);
     let mut query = walk.first_query(limit);
     let mut seen: Vec<Shown> = Vec::new();
@@ -93,9 +92,9 @@ pub(crate) async fn walk(
                 return Err(format!("{viewer} was shown {item:?}, {problem}"));
             }
         }
-        keep_feed(&walk, &query, &items, &page, observed);
         let count = items.len();
         seen.extend(items);
+        Feed::keep(&walk, begun, &seen, &page, observed);
         let Some(cursor) = next else { break };
         if count != usize::from(limit) {
             return Err(format!("{viewer}: a page of {count} of {limit}, and not the last"));
@@ -115,7 +114,11 @@ pub(crate) async fn walk(
 }
 
 /// A page, unless the reader is to come back later.
-async fn page(reader: &KeptReader, viewer: &str, query: &str) -> Result<Option<Value>, String> {
+pub(crate) async fn page(
+    reader: &KeptReader,
+    viewer: &str,
+    query: &str,
+) -> Result<Option<Value>, String> {
     let (status, headers, page) = reader.get(&format!("/v1/timelines/{viewer}"), query).await;
     let come_back = || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("retry-after"));
     match status {
@@ -125,12 +128,12 @@ async fn page(reader: &KeptReader, viewer: &str, query: &str) -> Result<Option<V
     }
 }
 
-fn asked(reader: &KeptReader, observed: &RefCell<Observed>) -> Instant {
+pub(crate) fn asked(reader: &KeptReader, observed: &RefCell<Observed>) -> Instant {
     let [earliest, _] = reader.times();
     Instant { events: observed.borrow().log.events(), now: earliest }
 }
 
-fn answered(reader: &KeptReader, observed: &RefCell<Observed>) -> Instant {
+pub(crate) fn answered(reader: &KeptReader, observed: &RefCell<Observed>) -> Instant {
     let [_, latest] = reader.times();
     Instant { events: observed.borrow().log.events(), now: latest }
 }
@@ -142,27 +145,9 @@ fn check_whole(page: &Page<'_>, observed: &RefCell<Observed>) -> Result<(), Stri
     whole.map_err(|problem| format!("{} has a page of no moment: {problem}", page.walk.viewer))
 }
 
-fn keep_feed(
-    walk: &Walk,
-    query: &str,
-    items: &[Shown],
-    page: &Value,
-    observed: &RefCell<Observed>,
-) {
-    let all = walk.newest_first && walk.from.is_none() && walk.to.is_none();
-    if let (true, false, Some(newest)) = (all, query.contains("cursor"), items.first()) {
-        let cursor = page["newer_cursor"].as_str().unwrap().to_owned();
-        let mut observed = observed.borrow_mut();
-        if observed.feeds.len() < FEEDS {
-            let newest = (newest.at, newest.id.clone());
-            observed.feeds.push(Feed { viewer: walk.viewer, cursor, newest });
-        }
-    }
-}
-
 /// Why an item must not be shown, if so: to a reader who asked at `now`, after `done`, and was answered
 /// when no more than `started` had begun.
-fn not_to_be_shown(
+pub(crate) fn not_to_be_shown(
     item: &Shown,
     walk: &Walk,
     done: &Reference,
@@ -193,7 +178,12 @@ fn not_to_be_shown(
 
 /// What is certain to be in a timeline, from the time when no more than `done` was in effect to the time
 /// when no more than `started` had begun.
-fn certain(done: &Reference, started: &Reference, viewer: &str, now: i64) -> Vec<(i64, String)> {
+pub(crate) fn certain(
+    done: &Reference,
+    started: &Reference,
+    viewer: &str,
+    now: i64,
+) -> Vec<(i64, String)> {
     let mut certain = Vec::new();
     for (id, variants) in &done.publishes {
         let only = started.publishes.get(id).is_some_and(|variants| variants.len() == 1);

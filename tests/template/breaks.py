@@ -183,6 +183,14 @@ BREAKS = {
         set_at(*statement("TimelineReaderRole", 1, "Resource", {"Fn::GetAtt": "DeadLettersTable.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "a reader that may write anything about anybody": (
+        set_at(*statement("TimelineReaderRole", 2, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys", ["person#*"])),
+        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+    ),
+    "a reader that may write anything": (
+        drop_at(*statement("TimelineReaderRole", 2, "Condition")),
+        check.test_the_reader_writes_what_clients_have_seen_and_nothing_else,
+    ),
     "a queue that the writer may no longer send to": (
         set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,

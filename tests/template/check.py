@@ -332,6 +332,19 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
     assert not stack.of_type("AWS::IAM::Policy")
 
 
+def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
+    writing = [
+        statement
+        for name, statement in statements(stack)
+        if name == "TimelineReaderRole" and any("PutItem" in action for action in listed(statement["Action"]))
+    ]
+    assert len(writing) == 1
+    begin = one(r'pub const PERSON: &str = "([^"]+)";', "shared/src/ledger.rs")
+    end = one(r"\{PERSON\}\{viewer\}(#\w+)", "shared/src/timelines/store.rs")
+    keys = f"{begin}*{end}"
+    assert writing[0].get("Condition") == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}}
+
+
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
     for function in FUNCTIONS:
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
@@ -647,7 +660,9 @@ def test_tables_survive(stack):
     assert ttl == {"AttributeName": marked, "Enabled": True}
     functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
     named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
-    assert named_in == {"ledger.rs", "hidden.rs"}, "only operators mark, and look for marks; one other write takes a mark off"
+    assert named_in == {"ledger.rs", "hidden.rs", "store.rs"}, (
+        "only operators mark, and look for marks; one other write takes a mark off, and what clients have seen is born with it"
+    )
 
 
 def test_tables_can_be_warm(stack):

@@ -15,6 +15,7 @@
 //!     request   which page: everything is parsed here
 //!     page      a page as it was at one moment
 //!     filling   skeleton -> hydration -> rules, until the page is full
+//!     cursors   where to go on, and what was shown
 //!     answer    a page as JSON, with its cursors
 //!   profile/    a profile
 //!   log         what is logged of a request

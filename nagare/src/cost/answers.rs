@@ -14,9 +14,10 @@ use super::work::Activity;
 const HEADERS: f64 = 250.0;
 /// What a page has besides its activities and cursors: names, the viewer and an instant.
 const AROUND: f64 = 124.0;
-/// Its two cursors: tags, instants, and three ids in all, four letters for three bytes.
-const CURSORS: f64 = 60.0;
-const CURSOR_IDS: f64 = 3.0;
+/// Its two cursors: tags, instants, an id, and seven bytes in each for every activity that was published within an hour
+/// of the newest, which are nine; four letters for three bytes.
+const CURSORS: f64 = 77.0 + 9.0 * 14.0;
+const CURSOR_IDS: f64 = 1.0;
 const LETTERS: f64 = 4.0 / 3.0;
 /// The names of an activity's members, and its instant.
 const MEMBERS: f64 = 96.0;

@@ -1,7 +1,7 @@
 //! Cursors: a sealed position in one viewer's timeline.
 //!
-//! A cursor carries all that the next page needs (direction, range, position, and the newest activity
-//! seen so far), so that nothing is kept on the server and no parameter can contradict it. It is
+//! A cursor carries all that the next page needs (direction, range, position, and [what was shown](super::seen)
+//! so far), so that no parameter can contradict it. It is
 //!
 //! * **opaque**: base64url of bytes that callers must not rely on;
 //! * **versioned**: the first byte. Another version is refused, never guessed at;
@@ -17,14 +17,16 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::seen::{self, INLINE, Salt, Seen, StoredSet};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 use crate::values::{ActivityId, MAX_ID_LENGTH, SortKey, Timestamp, ViewerId};
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PURPOSE: &str = "nagare cursor";
+const SALTS: &str = "nagare cursor salt";
 
 /// Which end of the timeline comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,17 +47,47 @@ pub struct Range {
     pub to: Option<Timestamp>,
 }
 
+/// Where a client of [`Position::Newer`] has not looked, and will not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Floor {
+    /// The last activity of a page of the newest: what lies below is on the pages after it.
+    After(SortKey),
+    /// An instant before which nobody knows any more what was shown.
+    From(Timestamp),
+}
+
+/// Where to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Position {
+    /// With a page in an order.
+    Page {
+        /// The direction to go on in.
+        order: Order,
+        /// The last activity that was given out; the page begins beyond it. None: begin at the end.
+        after: Option<SortKey>,
+    },
+    /// With what became visible since.
+    Newer {
+        /// What is not looked at, if it reaches into the window.
+        floor: Option<Floor>,
+    },
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self::Page { order: Order::default(), after: None }
+    }
+}
+
 /// A position in a timeline, and the way to go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// The direction to go on in.
-    pub order: Order,
     /// The range that was asked for at the start.
     pub range: Range,
-    /// The last activity that was given out; the page begins beyond it. None: begin at the end.
-    pub after: Option<SortKey>,
-    /// The newest activity seen since the start, for `newer_cursor`.
-    pub newest: Option<SortKey>,
+    /// Where to go on.
+    pub position: Position,
+    /// What was shown since the start, if anything was.
+    pub seen: Option<Seen>,
 }
 
 /// Why a text is not a cursor of this viewer.
@@ -71,20 +103,44 @@ pub enum CursorError {
 
 /// Seals cursors and opens them.
 #[derive(Debug, Clone)]
-pub struct CursorSeal(Seal);
+pub struct CursorSeal {
+    seal: Seal,
+    salts: Seal,
+    inline: usize,
+}
 
 impl CursorSeal {
     /// A seal made of secrets that all readers share.
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
-        Self(Seal::new(PURPOSE, secrets))
+        let [seal, salts] = [PURPOSE, SALTS].map(|purpose| Seal::new(purpose, secrets));
+        Self { seal, salts, inline: INLINE }
+    }
+
+    /// The same for cursors that hold fewer fingerprints, so that tests need not show so much.
+    #[must_use]
+    pub fn holding(self, inline: usize) -> Self {
+        Self { inline: inline.min(INLINE), ..self }
+    }
+
+    /// How many fingerprints a cursor holds.
+    #[must_use]
+    pub fn inline(&self) -> usize {
+        self.inline
+    }
+
+    /// What the fingerprints of a viewer's cursors are keyed with from the first page on.
+    #[must_use]
+    pub fn salt(&self, viewer: &ViewerId) -> Salt {
+        let salt = self.salts.of(&[viewer.as_str().as_bytes()]);
+        std::array::from_fn(|index| salt[index])
     }
 
     /// The text to give to this viewer.
     #[must_use]
     pub fn seal(&self, viewer: &ViewerId, cursor: &Cursor) -> String {
         let mut bytes = encode(cursor);
-        let seal = self.0.of(&sealed(viewer, &bytes));
+        let seal = self.seal.of(&sealed(viewer, &bytes));
         bytes.extend_from_slice(&seal);
         URL_SAFE_NO_PAD.encode(bytes)
     }
@@ -104,10 +160,10 @@ impl CursorSeal {
             None => return Err(CursorError::Damaged),
         }
         let (body, seal) = bytes.split_last_chunk::<SEAL_LENGTH>().ok_or(CursorError::Damaged)?;
-        if !self.0.fits(&sealed(viewer, body), seal) {
+        if !self.seal.fits(&sealed(viewer, body), seal) {
             return Err(CursorError::Damaged);
         }
-        decode(body).ok_or(CursorError::Damaged)
+        decode(body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 }
 
@@ -119,69 +175,129 @@ fn sealed<'a>(viewer: &'a ViewerId, body: &'a [u8]) -> [&'a [u8]; 3] {
 const OLDEST_FIRST: u8 = 1;
 const HAS_FROM: u8 = 2;
 const HAS_TO: u8 = 4;
-const HAS_AFTER: u8 = 8;
-const HAS_NEWEST: u8 = 16;
-const FLAGS: u8 = OLDEST_FIRST | HAS_FROM | HAS_TO | HAS_AFTER | HAS_NEWEST;
+const HAS_KEY: u8 = 8;
+const HAS_SEEN: u8 = 16;
+const IS_NEWER: u8 = 32;
+const HAS_SET: u8 = 64;
 
+/// Version, flags, range, key, what was seen: each where there is one.
 fn encode(cursor: &Cursor) -> Vec<u8> {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-    let flags = flag(cursor.order == Order::Oldest, OLDEST_FIRST)
-        | flag(cursor.range.from.is_some(), HAS_FROM)
+    let mut bytes = vec![VERSION, 0];
+    let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
         | flag(cursor.range.to.is_some(), HAS_TO)
-        | flag(cursor.after.is_some(), HAS_AFTER)
-        | flag(cursor.newest.is_some(), HAS_NEWEST);
-    let mut bytes = vec![VERSION, flags];
+        | flag(cursor.seen.is_some(), HAS_SEEN);
     for instant in [cursor.range.from, cursor.range.to].into_iter().flatten() {
-        bytes.extend_from_slice(&instant.unix_millis().to_be_bytes());
+        put_instant(&mut bytes, instant);
     }
-    for key in [&cursor.after, &cursor.newest].into_iter().flatten() {
-        let id = key.activity_id.as_str().as_bytes();
-        bytes.extend_from_slice(&key.published_at.unix_millis().to_be_bytes());
-        bytes.push(u8::try_from(id.len()).unwrap_or(u8::MAX));
-        bytes.extend_from_slice(id);
+    match &cursor.position {
+        Position::Page { order, after } => {
+            flags |= flag(*order == Order::Oldest, OLDEST_FIRST) | flag(after.is_some(), HAS_KEY);
+            after
+                .iter()
+                .for_each(|key| put_key(&mut bytes, key.published_at, key.activity_id.as_str()));
+        }
+        Position::Newer { floor } => {
+            flags |= IS_NEWER | flag(floor.is_some(), HAS_KEY);
+            match floor {
+                Some(Floor::After(key)) => {
+                    put_key(&mut bytes, key.published_at, key.activity_id.as_str())
+                }
+                Some(Floor::From(instant)) => put_key(&mut bytes, *instant, ""),
+                None => {}
+            }
+        }
     }
+    if let Some(seen) = &cursor.seen {
+        put_instant(&mut bytes, seen.newest);
+        bytes.extend_from_slice(&seen.salt);
+        if let Some(StoredSet { id, count }) = seen.stored {
+            flags |= HAS_SET;
+            bytes.extend_from_slice(&id);
+            bytes.extend_from_slice(&count.to_be_bytes());
+        }
+        bytes.extend(seen.recent().flatten());
+    }
+    bytes[1] = flags;
     bytes
 }
 
+/// Takes whatever [`encode`] can have made, and more.
 fn decode(bytes: &[u8]) -> Option<Cursor> {
     let (&[_, flags], mut rest) = bytes.split_first_chunk::<2>()?;
-    if flags & !FLAGS != 0 {
-        return None;
-    }
     let rest = &mut rest;
     let has = |flag: u8| flags & flag != 0;
-    let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
     let from = if has(HAS_FROM) { Some(take_instant(rest)?) } else { None };
     let to = if has(HAS_TO) { Some(take_instant(rest)?) } else { None };
-    let after = if has(HAS_AFTER) { Some(take_key(rest)?) } else { None };
-    let newest = if has(HAS_NEWEST) { Some(take_key(rest)?) } else { None };
-    let range = Range { from, to };
-    rest.is_empty().then_some(Cursor { order, range, after, newest })
+    let key = if has(HAS_KEY) { Some(take_key(rest)?) } else { None };
+    let position = if has(IS_NEWER) {
+        let floor = key.map(|(at, id)| {
+            id.map_or(Floor::From(at), |id| {
+                Floor::After(SortKey { published_at: at, activity_id: id })
+            })
+        });
+        Position::Newer { floor }
+    } else {
+        let after = match key {
+            Some((published_at, id)) => Some(SortKey { published_at, activity_id: id? }),
+            None => None,
+        };
+        let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
+        Position::Page { order, after }
+    };
+    let seen = if has(HAS_SEEN) { Some(take_seen(rest, has(HAS_SET))?) } else { None };
+    rest.is_empty().then_some(Cursor { range: Range { from, to }, position, seen })
+}
+
+fn put_instant(bytes: &mut Vec<u8>, instant: Timestamp) {
+    bytes.extend_from_slice(&instant.unix_millis().to_be_bytes());
+}
+
+fn put_key(bytes: &mut Vec<u8>, at: Timestamp, id: &str) {
+    put_instant(bytes, at);
+    bytes.push(u8::try_from(id.len()).unwrap_or(u8::MAX));
+    bytes.extend_from_slice(id.as_bytes());
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(*bytes)
 }
 
 fn take_instant(rest: &mut &[u8]) -> Option<Timestamp> {
-    let (bytes, tail) = rest.split_first_chunk::<8>()?;
-    *rest = tail;
-    let millis = i64::from_be_bytes(*bytes);
-    Some(Timestamp::from_unix_millis(millis)).filter(|at| at.unix_millis() == millis)
+    Some(Timestamp::from_unix_millis(i64::from_be_bytes(take(rest)?)))
 }
 
-fn take_key(rest: &mut &[u8]) -> Option<SortKey> {
-    let published_at = take_instant(rest)?;
-    let (&length, tail) = rest.split_first()?;
-    let (id, tail) = tail.split_at_checked(usize::from(length))?;
+/// An instant, and an id unless it is empty.
+fn take_key(rest: &mut &[u8]) -> Option<(Timestamp, Option<ActivityId>)> {
+    let at = take_instant(rest)?;
+    let [length] = take(rest)?;
+    let (id, tail) = rest.split_at_checked(usize::from(length))?;
     *rest = tail;
-    let activity_id = ActivityId::new(std::str::from_utf8(id).ok()?).ok()?;
-    Some(SortKey { published_at, activity_id })
+    match std::str::from_utf8(id).ok()? {
+        "" => Some((at, None)),
+        id => Some((at, Some(ActivityId::new(id).ok()?))),
+    }
 }
 
-// The longest cursor there can be: flags, two instants, two keys, the seal, in base64.
+fn take_seen(rest: &mut &[u8], has_set: bool) -> Option<Seen> {
+    let mut seen = Seen::until(take_instant(rest)?, take(rest)?);
+    if has_set {
+        seen.stored = Some(StoredSet { id: take(rest)?, count: u16::from_be_bytes(take(rest)?) });
+    }
+    seen.with_recent(std::mem::take(rest))
+}
+
+// The longest cursor there can be: flags, two instants, a key, what was seen, the seal, in base64.
 const _: () = assert!(
-    (2 + 2 * 8 + 2 * (8 + 1 + MAX_ID_LENGTH) + SEAL_LENGTH).div_ceil(3) * 4 <= MAX_CURSOR_LENGTH
+    (2 + 2 * 8 + (8 + 1 + MAX_ID_LENGTH) + seen::MOST_BYTES + SEAL_LENGTH).div_ceil(3) * 4
+        <= MAX_CURSOR_LENGTH
 );
 
 #[cfg(test)]
 mod tests {
+    use super::super::seen::Stored;
     use super::*;
     use proptest::prelude::*;
 
@@ -204,15 +320,37 @@ mod tests {
         })
     }
 
+    /// What was seen, up to more than a cursor holds.
+    fn seen() -> impl Strategy<Value = Seen> {
+        let ids = proptest::collection::vec((0_i64..4_000_000, 0_u32..9999), 0..60);
+        (instants(), any::<Salt>(), ids, any::<bool>()).prop_map(|(newest, salt, ids, again)| {
+            let keys: Vec<_> = ids
+                .into_iter()
+                .map(|(ago, id)| SortKey {
+                    published_at: newest.plus_millis(-ago),
+                    activity_id: ActivityId::new(id.to_string()).expect("an id"),
+                })
+                .collect();
+            let nothing = Seen::until(newest, salt);
+            let (seen, new) = nothing.and(&nothing.with_stored(None), keys.iter(), INLINE);
+            let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
+            let shown = if again { &keys[..keys.len().min(INLINE)] } else { &[] };
+            seen.and(&seen.with_stored(stored), shown.iter(), INLINE).0
+        })
+    }
+
     fn cursors() -> impl Strategy<Value = Cursor> {
         use proptest::option::of;
-        (any::<bool>(), of(instants()), of(instants()), of(keys()), of(keys())).prop_map(
-            |(oldest, from, to, after, newest)| Cursor {
+        let position = prop_oneof![
+            (any::<bool>(), of(keys())).prop_map(|(oldest, after)| Position::Page {
                 order: if oldest { Order::Oldest } else { Order::Newest },
-                range: Range { from, to },
                 after,
-                newest,
-            },
+            }),
+            of(keys()).prop_map(|key| Position::Newer { floor: key.map(Floor::After) }),
+            instants().prop_map(|at| Position::Newer { floor: Some(Floor::From(at)) }),
+        ];
+        (of(instants()), of(instants()), position, of(seen())).prop_map(
+            |(from, to, position, seen)| Cursor { range: Range { from, to }, position, seen },
         )
     }
 
@@ -277,21 +415,25 @@ mod tests {
     fn refuses_what_it_would_not_have_written() {
         let open = |body: &[u8]| {
             let bob = viewer("bob");
-            let mac = seal().0.of(&sealed(&bob, body));
+            let mac = seal().seal.of(&sealed(&bob, body));
             seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
         };
         assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));
         let beyond_the_year_9999 = [&[VERSION, HAS_FROM][..], &i64::MAX.to_be_bytes()].concat();
-        for body in
-            [&[VERSION, 32][..], &[VERSION, 0, 0], &[VERSION, HAS_AFTER], &beyond_the_year_9999]
-        {
+        for body in [
+            &[VERSION, 128][..],
+            &[VERSION, 0, 0],
+            &[VERSION, HAS_KEY],
+            &[VERSION, HAS_SET],
+            &beyond_the_year_9999,
+        ] {
             assert_eq!(open(body), Err(CursorError::Damaged), "{body:?}");
         }
     }
 
     #[test]
     fn refuses_other_versions() {
-        let text = URL_SAFE_NO_PAD.encode([2; 40]);
+        let text = URL_SAFE_NO_PAD.encode([1; 40]);
         assert_eq!(seal().open(&viewer("bob"), &text), Err(CursorError::Version));
         assert_eq!(seal().open(&viewer("bob"), ""), Err(CursorError::Damaged));
     }

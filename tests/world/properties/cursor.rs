@@ -1,7 +1,7 @@
 //! Cursors.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::timelines::{Cursor, MAX_CURSOR_LENGTH, Order, Range};
+use shared::timelines::{Cursor, Floor, INLINE, MAX_CURSOR_LENGTH, Order, Position, Range, Seen};
 use shared::values::ViewerId;
 
 use super::{id, instant, position, seal};
@@ -38,11 +38,26 @@ fn viewer(bytes: &mut Unstructured<'_>) -> Result<ViewerId> {
 
 fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
     Ok(Cursor {
-        order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
         range: Range { from: maybe(bytes, instant)?, to: maybe(bytes, instant)? },
-        after: maybe(bytes, position)?,
-        newest: maybe(bytes, position)?,
+        position: match bytes.int_in_range(0..=2)? {
+            0 => Position::Page {
+                order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
+                after: maybe(bytes, position)?,
+            },
+            1 => Position::Newer { floor: maybe(bytes, position)?.map(Floor::After) },
+            _ => Position::Newer { floor: maybe(bytes, instant)?.map(Floor::From) },
+        },
+        seen: maybe(bytes, seen)?,
     })
+}
+
+fn seen(bytes: &mut Unstructured<'_>) -> Result<Seen> {
+    let nothing = Seen::until(instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
+    let mut shown = Vec::new();
+    while bool::arbitrary(bytes)? && shown.len() < 2 * INLINE {
+        shown.push(position(bytes)?);
+    }
+    Ok(nothing.and(&nothing.with_stored(None), shown.iter(), INLINE).0)
 }
 
 fn maybe<'a, T>(

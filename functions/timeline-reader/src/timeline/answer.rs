@@ -1,11 +1,11 @@
 //! A page as callers see it.
 
 use serde::Serialize;
-use shared::timelines::{Cursor, CursorSeal, Order};
+use shared::timelines::CursorSeal;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
+use super::cursors::Cursors;
 use super::page::{Page, Shown};
-use super::request::Request;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -44,24 +44,15 @@ impl<'a> From<&'a Shown> for Activity<'a> {
 pub(super) fn body(
     seal: &CursorSeal,
     viewer: &ViewerId,
-    request: &Request,
     page: &Page,
+    cursors: &Cursors,
     retained_from: Timestamp,
 ) -> Result<String, serde_json::Error> {
-    let (order, range) = (request.cursor.order, request.cursor.range);
-    let newest = page.newest_seen(request);
-    let newer = Cursor { order: Order::Oldest, range, after: newest.clone(), newest: None };
-    let next = page.more.then(|| Cursor {
-        order,
-        range,
-        after: page.last(),
-        newest: newest.filter(|_| order == Order::Newest),
-    });
     let body = Body {
         viewer_id: viewer,
         items: page.activities.iter().map(Activity::from).collect(),
-        next_cursor: next.map(|cursor| seal.seal(viewer, &cursor)),
-        newer_cursor: seal.seal(viewer, &newer),
+        next_cursor: cursors.next.as_ref().map(|cursor| seal.seal(viewer, cursor)),
+        newer_cursor: seal.seal(viewer, &cursors.newer),
         retained_from,
     };
     serde_json::to_string(&body)

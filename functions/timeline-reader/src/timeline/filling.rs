@@ -12,13 +12,12 @@
 //! hidden cost no more than reading them from the timeline (some forty entries a read unit). A full page looks
 //! at no more than [`BEYOND`] hidden ones for a next page.
 
-use futures::future::try_join;
+use futures::future::try_join3;
 use shared::dynamo::DynamoError;
-use shared::timelines::{EntryRow, Hydration, Span};
-use shared::values::{ActorId, SortKey, Timestamp};
+use shared::timelines::{EntryRow, Hydration};
+use shared::values::{ActorId, SortKey};
 
 use super::page::{Page, Reading, Shown};
-use super::request::Request;
 
 /// The most entries whose edges and records are asked for at once, which saves a round trip. With more
 /// the edges are read first, so that no read unit is spent on the record of a hidden entry.
@@ -56,15 +55,14 @@ pub(super) async fn fill(
 ) -> Result<Filled, DynamoError> {
     let Reading { timelines, viewer, request, deadline, .. } = *reading;
     let mut filling = Filling::new(reading, hydration);
-    let span = span(request, reading.retained_from);
-    let mut after = request.cursor.after.as_ref().map(ToString::to_string);
+    let (span, mut after) = request.start(reading.retained_from);
     let (mut entries, mut queries) = (Vec::new(), 0);
     loop {
         let wanted = filling.next_stretch();
         let stretch = timelines.entries(viewer, span, after.as_deref(), wanted, deadline);
         let (rows, next) = if with_view && queries == 0 {
             let view = timelines.view(viewer, reading.kept, deadline);
-            let (stretch, view) = try_join(stretch, view).await?;
+            let (stretch, view, _) = try_join3(stretch, view, reading.seen()).await?;
             filling.hydration.see(&view, reading.now);
             stretch
         } else {
@@ -72,7 +70,7 @@ pub(super) async fn fill(
         };
         queries += 1;
         let targets: Vec<_> = rows.iter().filter_map(EntryRow::target).collect();
-        filling.take(&targets).await?;
+        filling.take(&reading.unseen(&targets).await?).await?;
         filling.passed += rows.len();
         entries.extend(targets);
         let more = match next {
@@ -86,13 +84,6 @@ pub(super) async fn fill(
         };
         return Ok(Filled { page: filling.end(more), entries, queries });
     }
-}
-
-/// What was asked for, less what retention has passed by.
-fn span(request: &Request, retained_from: Timestamp) -> Span {
-    let range = request.cursor.range;
-    let from = range.from.map_or(retained_from, |from| from.max(retained_from));
-    Span { from, to: range.to, order: request.cursor.order }
 }
 
 /// A page that is being filled.
@@ -124,11 +115,11 @@ impl<'a> Filling<'a> {
         (self.limit + 1).saturating_sub(self.activities.len())
     }
 
-    /// How many entries to read next: at first as many as are wanted, then as many as hold that many
-    /// if shown and hidden ones go on in the proportion seen so far.
+    /// How many entries to read next: at first as many as are wanted, and as many as will be skipped because they
+    /// were seen; then as many as hold those that are wanted if shown and hidden ones go on in the proportion seen so far.
     fn next_stretch(&self) -> usize {
         if self.passed == 0 {
-            return self.missing();
+            return self.missing() + self.reading.request.skipped();
         }
         let expected = self.passed * self.missing() / self.activities.len().max(1);
         expected.clamp(CHUNK, STRETCH)

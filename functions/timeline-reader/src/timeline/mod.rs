@@ -1,15 +1,18 @@
 //! A page of one viewer's timeline.
 
 mod answer;
+mod cursors;
 mod filling;
 mod page;
 mod request;
 
 use shared::values::ViewerId;
+use tokio::sync::OnceCell;
 
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::{Context, Reader};
+use cursors::Cursors;
 use page::Reading;
 use request::Request;
 
@@ -29,8 +32,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         now: cx.now,
         retained_from,
         deadline: cx.deadline,
+        seen: OnceCell::new(),
     };
     let page = reading.page().await?;
-    let body = answer::body(seal, &viewer, &request, &page, retained_from)?;
+    let cursors = Cursors::of(&reading, &page, seal).await?;
+    let body = answer::body(seal, &viewer, &page, &cursors, retained_from)?;
     Ok(Answer { body, items: page.activities.len() })
 }

@@ -22,8 +22,9 @@ use shared::activities::{KeptRecords, Published};
 use shared::dynamo::DynamoError;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, Order, Timelines, View};
+use shared::timelines::{Hydration, SeenSet, Timelines, View};
 use shared::values::{ActorId, SortKey, Timestamp, ViewerId};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::filling::{Filled, fill};
@@ -49,6 +50,18 @@ pub(super) struct Page {
     pub(super) more: bool,
 }
 
+impl Page {
+    /// What it shows, in its order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
+        self.activities.iter().map(|shown| &shown.sort_key)
+    }
+
+    /// The last activity on it.
+    pub(super) fn last(&self) -> Option<SortKey> {
+        self.keys().last().cloned()
+    }
+}
+
 /// What a page is read with.
 pub(super) struct Reading<'a> {
     pub(super) timelines: &'a Timelines,
@@ -59,9 +72,30 @@ pub(super) struct Reading<'a> {
     pub(super) now: Timestamp,
     pub(super) retained_from: Timestamp,
     pub(super) deadline: Deadline,
+    /// What was shown before. It never changes, so it is read once, beside the first entries.
+    pub(super) seen: OnceCell<Option<SeenSet>>,
 }
 
 impl Reading<'_> {
+    /// What was shown before, as far as this page may show it again or add to it.
+    pub(super) async fn seen(&self) -> Result<Option<&SeenSet>, DynamoError> {
+        let read = async || {
+            let Some(seen) = self.request.window() else { return Ok(None) };
+            self.timelines.seen(self.viewer, seen, self.now, self.deadline).await.map(Some)
+        };
+        self.seen.get_or_try_init(read).await.map(Option::as_ref)
+    }
+
+    /// The entries that a page may show: all of them, or of what became visible since those that were not shown.
+    pub(super) async fn unseen(
+        &self,
+        entries: &[(SortKey, ActorId)],
+    ) -> Result<Vec<(SortKey, ActorId)>, DynamoError> {
+        let seen = if self.request.is_newer() { self.seen().await? } else { None };
+        let was_shown = |key: &SortKey| seen.is_some_and(|seen| seen.holds(key));
+        Ok(entries.iter().filter(|(key, _)| !was_shown(key)).cloned().collect())
+    }
+
     /// Reads the page that the request asks for.
     pub(super) async fn page(&self) -> Result<Page, DynamoError> {
         let mut hydration = Hydration::default();
@@ -119,24 +153,5 @@ impl Reading<'_> {
         let (timelines, viewer, deadline) = (self.timelines, self.viewer, self.deadline);
         timelines.hydrate_edges(&mut again, viewer, &filled.entries, deadline).await?;
         Ok(again.edges() == hydration.edges())
-    }
-}
-
-impl Page {
-    /// The newest activity seen by somebody who has come to this page.
-    pub(super) fn newest_seen(&self, request: &Request) -> Option<SortKey> {
-        let cursor = &request.cursor;
-        match cursor.order {
-            Order::Newest => {
-                let here = || self.activities.first().map(|shown| shown.sort_key.clone());
-                cursor.newest.clone().or_else(here)
-            }
-            Order::Oldest => self.last().or_else(|| cursor.after.clone()),
-        }
-    }
-
-    /// The last activity on the page.
-    pub(super) fn last(&self) -> Option<SortKey> {
-        self.activities.last().map(|shown| shown.sort_key.clone())
     }
 }

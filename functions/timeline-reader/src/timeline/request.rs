@@ -1,7 +1,7 @@
 //! What is asked for. Everything a caller can get wrong is found here, and named.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use shared::timelines::{Cursor, CursorSeal, Order, Range};
+use shared::timelines::{Cursor, CursorSeal, Floor, Order, Position, Range, Seen, Span};
 use shared::values::{Timestamp, TimestampError, ViewerId};
 
 use crate::http::problem::Problem;
@@ -36,15 +36,62 @@ impl Request {
                 opened.map_err(|e| Problem::invalid("cursor", e.to_string()))?
             }
             None => Cursor {
-                order: parameters.get("order").map_or(Ok(Order::Newest), order)?,
+                position: Position::Page {
+                    order: parameters.get("order").map_or(Ok(Order::Newest), order)?,
+                    after: None,
+                },
                 range: Range {
                     from: parameters.get("from").map(from).transpose()?,
                     to: parameters.get("to").map(to).transpose()?,
                 },
-                ..Cursor::default()
+                seen: None,
             },
         };
         Ok(Self { limit, cursor })
+    }
+
+    /// True if it asks for what became visible since.
+    pub(super) fn is_newer(&self) -> bool {
+        matches!(self.cursor.position, Position::Newer { .. })
+    }
+
+    /// Where to read: what was asked for, less what retention has passed by, and the stored sort key to begin beyond.
+    pub(super) fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
+        let Cursor { range, position, seen } = &self.cursor;
+        let from = range.from.map_or(retained_from, |from| from.max(retained_from));
+        let span = |order, from| Span { from, to: range.to, order };
+        match position {
+            Position::Page { order, after } => {
+                (span(*order, from), after.as_ref().map(ToString::to_string))
+            }
+            Position::Newer { floor } => {
+                let from = seen.as_ref().map_or(from, |seen| from.max(seen.window()));
+                match floor {
+                    None => (span(Order::Oldest, from), None),
+                    Some(Floor::From(floor)) => (span(Order::Oldest, from.max(*floor)), None),
+                    Some(Floor::After(key)) => (span(Order::Oldest, from), Some(key.to_string())),
+                }
+            }
+        }
+    }
+
+    /// What was shown before, if the page may show some of it again or adds to it: all but pages of the newest
+    /// that lie below the window.
+    pub(super) fn window(&self) -> Option<&Seen> {
+        let seen = self.cursor.seen.as_ref()?;
+        let is_below = match &self.cursor.position {
+            Position::Page { order: Order::Newest, after: Some(after) } => {
+                after.published_at < seen.window()
+            }
+            _ => false,
+        };
+        (!is_below).then_some(seen)
+    }
+
+    /// How many entries will be skipped because they were shown before, as far as the cursor knows.
+    pub(super) fn skipped(&self) -> usize {
+        let seen = self.cursor.seen.as_ref().filter(|_| self.is_newer());
+        seen.map_or(0, Seen::count)
     }
 }
 

@@ -96,7 +96,7 @@ impl Erasure {
         bar.finish_and_clear();
         let bar = progress::bar(traces.len() as u64, "other items erased");
         let mut activities = BTreeSet::new();
-        let mut others = 0;
+        let mut others = self.marks.remove_seen(&self.viewer, soon).await?;
         for trace in traces {
             match trace {
                 Trace::Activity(activity) => drop(activities.insert(activity)),

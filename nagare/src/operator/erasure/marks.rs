@@ -4,8 +4,7 @@
 //! in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that is
 //! running takes its second check at exactly these items. So they become what an unfollow or a delete
 //! makes of them anyway, an edge that is not followed and a tombstone without content, and stay so until
-//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`], which nothing else
-//! sets, removes them. A command that states a new fact writes the item without the mark, and so keeps
+//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that states a new fact writes the item without the mark, and so keeps
 //! it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
 //! of its last change, which is enough to keep an earlier change from winning.
 
@@ -16,6 +15,7 @@ use shared::fanout::keys as fanout;
 use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::runtime::deadline::Deadline;
+use shared::timelines::seen_sets;
 use shared::values::{ActorId, SortKey, ViewerId};
 
 /// What is left of something that is over; it says nothing else.
@@ -156,6 +156,29 @@ impl Marks {
             }
         }
         Ok(())
+    }
+
+    /// Removes what the person's clients were shown: it says so by itself when it expires, and no command brings it
+    /// back. Returns how many items there were. `deadline` makes the deadline of each step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some of it may be removed.
+    pub async fn remove_seen(
+        &self,
+        viewer: &ViewerId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<usize, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            projection: Some("pk, sk"),
+            values: vec![(":pk", text(seen_sets(viewer)))],
+            ..Query::default()
+        };
+        let rows = self.0.table().all(query, &deadline).await?;
+        for row in &rows {
+            self.0.delete(LedgerKey::of(row)?, deadline()).await?;
+        }
+        Ok(rows.len())
     }
 
     /// Empties an item about one person and marks it with the second at which it expires. An item that

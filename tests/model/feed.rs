@@ -1,0 +1,170 @@
+//! Clients that poll with a `newer_cursor` while everything goes on: each activity comes once, and none is missed
+//! within an hour of the newest that was shown.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use serde_json::Value;
+
+use crate::history::{DAY, MINUTE};
+use crate::observed::Observed;
+use crate::readers::KeptReader;
+use crate::reference::{Reference, Shown, shown};
+use crate::usage::count;
+use crate::walk::{self, Walk, some};
+
+/// Clients at most in one run.
+const FEEDS: usize = 20;
+/// How far behind the newest that was shown others may appear.
+const WINDOW: i64 = 60 * MINUTE;
+
+type Key = (i64, String);
+
+/// A client that polls.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    pub(crate) walk: Walk,
+    pub(crate) cursor: String,
+    /// All that it was shown.
+    shown: BTreeSet<Key>,
+    /// When it last came. What it was shown may be stored, which is kept for a day.
+    came: i64,
+    /// The end of the page that its first `newer_cursor` came with, if there was more below.
+    above: Option<Key>,
+}
+
+impl Feed {
+    /// Has a client begin with a page of a walk that has shown all this.
+    pub(crate) fn keep(
+        walk: &Walk,
+        begun: i64,
+        seen: &[Shown],
+        page: &Value,
+        observed: &RefCell<Observed>,
+    ) {
+        let mut observed = observed.borrow_mut();
+        if observed.feeds.len() >= FEEDS {
+            return;
+        }
+        let is_cut = walk.newest_first && !page["next_cursor"].is_null();
+        observed.feeds.push(Self {
+            walk: walk.clone(),
+            cursor: page["newer_cursor"].as_str().unwrap().to_owned(),
+            shown: seen.iter().map(key).collect(),
+            came: begun,
+            above: seen.last().filter(|_| is_cut).map(key),
+        });
+    }
+
+    /// Whether it has not stayed away for a day, less what clocks may differ.
+    pub(crate) fn is_in_time(&self, now: i64) -> bool {
+        now - self.came < DAY - 5 * MINUTE
+    }
+
+    /// Whether an activity is to come, if it is visible.
+    fn lacks(&self, key: &Key) -> bool {
+        let newest = self.shown.last().map(|(at, _)| *at);
+        self.walk.holds(key.0)
+            && newest.is_none_or(|newest| key.0 >= newest - WINDOW)
+            && self.above.as_ref().is_none_or(|above| key > above)
+            && !self.shown.contains(key)
+    }
+
+    /// What is to come of a timeline, oldest first.
+    pub(crate) fn missing<'t>(&self, timeline: &'t BTreeSet<Shown>) -> Vec<&'t Shown> {
+        timeline.iter().filter(|item| self.lacks(&key(item))).collect()
+    }
+
+    /// Takes a page, of which nothing was shown before.
+    pub(crate) fn take(&mut self, items: &[Shown], page: &Value) -> Result<(), String> {
+        let viewer = self.walk.viewer;
+        for pair in items.windows(2) {
+            if pair[0].position() >= pair[1].position() {
+                return Err(format!("{viewer}: a poll shows {:?} before {:?}", pair[0], pair[1]));
+            }
+        }
+        for item in items {
+            if !self.lacks(&key(item)) {
+                return Err(format!("{viewer}: a poll shows {item:?}, which is not to come"));
+            }
+        }
+        self.shown.extend(items.iter().map(key));
+        page["newer_cursor"].as_str().unwrap().clone_into(&mut self.cursor);
+        Ok(())
+    }
+}
+
+fn key(item: &Shown) -> Key {
+    (item.at, item.id.clone())
+}
+
+/// Some client polls while everything goes on, page after page or once.
+pub(crate) async fn poll(
+    reader: &KeptReader,
+    observed: &RefCell<Observed>,
+    mut random: Rng,
+) -> Result<(), String> {
+    let mut feed = {
+        let mut observed = observed.borrow_mut();
+        let [now, _] = reader.times();
+        observed.feeds.retain(|feed| feed.is_in_time(now));
+        if observed.feeds.is_empty() {
+            return Ok(());
+        }
+        let index = random.usize(0..observed.feeds.len());
+        // It stays, so that a reader that dies leaves it where it was; two may poll with one cursor.
+        observed.feeds[index].clone()
+    };
+    let begun_with = feed.cursor.clone();
+    loop {
+        count("feed: a page");
+        let (before, limit) = (observed.borrow().done.clone(), some(&mut random));
+        let asked = walk::asked(reader, observed);
+        let query = format!("limit={limit}&cursor={}", feed.cursor);
+        let Some(page) = walk::page(reader, feed.walk.viewer, &query).await? else { break };
+        let answered = walk::answered(reader, observed);
+        if !feed.is_in_time(answered.now) {
+            break;
+        }
+        let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
+        check(&feed, &items, limit, &before, asked.now, answered.now, &observed.borrow().started)?;
+        feed.take(&items, &page)?;
+        feed.came = asked.now;
+        if items.len() < usize::from(limit) || random.u8(0..3) == 0 {
+            break;
+        }
+    }
+    let mut observed = observed.borrow_mut();
+    if let Some(kept) = observed.feeds.iter_mut().find(|kept| kept.cursor == begun_with) {
+        *kept = feed;
+    }
+    Ok(())
+}
+
+/// Whether a page shows only what may be shown, and all that was there throughout unless it is full before.
+fn check(
+    feed: &Feed,
+    items: &[Shown],
+    limit: u8,
+    before: &Reference,
+    asked: i64,
+    answered: i64,
+    started: &Reference,
+) -> Result<(), String> {
+    let viewer = feed.walk.viewer;
+    for item in items {
+        if let Some(problem) = walk::not_to_be_shown(item, &feed.walk, before, started, asked) {
+            return Err(format!("{viewer}: a poll shows {item:?}, {problem}"));
+        }
+    }
+    let on_page: BTreeSet<_> = items.iter().map(key).collect();
+    let end = on_page.last().filter(|_| items.len() == usize::from(limit));
+    for key in walk::certain(before, started, viewer, answered) {
+        let is_beyond = end.is_some_and(|end| key > *end);
+        if feed.lacks(&key) && !is_beyond && !on_page.contains(&key) {
+            return Err(format!("{viewer}: a poll misses {key:?}, which was there throughout"));
+        }
+    }
+    Ok(())
+}
