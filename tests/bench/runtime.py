@@ -38,7 +38,8 @@ TIMEOUT = 60
 class Runtime:
     """Runs a program as a function, for as long as the block lasts."""
 
-    def __init__(self, program, environment):
+    def __init__(self, program, environment, as_event=None):
+        self.as_event = as_event or event
         self.events, self.answers = queue.Queue(), queue.Queue()
         self.sent, self.usage = 0, None
         self.server = Server(("127.0.0.1", 0), type("Handler", (Handler,), {"runtime": self}))
@@ -102,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         body = self.runtime.events.get()
-        self.answer(event(body), {
+        self.answer(self.runtime.as_event(body), {
             "Lambda-Runtime-Aws-Request-Id": str(uuid.uuid4()),
             "Lambda-Runtime-Deadline-Ms": str(int((time.time() + TIMEOUT) * 1000)),
             "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:us-east-1:000000000000:function:function",
