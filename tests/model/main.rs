@@ -8,6 +8,7 @@
 //! scheduler  the edge below the SDK: each call of a handler waits there for its turn
 //! fault_plan what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
+//! delivery   messages on their way
 //! letters    commands that give up: kept, and redriven
 //! usage      how often each thing was done to the handlers; `--show-output` prints it
 //! readers    several of them, frozen and thawed, with clocks apart
@@ -35,6 +36,7 @@
 )]
 
 mod check;
+mod delivery;
 mod fault_plan;
 mod features;
 mod feed;

@@ -43,6 +43,7 @@
 //! a `next_cursor` asks for something that is shown, and one more actor is enough for it. The work is at most
 //! the number of moments times that of activities, and for each actor once more: there is no bound to meet.
 
+mod page;
 #[cfg(test)]
 mod tests;
 
@@ -53,7 +54,7 @@ use serde_json::Value;
 
 use crate::history::{RETENTION, What};
 use crate::reference::Shown;
-use crate::walk::Walk;
+pub(crate) use page::Page;
 
 /// A command that some handler was given.
 struct Command {
@@ -80,31 +81,12 @@ pub(crate) struct Instant {
     pub(crate) now: i64,
 }
 
-/// A page as it was answered.
-pub(crate) struct Page<'a> {
-    pub(crate) walk: &'a Walk,
-    /// The last activity of the page before.
-    pub(crate) after: Option<&'a Shown>,
-    pub(crate) limit: usize,
-    pub(crate) items: &'a [Shown],
-    /// True if it has a `next_cursor`.
-    pub(crate) more: bool,
-    pub(crate) asked: Instant,
-    pub(crate) answered: Instant,
-    /// True if the reader's clock was not that of the writers. Then whatever passes out of retention between
-    /// question and answer may be shown or not.
-    pub(crate) clocks_apart: bool,
-}
-
 /// Where retention ends. What lies between the two instants may be retained or not.
 #[derive(Clone, Copy)]
 struct Retained {
     nothing_before: i64,
     all_from: i64,
 }
-
-/// A position in a timeline.
-type Position<'a> = (i64, &'a str);
 
 impl Log {
     /// Notes that a handler is given a command.
@@ -388,49 +370,5 @@ impl<'a> Moment<'a> {
             let followed = &followed.iter().copied().chain([*actor]).collect();
             self.may_follow(actor, true) && self.missing(page, end, followed).is_none()
         })
-    }
-}
-
-impl Page<'_> {
-    /// Whether the page, or what lies beyond it, begins with the first of two positions.
-    fn before(&self, one: Position<'_>, other: Position<'_>) -> bool {
-        if self.walk.newest_first { one > other } else { one < other }
-    }
-
-    /// Whether the page has the right length and order, whatever it shows.
-    fn is_in_order(&self) -> Result<(), String> {
-        let count = self.items.len();
-        if count > self.limit || (self.more && count < self.limit) {
-            return Err(format!("has {count} of {}", self.limit));
-        }
-        let ids: BTreeSet<_> = self.items.iter().map(|shown| &shown.id).collect();
-        if ids.len() < count {
-            return Err("shows an id twice".to_owned());
-        }
-        let positions = self.after.into_iter().chain(self.items).map(Shown::position);
-        let mut pairs = positions.clone().zip(positions.skip(1));
-        let out_of_order = pairs.find(|(one, other)| !self.before(*one, *other));
-        out_of_order.map_or(Ok(()), |(one, other)| Err(format!("shows {other:?} behind {one:?}")))
-    }
-
-    fn shows(&self, id: &str) -> bool {
-        self.items.iter().any(|shown| shown.id == id)
-    }
-
-    /// Whether an activity at a position belongs to the page or beyond it.
-    fn is_ahead(&self, position: Position<'_>) -> bool {
-        let passed = self.after.is_some_and(|after| !self.before(after.position(), position));
-        self.walk.holds(position.0) && !passed
-    }
-
-    /// Whether it belongs beyond the page, if that has a `next_cursor`.
-    fn is_beyond(&self, position: Position<'_>) -> bool {
-        let last = self.items.last().map(Shown::position);
-        self.is_ahead(position) && last.is_some_and(|last| self.before(last, position))
-    }
-
-    /// Whether it belongs to the page.
-    fn covers(&self, position: Position<'_>) -> bool {
-        self.is_ahead(position) && !(self.more && self.is_beyond(position))
     }
 }

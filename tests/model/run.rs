@@ -8,22 +8,22 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage, SqsMessageAttribute};
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
 use nagare::local::faults::{Faults, Faulty};
-use serde_json::Value;
-use shared::dead_letters::{MAX_RECEIVES, ORIGIN};
+use shared::dead_letters::MAX_RECEIVES;
 use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
-use tests::{World, event, message, said, soon, unfinished_ids};
+use tests::{World, event, said, soon, unfinished_ids};
 
 use crate::check;
+use crate::delivery::{Delivery, arrivals, goes_on_with};
 use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::feed;
-use crate::history::{DAY, MINUTE, START, Sent, What};
+use crate::history::{DAY, MINUTE, START, Sent};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
@@ -72,65 +72,6 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         let observed = observed.take();
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
     }))
-}
-
-/// A message on its way.
-#[derive(Clone)]
-struct Delivery {
-    id: String,
-    body: String,
-    /// What it says, unless it is the writer's own.
-    what: Option<What>,
-    /// What it goes on with, if it is the writer's own: see [`Run::going_on`].
-    goes_on_with: Vec<String>,
-    attributes: HashMap<String, SqsMessageAttribute>,
-    receives: u32,
-}
-
-impl Delivery {
-    /// The message that first carried its command: those that go on with the command name it.
-    fn origin(&self) -> &str {
-        let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
-        origin.unwrap_or(&self.id)
-    }
-
-    /// What others may go on with, if it carries a command.
-    fn may_be_gone_on_with(&self) -> [&str; 2] {
-        let activity = match &self.what {
-            Some(What::Publish { id, .. }) => id.as_str(),
-            _ => "",
-        };
-        [self.origin(), activity]
-    }
-
-    fn message(&self) -> SqsMessage {
-        let mut message = message(&self.id, &self.body, self.receives);
-        message.message_attributes.clone_from(&self.attributes);
-        message
-    }
-}
-
-/// The copies, the last to arrive first.
-fn arrivals(history: &[Sent]) -> Vec<Delivery> {
-    let copies = history.iter().enumerate().flat_map(|(index, sent)| {
-        let copies = sent.delays.iter().enumerate();
-        copies.map(move |(copy, delay)| (sent.number + delay, index, copy))
-    });
-    let mut copies: Vec<_> = copies.collect();
-    copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
-    let copies = copies.into_iter().map(|(_, index, copy)| {
-        let Sent { number, what, .. } = &history[index];
-        let (id, body) = (format!("{number}-{copy}"), what.body().to_string());
-        Delivery {
-            id,
-            body,
-            what: Some(what.clone()),
-            goes_on_with: Vec::new(),
-            attributes: HashMap::new(),
-            receives: 1,
-        }
-    });
-    copies.collect()
 }
 
 /// A batch, and the future that works on it.
@@ -450,16 +391,6 @@ impl<'a> Run<'a> {
         };
         self.readers.push(Reading { by, task });
     }
-}
-
-/// What a message goes on with, if it is the writer's own.
-fn goes_on_with(said: &Value) -> Vec<String> {
-    if said["type"] != "command.continued" && said["type"] != "fanout.part" {
-        return Vec::new();
-    }
-    count("message: handed on");
-    let all = [&said["origin"], &said["activity_id"], &said["command"]["activity_id"]];
-    all.into_iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
 }
 
 /// Goes on with handlers until one of them is done.

@@ -98,7 +98,7 @@ pub(crate) struct Pair<'a> {
 enum Passed {
     /// This many of them.
     Rows(usize),
-    /// None of it counts: the viewer follows anew.
+    /// The viewer has followed again: begin again, with this follow.
     Again(FollowState),
     /// The rest is up to whoever has changed the edge.
     Over,

@@ -1,4 +1,4 @@
-//! What is logged of a request: one line, or of what went well one in so many.
+//! What is logged of a request: a line each for those with trouble, and for a sample of those that went well.
 //!
 //! Lines of pages that were served all say the same, and there are as many as there are requests. So of those that
 //! were served without any trouble one in [`LogSampling`] is logged. The request's id decides which, so that nothing

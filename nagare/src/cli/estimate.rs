@@ -17,7 +17,7 @@ use crate::cost::prices::Prices;
 use crate::cost::work::Activity;
 use crate::progress;
 
-/// One row in so many shows what ids look like.
+/// Of this many rows one is sampled, to see what ids look like.
 const SAMPLED_ROWS: usize = 100;
 
 #[derive(Debug, Args)]

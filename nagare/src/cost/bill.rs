@@ -34,7 +34,7 @@ const READER_METRICS: f64 = 197.0;
 const READER_METRICS_PAGE: f64 = 8.0;
 /// Bytes of the level and the time that Lambda adds to a line of metrics, which has neither.
 const ADDED: f64 = 60.0;
-/// How far requests come in bursts: in some minutes so many times the average, spread over as many readers.
+/// Requests come in bursts: the busiest minutes have this many times the average, spread over as many readers.
 const BURST: f64 = 10.0;
 /// Lengths of what API Gateway puts into its log for a request that went well.
 const ACCESS: [(&str, f64); 4] = [

@@ -10,7 +10,7 @@
 //! The log is one small item that counts its changes and holds the latest of them. It has no clock: what a
 //! reader has missed is the difference of two counts. A reader that was frozen for an hour, a change that was
 //! appended late, clocks a minute apart make no difference. If the item does not hold as many changes as the
-//! reader has missed, or was made anew (its `epoch`), the reader trusts nothing that it kept
+//! reader has missed, or was created again (its `epoch` differs), the reader trusts nothing that it kept
 //! ([`KeptRecords`](super::KeptRecords)).
 //!
 //! A change is appended after the record says it. A reader that reads the record in between has kept the new
@@ -40,8 +40,8 @@ use crate::dynamo::{DynamoError, Update};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 
-/// How many copies of the log there are: 1 to 100, one for every thousand pages a second, which is a third of
-/// what an item gives.
+/// How many copies of the log there are, 1 to 100. Each is enough for a thousand pages a second: an item gives 3,000
+/// reads, of which that is a third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Copies(usize);
 

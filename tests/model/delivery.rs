@@ -1,0 +1,80 @@
+//! Messages on their way to a handler.
+
+use std::collections::HashMap;
+
+use aws_lambda_events::event::sqs::{SqsMessage, SqsMessageAttribute};
+use serde_json::Value;
+use shared::dead_letters::ORIGIN;
+use tests::message;
+
+use crate::history::{Sent, What};
+use crate::usage::count;
+
+/// A message on its way.
+#[derive(Clone)]
+pub(crate) struct Delivery {
+    pub(crate) id: String,
+    pub(crate) body: String,
+    /// What it says, unless it is the writer's own.
+    pub(crate) what: Option<What>,
+    /// What it goes on with, if it is the writer's own: see `going_on` in `run.rs`.
+    pub(crate) goes_on_with: Vec<String>,
+    pub(crate) attributes: HashMap<String, SqsMessageAttribute>,
+    pub(crate) receives: u32,
+}
+
+impl Delivery {
+    /// The message that first carried its command: those that go on with the command name it.
+    fn origin(&self) -> &str {
+        let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
+        origin.unwrap_or(&self.id)
+    }
+
+    /// What others may go on with, if it carries a command.
+    pub(crate) fn may_be_gone_on_with(&self) -> [&str; 2] {
+        let activity = match &self.what {
+            Some(What::Publish { id, .. }) => id.as_str(),
+            _ => "",
+        };
+        [self.origin(), activity]
+    }
+
+    pub(crate) fn message(&self) -> SqsMessage {
+        let mut message = message(&self.id, &self.body, self.receives);
+        message.message_attributes.clone_from(&self.attributes);
+        message
+    }
+}
+
+/// The copies, the last to arrive first.
+pub(crate) fn arrivals(history: &[Sent]) -> Vec<Delivery> {
+    let copies = history.iter().enumerate().flat_map(|(index, sent)| {
+        let copies = sent.delays.iter().enumerate();
+        copies.map(move |(copy, delay)| (sent.number + delay, index, copy))
+    });
+    let mut copies: Vec<_> = copies.collect();
+    copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
+    let copies = copies.into_iter().map(|(_, index, copy)| {
+        let Sent { number, what, .. } = &history[index];
+        let (id, body) = (format!("{number}-{copy}"), what.body().to_string());
+        Delivery {
+            id,
+            body,
+            what: Some(what.clone()),
+            goes_on_with: Vec::new(),
+            attributes: HashMap::new(),
+            receives: 1,
+        }
+    });
+    copies.collect()
+}
+
+/// What a message goes on with, if it is the writer's own.
+pub(crate) fn goes_on_with(said: &Value) -> Vec<String> {
+    if said["type"] != "command.continued" && said["type"] != "fanout.part" {
+        return Vec::new();
+    }
+    count("message: handed on");
+    let all = [&said["origin"], &said["activity_id"], &said["command"]["activity_id"]];
+    all.into_iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+}
