@@ -7,8 +7,9 @@
 //!
 //! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
 //! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
-//! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between the last entry and
-//! showing the actor, and between hiding the actor and taking out the first entry.
+//! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the
+//! edge that lets entries in (`apply/follows.rs`), between the last entry and showing the actor, and between hiding the
+//! actor and taking out the first entry.
 
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};
@@ -75,7 +76,8 @@ impl Reconciler {
         position: Option<SortKey>,
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
-        Pair { of: self, timeline, viewer, actor, state, position, has_waited: false }
+        let has_copied = position.is_some();
+        Pair { of: self, timeline, viewer, actor, state, position, has_waited: false, has_copied }
     }
 }
 
@@ -92,6 +94,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) position: Option<SortKey>,
     /// A hold has passed since the actor was hidden.
     has_waited: bool,
+    /// Entries were written, by this delivery or an earlier one.
+    has_copied: bool,
 }
 
 /// How far some rows were gone through.
@@ -129,7 +133,10 @@ impl Pair<'_> {
             let OutboxPage { rows, more } =
                 activities.outbox(self.actor, from, after, deadline).await?;
             let passed = match self.state.following {
-                true => self.backfill(&rows, enough, deadline).await?,
+                true => {
+                    self.has_copied |= !rows.is_empty();
+                    self.backfill(&rows, enough, deadline).await?
+                }
                 false => self.clear(&rows, enough, deadline).await?,
             };
             let passed = match passed {
@@ -157,7 +164,9 @@ impl Pair<'_> {
     async fn show(&self, deadline: Deadline) -> Result<(), DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
         if self.state.following {
-            hold.wait().await;
+            if self.has_copied {
+                hold.wait().await;
+            }
             let followed_at = self.state.changed_at;
             follows.show(self.viewer, self.actor, followed_at, deadline).await?;
         }

@@ -7,7 +7,7 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
+    /// Records an unfollow, or a follow that no page is read beside (for others see [`hide`](Self::hide)), unless a later one is on record. Returns what is in force
     /// then: this state, or the later one. The actor is [hidden](super::HiddenActors) from the follower before; whoever
     /// has made the timeline complete for a follow [shows](Self::show) the actor again.
     ///
