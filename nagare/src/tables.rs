@@ -1,9 +1,11 @@
-//! All three tables, over one client.
+//! All tables, over one client.
 
 use aws_sdk_dynamodb::Client;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, IN_FLIGHT, PacedTable};
+use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::timelines::Timelines;
 
 /// The names of the tables.
@@ -13,6 +15,10 @@ pub struct TableNames {
     pub timelines: String,
     /// Follows, activities and outboxes: the source of truth.
     pub ledger: String,
+    /// Likes: what views are folded from.
+    pub facts: String,
+    /// What is folded from facts.
+    pub views: String,
     /// Commands that gave up.
     pub dead_letters: String,
 }
@@ -24,6 +30,10 @@ pub struct Tables {
     pub dynamo: Dynamo,
     /// The source of truth.
     pub ledger: Ledger,
+    /// What views are folded from.
+    pub facts: Facts,
+    /// What is folded from facts.
+    pub views: Views,
     /// The timelines.
     pub timelines: Timelines,
     /// Commands that gave up.
@@ -42,9 +52,11 @@ impl Tables {
     pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
         let dynamo = Dynamo::new(client);
         let ledger = Ledger::new(dynamo.table(&names.ledger));
+        let facts = Facts::new(dynamo.table(&names.facts));
+        let views = Views::new(dynamo.table(&names.views));
         let entries = PacedTable::with_in_flight(dynamo.table(&names.timelines), in_flight);
         let timelines = Timelines::new(entries, &ledger);
         let dead_letters = DeadLetters::new(dynamo.table(&names.dead_letters));
-        Self { dynamo, ledger, timelines, dead_letters }
+        Self { dynamo, ledger, facts, views, timelines, dead_letters }
     }
 }

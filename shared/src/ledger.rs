@@ -31,11 +31,9 @@
 //!
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem
 
-use std::collections::HashMap;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::dynamo::item::{Item, Row, text};
+use crate::dynamo::item::{Item, Row};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
 
@@ -51,29 +49,7 @@ pub const BY_FOLLOWER: &str = "by_follower";
 pub const PERSON: &str = "person#";
 
 /// A key of the ledger.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LedgerKey {
-    /// Partition key.
-    pub pk: String,
-    /// Sort key.
-    pub sk: String,
-}
-
-impl LedgerKey {
-    /// Its attributes.
-    #[must_use]
-    pub fn into_item(self) -> Item {
-        HashMap::from([("pk".to_owned(), text(self.pk)), ("sk".to_owned(), text(self.sk))])
-    }
-
-    /// The key of an item that was read.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`] if it has none.
-    pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { pk: row.text("pk")?.to_owned(), sk: row.text("sk")?.to_owned() })
-    }
-}
+pub use crate::dynamo::item::Key as LedgerKey;
 
 /// The ledger. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -48,7 +48,7 @@ pub(crate) async fn in_the_end(
         let timeline = reference.timeline(feed.walk.viewer, now);
         at_rest(readers, feed.clone(), &timeline, random).await?;
     }
-    features::in_the_end(world, &reference.features).await
+    features::in_the_end(world, &reference).await
 }
 
 /// The reference of a history, less what was refused. Only of publishes under one id may some be

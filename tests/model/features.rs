@@ -4,6 +4,7 @@
 //! some handler was given and which of them are acknowledged; an answer has to be what the latter and some of
 //! the former mean. In the end all commands are both.
 
+mod likes;
 mod profiles;
 
 use std::cell::RefCell;
@@ -14,6 +15,7 @@ use tests::World;
 
 use crate::observed::Observed;
 use crate::readers::KeptReader;
+use crate::reference::Reference;
 
 /// One feature.
 pub(crate) struct Feature {
@@ -28,13 +30,15 @@ pub(crate) struct Feature {
 /// The commands of all features.
 pub(crate) struct Commands<'a> {
     /// Those that were acknowledged before the question.
-    pub(crate) done: &'a [Value],
+    pub(crate) done: &'a Reference,
     /// Those that some handler was given before the answer.
-    pub(crate) started: &'a [Value],
+    pub(crate) started: &'a Reference,
+    /// True if it is quiet: all that was started is done, and projected.
+    pub(crate) quiet: bool,
 }
 
 /// All of them.
-const FEATURES: &[Feature] = &[profiles::FEATURE];
+const FEATURES: &[Feature] = &[likes::FEATURE, profiles::FEATURE];
 
 /// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {
@@ -49,26 +53,35 @@ pub(crate) async fn ask(
 ) -> Result<(), String> {
     let Some(feature) = random.choice(FEATURES) else { return Ok(()) };
     let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
-    let done = observed.borrow().done.features.clone();
-    let (status, _, answer) = reader.get(&path, "").await;
+    let done = observed.borrow().done.clone();
+    let (status, _, answer) = reader.get(path_of(&path), query_of(&path)).await;
     if matches!(status, 429 | 503) {
         return Ok(());
     }
-    let started = &observed.borrow().started.features;
-    let problem = (feature.judge)(&path, status, &answer, &Commands { done: &done, started });
+    let started = &observed.borrow().started;
+    let commands = Commands { done: &done, started, quiet: false };
+    let problem = (feature.judge)(&path, status, &answer, &commands);
     problem.map_or(Ok(()), |problem| Err(format!("{path}: {problem}: {answer}")))
 }
 
 /// Asks all of them everything, now that it is quiet.
-pub(crate) async fn in_the_end(world: &World, commands: &[Value]) -> Result<(), String> {
-    let commands = Commands { done: commands, started: commands };
+pub(crate) async fn in_the_end(world: &World, commands: &Reference) -> Result<(), String> {
+    let commands = Commands { done: commands, started: commands, quiet: true };
     for feature in FEATURES {
         for path in (feature.paths)() {
-            let (status, _, answer) = world.get(&path, "").await;
+            let (status, _, answer) = world.get(path_of(&path), query_of(&path)).await;
             if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
                 return Err(format!("in the end {path}: {problem}: {answer}"));
             }
         }
     }
     Ok(())
+}
+
+fn path_of(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default()
+}
+
+fn query_of(path: &str) -> &str {
+    path.split_once('?').map_or("", |(_, query)| query)
 }

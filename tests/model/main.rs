@@ -9,6 +9,7 @@
 //! fault_plan what goes wrong with calls
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! delivery   messages on their way
+//! stream     changes of facts: delivered in batches, again, and in shards that end
 //! letters    commands that give up: kept, and redriven
 //! usage      how often each thing was done to the handlers; `--show-output` prints it
 //! readers    several of them, frozen and thawed, with clocks apart
@@ -48,6 +49,7 @@ mod readers;
 mod reference;
 mod run;
 mod scheduler;
+mod stream;
 mod usage;
 mod walk;
 

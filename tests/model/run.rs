@@ -28,6 +28,7 @@ use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
 use crate::scheduler::{Scheduler, Task, Waiting};
+use crate::stream::Stream;
 use crate::usage::{count, count_fault};
 use crate::walk;
 
@@ -37,7 +38,7 @@ const READERS: usize = 2;
 const ALERTERS: usize = 2;
 const OPERATORS: usize = 1;
 /// How far time goes in a run, beyond its start.
-const LONGEST: i64 = 2 * DAY;
+pub(crate) const LONGEST: i64 = 2 * DAY;
 
 /// Runs a history. Returns what went wrong, if something did.
 pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
@@ -68,6 +69,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         let mut run = Run::new(&world, history, &observed, &waiting, fault_plan, random);
         run.until_quiet().await?;
         waiting.open();
+        run.stream.end(&mut run.random).await?;
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         let observed = observed.take();
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
@@ -108,6 +110,7 @@ struct Run<'a> {
     kept: Readers,
     readers: Vec<Reading<'a>>,
     operators: Vec<Task<'a, ()>>,
+    stream: Stream<'a>,
 }
 
 impl<'a> Run<'a> {
@@ -136,6 +139,7 @@ impl<'a> Run<'a> {
             alerters: Vec::new(),
             readers: Vec::new(),
             operators: Vec::new(),
+            stream: Stream::new(world),
         }
     }
 
@@ -168,6 +172,7 @@ impl<'a> Run<'a> {
                     self.kept.freeze_or_thaw(&mut self.random);
                 }
                 // A hold may pass while calls wait, so that some pages take longer than one and others do not.
+                50..56 => self.stream.happen(&mut self.random),
                 48..50 => tokio::time::advance(self.part_of_a_hold()).await,
                 _ if self.waiting.any() => self.release(),
                 _ if self.nobody_but_frozen_readers() => self.kept.thaw(),
@@ -183,7 +188,10 @@ impl<'a> Run<'a> {
     }
 
     fn nobody_but_readers(&self) -> bool {
-        self.handlers.is_empty() && self.alerters.is_empty() && self.operators.is_empty()
+        self.handlers.is_empty()
+            && self.alerters.is_empty()
+            && self.operators.is_empty()
+            && !self.stream.is_at_work()
     }
 
     fn nobody_but_frozen_readers(&self) -> bool {
@@ -220,6 +228,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        self.stream.go_on();
         let operators = self.operators.len();
         self.operators.retain_mut(|operator| operator.go_on().is_pending());
         if self.operators.len() < operators {
@@ -346,6 +355,7 @@ impl<'a> Run<'a> {
         }
         self.letters.extend(self.alerters.drain(..).flat_map(|alerter| alerter.batch));
         self.operators.clear();
+        self.stream.restart();
         self.readers.clear();
         self.kept = Readers::new(self.world, &self.fault_plan);
     }

@@ -90,6 +90,14 @@ pub(crate) struct Task<'a, T> {
     woken: Arc<Woken>,
 }
 
+impl<T> Future for Task<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        self.future.as_mut().poll(cx)
+    }
+}
+
 impl<'a, T> Task<'a, T> {
     pub(crate) fn new(future: impl Future<Output = T> + 'a) -> Self {
         Self { future: Box::pin(future), woken: Arc::new(Woken(AtomicBool::new(true))) }

@@ -30,8 +30,10 @@ use nagare::cli::Sender;
 use nagare::local::connector::{self, InProcess};
 use nagare::local::engine::Engine;
 use nagare::local::sqs::{QueueConfig, Queues, ReceivedMessage, Wire};
+use nagare::local::stream_source;
 use nagare::local::{schema, sqs_event};
 use nagare::tables::{TableNames, Tables};
+use projector::Projector;
 use serde_json::{Value, json};
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
@@ -64,6 +66,8 @@ pub struct World {
     pub reader: Reader,
     /// The alerter.
     pub alerter: Alerter,
+    /// The projector.
+    pub projector: Projector,
     /// The tables as they reach them.
     pub tables: Tables,
     /// The clock of all of them.
@@ -173,6 +177,7 @@ impl World {
         let sqs = connector::sqs(Observed::of("fanout-writer", &inside));
         let to = |name| queue::Sender::new(sqs.clone(), wire.queue_url(name));
         let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
+        let projectors = of("projector");
         let (commands, dead_letters) =
             (CommandQueue::new(to(COMMANDS), internal_seal()), DeadLetterQueue(to(DEAD_LETTERS)));
         let to_commands = to(COMMANDS);
@@ -180,6 +185,7 @@ impl World {
         Self {
             writer: Writer {
                 ledger: writers.ledger,
+                facts: writers.facts,
                 timelines: writers.timelines,
                 commands,
                 dead_letters,
@@ -192,6 +198,8 @@ impl World {
             },
             reader: Reader {
                 ledger: readers.ledger,
+                facts: readers.facts,
+                views: readers.views,
                 timelines: readers.timelines,
                 kept: Arc::default(),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
@@ -205,6 +213,12 @@ impl World {
             },
             alerter: Alerter {
                 letters: of("dlq-alerter").dead_letters,
+                metrics: metrics.clone(),
+                clock: clock.clone(),
+            },
+            projector: Projector {
+                facts: projectors.facts,
+                views: projectors.views,
                 metrics,
                 clock: clock.clone(),
             },
@@ -237,6 +251,15 @@ impl World {
         for command in commands {
             let body = command.to_string();
             assert_eq!(self.write(&[&body], 1).await, [0_usize; 0], "{body}");
+        }
+    }
+
+    /// Folds all changes of facts into views. What was folded before from this shard is passed.
+    pub async fn project(&self, shard: &str) {
+        for records in self.engine.stream_behind(0, usize::MAX).unwrap().chunks(100) {
+            let batch = stream_source::event(shard, records).unwrap();
+            let response = self.projector.handle(batch, soon()).await.unwrap();
+            assert_eq!(response.batch_item_failures, []);
         }
     }
 

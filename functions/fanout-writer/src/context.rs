@@ -3,6 +3,7 @@
 use shared::activities::Activities;
 use shared::command::Command;
 use shared::dynamo::Dynamo;
+use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
@@ -19,6 +20,7 @@ pub(crate) struct Context {
     /// How long there is for it, and what may have happened before.
     pub(crate) delivery: Delivery,
     pub(crate) ledger: Ledger,
+    pub(crate) facts: Facts,
     pub(crate) activities: Activities,
     pub(crate) follows: Follows,
     pub(crate) timelines: Timelines,
@@ -46,6 +48,7 @@ impl Context {
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
             ledger,
+            facts: writer.facts.over(dynamo),
             commands,
             sizes: writer.sizes,
             retention: writer.retention,

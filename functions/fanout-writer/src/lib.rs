@@ -43,6 +43,7 @@ mod reconcile;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::future::{BoxFuture, join_all};
 use shared::activities::changes::Copies;
+use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::queue::{BatchError, message_ids};
 use shared::runtime::clock::Clock;
@@ -66,6 +67,8 @@ pub use reconcile::Reconciler;
 pub struct Writer {
     /// What must not be lost.
     pub ledger: Ledger,
+    /// The facts that views are folded from.
+    pub facts: Facts,
     /// The timelines.
     pub timelines: Timelines,
     /// Where segments of large fan-outs go.

@@ -6,6 +6,7 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
@@ -32,6 +33,7 @@ async fn main() -> Result<(), Error> {
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
+        facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         commands: CommandQueue::new(
             Sender::new(sqs.clone(), env::required(env::QUEUE_URL)?),
             InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),

@@ -17,6 +17,8 @@
 //!     filling   skeleton -> hydration -> rules, until the page is full
 //!     cursors   where to go on, and what was shown
 //!     answer    a page as JSON, with its cursors
+//!   activity/   one activity
+//!   likes/      what a viewer likes; how many like an activity
 //!   profile/    a profile
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
@@ -26,7 +28,9 @@
 //! entries, one BatchGetItem beside it for what hides and what has changed, and at most one for the activities
 //! that this process has not kept.
 
+mod activity;
 mod http;
+mod likes;
 mod log;
 mod metrics;
 mod profile;
@@ -40,7 +44,9 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use futures::future::BoxFuture;
 use shared::activities::KeptRecords;
 use shared::dynamo::Dynamo;
+use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -69,6 +75,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Reader {
     /// What must not be lost.
     pub ledger: Ledger,
+    /// What views are folded from.
+    pub facts: Facts,
+    /// What is folded from facts.
+    pub views: Views,
     /// The timelines.
     pub timelines: Timelines,
     /// Records of activities that were read before. Readers that share them are one process.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -29,6 +31,8 @@ async fn main() -> Result<(), Error> {
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
+        facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
+        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         kept: Arc::default(),
         hold: Hold::default(),
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),

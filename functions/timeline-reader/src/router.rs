@@ -6,7 +6,7 @@ use crate::Context;
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::{profile, timeline};
+use crate::{activity, likes, profile, timeline};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -29,6 +29,8 @@ macro_rules! routes {
 routes! {
     "/v1/timelines/{viewer_id}" => timeline,
     "/v1/profiles/{viewer_id}" => profile,
+    "/v1/activities/{activity_id}" => activity,
+    "/v1/viewers/{viewer_id}/likes" => likes,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -40,6 +40,7 @@ use clap::{Args, Parser, Subcommand};
 use shared::activities::{Delete, Update};
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
+use shared::likes::{LikeChange, LikeState};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
@@ -104,6 +105,10 @@ enum Subcommands {
     Follow(Edge),
     /// FOLLOWER no longer follows FOLLOWEE.
     Unfollow(Edge),
+    /// VIEWER likes ACTIVITY.
+    Like(Like),
+    /// VIEWER no longer likes ACTIVITY.
+    Unlike(Like),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -140,6 +145,19 @@ struct Edge {
     follower: ViewerId,
     /// Whose activities come or go.
     followee: ActorId,
+    /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
+    #[arg(long)]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    submission: Submission,
+}
+
+#[derive(Debug, Args)]
+struct Like {
+    /// Who.
+    viewer: ViewerId,
+    /// The activity's id.
+    activity: ActivityId,
     /// When, as an RFC 3339 instant; now, if it is not given. The latest wins.
     #[arg(long)]
     at: Option<Timestamp>,
@@ -195,6 +213,8 @@ impl Cli {
             Subcommands::Replay(replay) => replay.run().await,
             Subcommands::Follow(edge) => edge.send(true).await,
             Subcommands::Unfollow(edge) => edge.send(false).await,
+            Subcommands::Like(like) => like.send(true).await,
+            Subcommands::Unlike(like) => like.send(false).await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
@@ -215,6 +235,15 @@ impl Edge {
         let changed_at = at.unwrap_or_else(|| Clock::system().now());
         let state = FollowState { following, changed_at };
         submission.send(Command::Follow(FollowChange { follower_id, followee_id, state })).await
+    }
+}
+
+impl Like {
+    async fn send(self, liked: bool) -> Result<(), Failure> {
+        let Self { viewer: viewer_id, activity: activity_id, at, submission } = self;
+        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let state = LikeState { liked, changed_at };
+        submission.send(Command::Like(LikeChange { viewer_id, activity_id, state })).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
+use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::runtime::env;
 use shared::timelines::Timelines;
@@ -56,6 +57,10 @@ impl Remote {
 
     pub(crate) fn ledger(&self) -> Result<Ledger, Failure> {
         Ok(Ledger::new(self.dynamo.table(&self.target.required(env::LEDGER_TABLE)?)))
+    }
+
+    pub(crate) fn facts(&self) -> Result<Facts, Failure> {
+        Ok(Facts::new(self.dynamo.table(&self.target.required(env::FACTS_TABLE)?)))
     }
 
     pub(crate) fn timelines(&self) -> Result<Timelines, Failure> {

@@ -95,9 +95,9 @@ impl Submission {
 }
 
 fn effects(remote: &Remote) -> Result<Effects, Failure> {
-    let (ledger, timelines, letters) =
-        (remote.ledger()?, remote.timelines()?, remote.dead_letters()?);
-    Ok(Effects::new(&ledger, timelines, letters, remote.retention()?, Clock::system()))
+    let (ledger, facts) = (remote.ledger()?, remote.facts()?);
+    let (timelines, letters) = (remote.timelines()?, remote.dead_letters()?);
+    Ok(Effects::new(&ledger, &facts, timelines, letters, remote.retention()?, Clock::system()))
 }
 
 impl Sent {

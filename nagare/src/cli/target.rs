@@ -14,12 +14,14 @@ use super::Failure;
 use crate::running::{self, Note, Running};
 
 /// The variables that name a stack.
-const NAMING: [&str; 6] = [
+const NAMING: [&str; 8] = [
     env::API_URL,
     env::QUEUE_URL,
     env::DEAD_LETTER_QUEUE_URL,
     env::TIMELINES_TABLE,
     env::LEDGER_TABLE,
+    env::FACTS_TABLE,
+    env::VIEWS_TABLE,
     env::DEAD_LETTERS_TABLE,
 ];
 

@@ -3,10 +3,11 @@
 //! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
 //! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
 //! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
-//! honoured here (`transactions`).
+//! honoured here (`transactions`). The stream of the table of facts is read here (`stream`).
 
 pub(crate) mod edges;
 mod fast_path;
+pub mod stream;
 mod transactions;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use serde_json::json;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Notify;
 
 use self::edges::EdgesQuery;
 use super::schema;
@@ -53,6 +55,8 @@ struct Tables {
     file: Option<PathBuf>,
     /// Held while a large page is read.
     large_page: Mutex<()>,
+    /// Something was written.
+    written: Notify,
 }
 
 /// The engine could not be started, or swept.
@@ -92,7 +96,13 @@ impl Engine {
     fn start(storage: Storage, file: Option<PathBuf>) -> Result<Self, EngineError> {
         schema::create_missing(&storage)?;
         transactions::create_missing(&storage)?;
-        let tables = Tables { storage: Mutex::new(storage), file, large_page: Mutex::new(()) };
+        stream::create_missing(&storage)?;
+        let tables = Tables {
+            storage: Mutex::new(storage),
+            file,
+            large_page: Mutex::new(()),
+            written: Notify::new(),
+        };
         let now = || Clock::system().now().unix_millis();
         Ok(Self { tables: Arc::new(tables), now: Arc::new(now) })
     }
@@ -159,7 +169,19 @@ impl Engine {
     #[must_use]
     pub fn call(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match self.dispatch(operation, body) {
-            Ok(answer) => (200, answer),
+            Ok(answer) => {
+                if matches!(
+                    operation,
+                    "PutItem"
+                        | "UpdateItem"
+                        | "DeleteItem"
+                        | "BatchWriteItem"
+                        | "TransactWriteItems"
+                ) {
+                    self.tables.written.notify_one();
+                }
+                (200, answer)
+            }
             Err(error) => {
                 if error.status_code() >= 500 {
                     let file =

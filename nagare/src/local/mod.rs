@@ -26,6 +26,7 @@ pub mod sqs;
 pub mod sqs_event;
 mod sqs_http;
 mod stack;
+pub mod stream_source;
 pub(crate) mod tables_http;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ use crate::tables::TableNames;
 /// The key attributes of each table.
 const TIMELINES: [&str; 2] = ["viewer_id", "sort_key"];
 const LEDGER: [&str; 2] = ["pk", "sk"];
+const FACTS: [&str; 2] = ["pk", "sk"];
+const VIEWS: [&str; 2] = ["pk", "sk"];
 const DEAD_LETTERS: [&str; 2] = ["id", "part"];
 
 /// The names of the local stack's tables.
@@ -19,13 +21,15 @@ pub fn names() -> TableNames {
     TableNames {
         timelines: "nagare-timelines".to_owned(),
         ledger: "nagare-ledger".to_owned(),
+        facts: "nagare-facts".to_owned(),
+        views: "nagare-views".to_owned(),
         dead_letters: "nagare-dead-letters".to_owned(),
     }
 }
 
 /// The tables, as CreateTable takes them.
 #[must_use]
-pub fn definitions() -> [Value; 3] {
+pub fn definitions() -> [Value; 5] {
     let tables = names();
     let mut ledger = definition(&tables.ledger, LEDGER, &["follower_id", "followee_id"]);
     ledger["GlobalSecondaryIndexes"] = json!([{
@@ -33,17 +37,28 @@ pub fn definitions() -> [Value; 3] {
         "KeySchema": keys("follower_id", "followee_id"),
         "Projection": {"ProjectionType": "KEYS_ONLY"},
     }]);
+    let mut facts = definition(&tables.facts, FACTS, &[]);
+    facts["StreamSpecification"] =
+        json!({"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"});
     [
         definition(&tables.timelines, TIMELINES, &[]),
         ledger,
+        facts,
+        definition(&tables.views, VIEWS, &[]),
         definition(&tables.dead_letters, DEAD_LETTERS, &[]),
     ]
 }
 
 /// The key attributes of the table of that name.
 pub(super) fn keys_of(table: &str) -> Option<[&'static str; 2]> {
-    let TableNames { timelines, ledger, dead_letters } = names();
-    let keys = [(timelines, TIMELINES), (ledger, LEDGER), (dead_letters, DEAD_LETTERS)];
+    let TableNames { timelines, ledger, facts, views, dead_letters } = names();
+    let keys = [
+        (timelines, TIMELINES),
+        (ledger, LEDGER),
+        (facts, FACTS),
+        (views, VIEWS),
+        (dead_letters, DEAD_LETTERS),
+    ];
     keys.into_iter().find_map(|(name, keys)| (name == table).then_some(keys))
 }
 

@@ -10,6 +10,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use projector::Projector;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
@@ -36,6 +37,7 @@ use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use super::schema;
 use super::sqs::{Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
+use super::stream_source::StreamSource;
 use crate::tables::Tables;
 
 /// How long one invocation may take, as the template sets it.
@@ -109,6 +111,8 @@ impl Wiring {
     pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>, cors: Cors) -> Router {
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
             kept: Arc::default(),
             hold: Hold::default(),
@@ -141,6 +145,7 @@ impl Wiring {
     ) -> Result<Vec<JoinHandle<()>>, StackError> {
         let writer = Writer {
             ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
             timelines: self.tables.timelines.clone(),
             commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
             dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
@@ -157,6 +162,12 @@ impl Wiring {
             metrics: Metrics::off(),
             clock: self.clock.clone(),
         };
+        let projector = Projector {
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            metrics: Metrics::off(),
+            clock: self.clock.clone(),
+        };
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();
             async move { writer.handle(event, deadline).await }
@@ -164,6 +175,10 @@ impl Wiring {
         let alert = move |event: SqsEvent, deadline| {
             let alerter = alerter.clone();
             async move { alerter.handle(event, deadline).await }
+        };
+        let project = move |event, deadline| {
+            let projector = projector.clone();
+            async move { projector.handle(event, deadline).await }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: a stack that was down has no other receivers.
@@ -175,9 +190,11 @@ impl Wiring {
             keeps_visibility: self.keeps_visibility,
             faults: self.deliveries.clone(),
         };
+        let stream = StreamSource { timeout: FUNCTION_TIMEOUT };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),
+            tokio::spawn(stream.run(self.engine.clone(), project, stop.clone())),
         ])
     }
 
@@ -200,6 +217,8 @@ impl Wiring {
             (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
             (env::TIMELINES_TABLE, names.timelines),
             (env::LEDGER_TABLE, names.ledger),
+            (env::FACTS_TABLE, names.facts),
+            (env::VIEWS_TABLE, names.views),
             (env::DEAD_LETTERS_TABLE, names.dead_letters),
             (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
             (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),

@@ -6,7 +6,7 @@ use super::{
     Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys,
 };
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
 
@@ -149,6 +149,58 @@ impl Activities {
     ) -> Result<ActivityRecord, DynamoError> {
         let row = self.ledger.get(keys::record(key), deadline).await?;
         row.as_ref().map_or(Ok(ActivityRecord::default()), read_record)
+    }
+
+    /// An activity as readers are given it, with its actor, if it was published and not deleted: of any age.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn published(
+        &self,
+        activity: &ActivityId,
+        deadline: Deadline,
+    ) -> Result<Option<(ActorId, Published)>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::claim(activity).pk))],
+            ..Query::default()
+        };
+        let (mut owner, mut records) = (None, HashMap::new());
+        for row in self.ledger.table().all(query, || deadline).await? {
+            match keys::of_key(row.text("pk")?, row.text("sk")?) {
+                Some(ActivityItem::Claim(_)) => owner = Some(read_owner(&row)?.0),
+                Some(ActivityItem::Record(key)) => {
+                    records.insert(key.actor_id, read_record(&row)?);
+                }
+                _ => {}
+            }
+        }
+        let record = owner.and_then(|owner| records.remove_entry(&owner));
+        Ok(record.and_then(|(actor, record)| Some((actor, record.visible()?))))
+    }
+
+    /// The same for several, none of them twice, and at most [`BATCH_GET`](crate::dynamo::BATCH_GET), in two calls.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all_published(
+        &self,
+        activities: impl IntoIterator<Item = &ActivityId>,
+        deadline: Deadline,
+    ) -> Result<HashMap<ActivityId, (ActorId, Published)>, DynamoError> {
+        let owners = self.all_claimed(activities, deadline).await?;
+        let keys = owners.into_iter().map(|(activity_id, (actor_id, _))| {
+            keys::record(&ActivityKey { activity_id, actor_id }).into_item()
+        });
+        let mut published = HashMap::new();
+        for row in self.ledger.table().batch_get(keys.collect(), deadline).await? {
+            if let Some(ActivityItem::Record(key)) = keys::of_key(row.text("pk")?, row.text("sk")?)
+                && let Some(visible) = read_record(&row)?.visible()
+            {
+                published.insert(key.activity_id, (key.actor_id, visible));
+            }
+        }
+        Ok(published)
     }
 
     /// The record as it is now, and its revision.

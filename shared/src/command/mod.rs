@@ -10,6 +10,7 @@ use std::fmt::Write;
 use crate::activities::{Delete, Publish, Update};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
+use crate::likes::LikeChange;
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
 use crate::profiles::ProfileUpdate;
 use crate::queue::Message;
@@ -97,6 +98,7 @@ commands! {
     Delete(Delete),
     Follow(FollowChange),
     Profile(ProfileUpdate),
+    Like(LikeChange),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

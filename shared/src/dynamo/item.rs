@@ -9,6 +9,31 @@ use super::DynamoError;
 /// An item as DynamoDB holds it.
 pub type Item = HashMap<String, AttributeValue>;
 
+/// A key of a table whose partition key is `pk` and whose sort key is `sk`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Partition key.
+    pub pk: String,
+    /// Sort key.
+    pub sk: String,
+}
+
+impl Key {
+    /// Its attributes.
+    #[must_use]
+    pub fn into_item(self) -> Item {
+        HashMap::from([("pk".to_owned(), text(self.pk)), ("sk".to_owned(), text(self.sk))])
+    }
+
+    /// The key of an item that was read.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it has none.
+    pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { pk: row.text("pk")?.to_owned(), sk: row.text("sk")?.to_owned() })
+    }
+}
+
 /// A string.
 #[must_use]
 pub fn text(value: impl Into<String>) -> AttributeValue {

@@ -9,6 +9,10 @@ use crate::values::{DEFAULT_RETENTION_DAYS, Retention};
 pub const TIMELINES_TABLE: &str = "NAGARE_TIMELINES_TABLE";
 /// The table of follows, activities and outboxes.
 pub const LEDGER_TABLE: &str = "NAGARE_LEDGER_TABLE";
+/// The table of facts that views are folded from.
+pub const FACTS_TABLE: &str = "NAGARE_FACTS_TABLE";
+/// The table of views.
+pub const VIEWS_TABLE: &str = "NAGARE_VIEWS_TABLE";
 /// The table of dead letters.
 pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
 /// The queue that takes commands.

@@ -32,7 +32,7 @@ fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Op
             .filter(|update| update["type"] == "profile.updated" && update["viewer_id"] == viewer);
         theirs.map(said).collect()
     };
-    let (done, started) = (of(commands.done), of(commands.started));
+    let (done, started) = (of(&commands.done.features), of(&commands.started.features));
     let shown = match status {
         404 => None,
         200 if answer["viewer_id"] == viewer => {

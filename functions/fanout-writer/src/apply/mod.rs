@@ -2,6 +2,7 @@
 
 mod activities;
 mod follows;
+mod likes;
 mod profiles;
 mod segments;
 
@@ -21,6 +22,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Delete(delete) => Box::pin(activities::delete(cx, delete)).await,
         Command::Follow(change) => Box::pin(follows::follow(cx, change)).await,
         Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
+        Command::Like(change) => Box::pin(likes::like(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);

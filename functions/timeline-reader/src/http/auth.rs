@@ -79,6 +79,20 @@ fn is_signed(authorizer: &ApiGatewayRequestAuthorizer) -> bool {
 }
 
 impl Caller<'_> {
+    /// The viewer whose own likes and votes an answer names: the caller, or for somebody who is trusted the one of
+    /// the parameter `viewer`, or nobody.
+    pub(crate) fn own(&self, asked: Option<&str>) -> Result<Option<ViewerId>, Problem> {
+        let asked = asked.map(ViewerId::new).transpose();
+        let asked = asked.map_err(|e| Problem::invalid("viewer", e.to_string()))?;
+        match (self, asked) {
+            (Self::Trusted, asked) => Ok(asked),
+            (Self::Subject(subject), Some(asked)) if *subject == asked.as_str() => Ok(Some(asked)),
+            (Self::Subject(_), Some(_)) => Err(Problem::Forbidden),
+            // A subject that is no id has no likes.
+            (Self::Subject(subject), None) => Ok(ViewerId::new(*subject).ok()),
+        }
+    }
+
     /// Whether they may read what is this viewer's alone.
     pub(crate) fn may_read(&self, viewer: &ViewerId) -> Result<(), Problem> {
         match self {

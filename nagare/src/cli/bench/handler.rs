@@ -64,6 +64,7 @@ impl Handler {
         let tables = tables_at(&self.endpoint, self.in_flight).await;
         let writer = Writer {
             ledger: tables.ledger,
+            facts: tables.facts,
             timelines: tables.timelines,
             commands: CommandQueue::new(
                 Sender::new(sqs.clone(), wire.queue_url(COMMANDS)),

@@ -156,6 +156,8 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
     let tables = super::Tables::new(Client::from_conf(config.build()), &schema::names());
     Ok(Reader {
         ledger: tables.ledger,
+        facts: tables.facts,
+        views: tables.views,
         timelines: tables.timelines,
         kept: Arc::default(),
         hold: Hold::default(),

@@ -108,7 +108,11 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
             Some(SortKey { published_at, activity_id })
         }
         Command::Continued(continued) => sort_key_of(*continued.command),
-        Command::Update(_) | Command::Delete(_) | Command::Follow(_) | Command::Profile(_) => None,
+        Command::Update(_)
+        | Command::Delete(_)
+        | Command::Follow(_)
+        | Command::Profile(_)
+        | Command::Like(_) => None,
     }
 }
 

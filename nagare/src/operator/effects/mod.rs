@@ -16,6 +16,7 @@
 //!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
 //! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
 //!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
+//! * **The count.** A like is done when its row is recorded; the count follows, normally within a second.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
@@ -27,20 +28,23 @@
 //! A look reads the dead letter and the record. The entries are read once, a hundred a call, and a look goes on
 //! where the last one stopped: a publish to N followers, few enough not to be cut into segments, costs N reads
 //! of edges and N of entries; a follow as many as the actor published within retention. It takes what an audit
-//! takes: `GetItem`, `BatchGetItem` and `Query` on the three tables.
+//! takes: `GetItem`, `BatchGetItem` and `Query` on four of the tables.
 
 mod activities;
 mod entries;
 mod follows;
+mod likes;
 mod profiles;
 
 use shared::activities::Activities;
 use shared::command::Command;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::DynamoError;
+use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
+use shared::likes::Likes;
 use shared::profiles::Profiles;
 use shared::runtime::clock::Clock;
 use shared::timelines::Timelines;
@@ -96,6 +100,7 @@ pub struct Effects {
     activities: Activities,
     follows: Follows,
     profiles: Profiles,
+    likes: Likes,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -108,6 +113,7 @@ impl Effects {
     #[must_use]
     pub fn new(
         ledger: &Ledger,
+        facts: &Facts,
         timelines: Timelines,
         letters: DeadLetters,
         retention: Retention,
@@ -117,6 +123,7 @@ impl Effects {
             activities: Activities::new(ledger),
             follows: Follows::new(ledger),
             profiles: Profiles::new(ledger),
+            likes: Likes::new(facts),
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
@@ -168,6 +175,7 @@ impl Watch<'_> {
             Command::Delete(delete) => effects.deleted(delete, followers).await,
             Command::Follow(change) => effects.followed(change, rows).await,
             Command::Profile(update) => effects.profile(update).await,
+            Command::Like(change) => effects.liked(change).await,
             // The writer alone sends these; what they do belongs to another command.
             Command::Segment(_) | Command::Continued(_) => Ok(Standing::Pending),
         }

@@ -1,0 +1,134 @@
+//! What Lambda hands over: some records of one shard, of which no more is read than what is used.
+//!
+//! Which shard they are of is said only to functions whose mapping has a tumbling window, so the template gives it
+//! one. Nothing else is done with the window.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
+use shared::dynamo::item::{Item, Key, Row};
+use shared::projection::{Change, Shard};
+use shared::values::Timestamp;
+
+/// A batch of records.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamEvent {
+    /// The records, the earliest first.
+    #[serde(rename = "Records", default)]
+    pub records: Vec<Record>,
+    /// The shard that they are of.
+    pub shard_id: Option<String>,
+}
+
+/// A record of a stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    /// What it says.
+    pub dynamodb: StreamRecord,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct StreamRecord {
+    keys: HashMap<String, Attribute>,
+    old_image: Option<HashMap<String, Attribute>>,
+    new_image: Option<HashMap<String, Attribute>>,
+    /// Where in the shard it is.
+    pub sequence_number: String,
+    /// In seconds.
+    #[serde(default)]
+    approximate_creation_date_time: f64,
+}
+
+/// An attribute of one of the types that facts have.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Attribute {
+    S(String),
+    N(String),
+    #[serde(rename = "BOOL")]
+    Bool(bool),
+}
+
+impl From<Attribute> for AttributeValue {
+    fn from(attribute: Attribute) -> Self {
+        match attribute {
+            Attribute::S(text) => Self::S(text),
+            Attribute::N(digits) => Self::N(digits),
+            Attribute::Bool(value) => Self::Bool(value),
+        }
+    }
+}
+
+/// The answer: where the first record is that is to be delivered again, with all that follow it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamResponse {
+    /// At most one.
+    pub batch_item_failures: Vec<Failed>,
+    /// What a mapping with a window hands back with the next batch: nothing is asked of it.
+    pub state: HashMap<String, String>,
+}
+
+/// A record that is to be delivered again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failed {
+    /// Its sequence number.
+    pub item_identifier: String,
+}
+
+/// The event is not what the mapping of the template delivers. Delivering it again cannot help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Without it nobody knows which records were folded before.
+    #[error("the event has no `shardId`: give the event source mapping a tumbling window")]
+    NoShard,
+    /// A record that no stream of DynamoDB has.
+    #[error("record {place} of the batch: {problem}")]
+    Record {
+        /// Which, from 0 on.
+        place: usize,
+        /// What was expected.
+        problem: &'static str,
+    },
+}
+
+impl StreamEvent {
+    /// The shard, and the changes in their order.
+    ///
+    /// # Errors
+    /// [`EventError`]
+    pub(crate) fn read(self) -> Result<(Shard, Vec<Change>), EventError> {
+        let shard = self.shard_id.as_deref().map(Shard::of).ok_or(EventError::NoShard)?;
+        let changes = self.records.into_iter().enumerate().map(|(place, record)| {
+            change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })
+        });
+        Ok((shard, changes.collect::<Result<_, _>>()?))
+    }
+}
+
+fn change(record: StreamRecord) -> Result<Change, &'static str> {
+    let item = |image: HashMap<String, Attribute>| -> Item {
+        image.into_iter().map(|(name, value)| (name, value.into())).collect()
+    };
+    let keys = Row { table: "", item: item(record.keys) };
+    Ok(Change {
+        key: Key::of(&keys).map_err(|_| "expected the keys `pk` and `sk`, both strings")?,
+        before: record.old_image.map(item),
+        after: record.new_image.map(item),
+        sequence: record
+            .sequence_number
+            .parse()
+            .map_err(|_| "expected a sequence number of 1 to 40 digits")?,
+        at: Timestamp::from_unix_millis(millis(record.approximate_creation_date_time)),
+    })
+}
+
+/// Seconds of this century fit by far.
+#[allow(clippy::cast_possible_truncation, reason = "see above")]
+fn millis(seconds: f64) -> i64 {
+    (seconds * 1000.0) as i64
+}

@@ -1,0 +1,120 @@
+//! The projector: folds what the stream of facts tells into views.
+//!
+//! ```text
+//! handle      a batch of one shard in, the first record to be delivered again out
+//!   event     what Lambda hands over
+//!   route     which view a change is folded into
+//!   metrics   what is counted of a batch
+//! ```
+//!
+//! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
+//!
+//! The changes of a batch are gathered by view, and each view is read and written once, whatever the number of
+//! its changes. If a view cannot be written, the batch comes again from its first change on. What others
+//! have folded meanwhile they pass.
+
+mod event;
+mod metrics;
+mod route;
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::facts::Facts;
+use shared::projection::{Change, Folded, Sequence, Shard, Views};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use tracing::error;
+
+pub use event::{EventError, Failed, StreamEvent, StreamResponse};
+use metrics::Batch;
+use route::View;
+
+/// What the projector works with. Made once; every invocation borrows it.
+#[derive(Debug, Clone)]
+pub struct Projector {
+    /// What is folded.
+    pub facts: Facts,
+    /// What it is folded into.
+    pub views: Views,
+    /// Where changes are counted.
+    pub metrics: Metrics,
+    /// What time it is.
+    pub clock: Clock,
+}
+
+impl Projector {
+    /// Folds a batch. The answer names the first record that has to be delivered again.
+    ///
+    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    ///
+    /// # Errors
+    /// [`EventError`]: nothing was folded.
+    pub fn handle(
+        &self,
+        event: StreamEvent,
+        deadline: Deadline,
+    ) -> BoxFuture<'_, Result<StreamResponse, EventError>> {
+        Box::pin(async move {
+            let (shard, changes) = event.read()?;
+            let mut by_view: BTreeMap<View, Vec<&Change>> = BTreeMap::new();
+            for change in &changes {
+                for view in View::of(change) {
+                    by_view.entry(view).or_default().push(change);
+                }
+            }
+            let views = by_view.into_iter().map(|view| self.fold(view, shard, deadline));
+            let views: Vec<_> = views.collect();
+            let folded: Vec<_> = stream::iter(views).buffer_unordered(IN_FLIGHT).collect().await;
+            self.count(&changes, &folded);
+            let failed = folded.iter().filter(|(folded, _)| folded.is_err());
+            let first = failed.map(|(_, sequence)| *sequence).min();
+            let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
+            Ok(StreamResponse {
+                batch_item_failures: failed.into_iter().collect(),
+                ..StreamResponse::default()
+            })
+        })
+    }
+
+    /// Folds changes into a view. Returns what became of them, and where the first of them is.
+    fn fold<'a>(
+        &'a self,
+        (view, changes): (View, Vec<&'a Change>),
+        shard: Shard,
+        deadline: Deadline,
+    ) -> BoxFuture<'a, (Result<Folded, DynamoError>, Sequence)> {
+        Box::pin(async move {
+            let (facts, now) = (self.facts.table().name(), self.clock.now());
+            let folded = view.fold(&self.views, shard, &changes, facts, now, deadline).await;
+            if let Err(failure) = &folded {
+                let (changes, reason) = (changes.len(), failure.reason());
+                error!(view = %view, changes, reason, "not folded: {failure}");
+            }
+            (folded, changes[0].sequence)
+        })
+    }
+
+    fn count(&self, changes: &[Change], folded: &[(Result<Folded, DynamoError>, Sequence)]) {
+        let now = self.clock.now();
+        let oldest = changes.iter().map(|change| change.at).min();
+        let lag = oldest.map(|at| now.unix_millis().saturating_sub(at.unix_millis()));
+        let mut batch = Batch {
+            projection_lag: lag.and_then(|lag| u64::try_from(lag).ok()),
+            ..Batch::default()
+        };
+        for (folded, _) in folded {
+            match folded {
+                Ok(Folded { new, conflicts }) => {
+                    batch.changes_folded += *new as u64;
+                    batch.view_conflicts += *conflicts as u64;
+                }
+                Err(_) => batch.views_failed += 1,
+            }
+        }
+        self.metrics.record(&batch, now);
+    }
+}

@@ -1,0 +1,30 @@
+//! The Lambda function: wires [`projector`] to its environment.
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use projector::{Projector, StreamEvent};
+use shared::dynamo::{Dynamo, sdk_config};
+use shared::facts::Facts;
+use shared::projection::Views;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::{env, panics, telemetry};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    panics::end_the_process();
+    telemetry::init_json();
+    let config = sdk_config().await;
+    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+    let projector = Projector {
+        facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
+        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
+        clock: Clock::system(),
+    };
+    run(service_fn(async |event: LambdaEvent<StreamEvent>| {
+        let deadline = Deadline::of_invocation(event.context.deadline, projector.clock.now());
+        projector.handle(event.payload, deadline).await.map_err(Error::from)
+    }))
+    .await
+}

@@ -1,0 +1,22 @@
+//! What is counted: changes, and how long they took from fact to view.
+
+use metrique::writer::Entry;
+use shared::runtime::metrics::{Count, Record};
+
+/// What became of a batch.
+#[derive(Entry, Default)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct Batch {
+    /// Changes that were folded.
+    pub(crate) changes_folded: Count,
+    /// Views that somebody else wrote meanwhile, which had to be read again.
+    pub(crate) view_conflicts: Count,
+    /// Views that could not be written.
+    pub(crate) views_failed: Count,
+    /// From the oldest change of the batch to its view, in milliseconds.
+    pub(crate) projection_lag: Option<u64>,
+}
+
+impl Record for Batch {
+    const BY: Option<&'static str> = None;
+}

@@ -1,0 +1,23 @@
+//! Likes.
+
+use shared::dynamo::DynamoError;
+use shared::likes::{LikeChange, LikeState};
+
+use super::{Effects, Standing, soon};
+
+impl Effects {
+    /// A like or an undo: the row holds it, or one that wins over it.
+    pub(super) async fn liked(&self, change: &LikeChange) -> Result<Standing, DynamoError> {
+        let there = self.likes.state(&change.viewer_id, &change.activity_id, soon()).await?;
+        // The undo wins a tie.
+        let order = |state: LikeState| (state.changed_at, !state.liked);
+        Ok(match there {
+            Some(there) if there == change.state => Standing::applied(),
+            Some(there) if order(there) > order(change.state) => {
+                let what = if there.liked { "like" } else { "undo" };
+                Standing::Overtaken(format!("the {what} of {} holds", there.changed_at))
+            }
+            _ => Standing::Pending,
+        })
+    }
+}

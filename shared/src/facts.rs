@@ -1,0 +1,36 @@
+//! The facts: what commands state that views are [folded](crate::projection) from, one row each.
+//!
+//! ```text
+//! pk              sk           what                                whose
+//! likes#<viewer>  <activity>   whether the viewer likes it         likes
+//! ```
+//!
+//! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger
+//! would carry every follow, publish and note of progress as well. It is as much a source of truth: it must not
+//! be lost, and its views can be made again from it.
+
+use crate::dynamo::{Dynamo, Table};
+
+/// The table of facts. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Facts(Table);
+
+impl Facts {
+    /// The facts in this table.
+    #[must_use]
+    pub fn new(table: Table) -> Self {
+        Self(table)
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self(self.0.over(dynamo))
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.0
+    }
+}

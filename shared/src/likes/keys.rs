@@ -1,0 +1,58 @@
+//! Where likes are among the facts, and their counts among the views.
+
+use crate::dynamo::item::Key;
+use crate::values::{ActivityId, ViewerId};
+
+const PREFIX: &str = "likes#";
+const ACTIVITY: &str = "activity#";
+const COUNT: &str = "likes";
+
+/// The partition of facts that lists what a viewer likes, or has liked.
+#[must_use]
+pub fn of_viewer(viewer: &ViewerId) -> String {
+    format!("{PREFIX}{viewer}")
+}
+
+/// Where it is among the facts whether a viewer likes an activity.
+#[must_use]
+pub fn like(viewer: &ViewerId, activity: &ActivityId) -> Key {
+    Key { pk: of_viewer(viewer), sk: activity.to_string() }
+}
+
+/// Viewer and activity, if a key of the facts is a like's.
+#[must_use]
+pub fn of_key(key: &Key) -> Option<(ViewerId, ActivityId)> {
+    let viewer = ViewerId::new(key.pk.strip_prefix(PREFIX)?).ok()?;
+    Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
+}
+
+/// Where it is among the views how many like an activity.
+#[must_use]
+pub fn count(activity: &ActivityId) -> Key {
+    Key { pk: format!("{ACTIVITY}{activity}"), sk: COUNT.to_owned() }
+}
+
+/// The activity, if a key of the views is its count's.
+#[must_use]
+pub fn counted(key: &Key) -> Option<ActivityId> {
+    let activity = key.pk.strip_prefix(ACTIVITY).filter(|_| key.sk == COUNT)?;
+    ActivityId::new(activity).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{1,128}", activity in "[A-Za-z0-9._:@-]{1,128}") {
+            let viewer = ViewerId::new(viewer).expect("an id");
+            let activity = ActivityId::new(activity).expect("an id");
+            prop_assert_eq!(counted(&count(&activity)), Some(activity.clone()));
+            prop_assert_eq!(counted(&like(&viewer, &activity)), None);
+            prop_assert_eq!(of_key(&count(&activity)), None);
+            prop_assert_eq!(of_key(&like(&viewer, &activity)), Some((viewer, activity)));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Likes: who likes which activity, and how many do.
+//!
+//! ```text
+//! commands   like.created, like.deleted
+//! facts      one row for a viewer and an activity: the latest command wins
+//! view       one item for an activity: how many like it
+//! ```
+//!
+//! # Where rows are
+//!
+//! Under the viewer. So the likes of one activity, however many come in a second, are spread over as many
+//! partitions as the table has, from the first one on; and what a viewer likes is one query. Nobody has to be
+//! told how popular an activity is. The price: who likes an activity is known by looking at all rows, which
+//! operators do and no request.
+//!
+//! A like is one write unit and an undo another. The count costs one more for each batch of changes that the
+//! projector folds, whether that batch holds one like of the activity or thousands.
+//!
+//! # What counts
+//!
+//! The view counts every row that says *liked*, whether the activity is published, deleted or unknown: those who
+//! show a count show it beside an activity that is there. So likes may come before their publish, and go with
+//! their activity, and nothing has to be done about either.
+
+mod command;
+mod count;
+pub mod keys;
+mod state;
+mod store;
+
+pub use command::LikeChange;
+pub use count::{LikeCount, LikeCounts};
+pub use state::{LikeState, Standing};
+pub use store::{Like, Likes};

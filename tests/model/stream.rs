@@ -1,0 +1,145 @@
+//! The stream of facts, as Lambda reads it: in shards, of which each is read by one function at a time. A batch may be
+//! cut anywhere, come again, or everything with it since the beginning; a shard ends, and its child goes on.
+//!
+//! The embedded tables have one shard. Here rows are dealt out to [`LANES`], each of which has one shard after the
+//! other.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use fastrand::Rng;
+use nagare::local::engine::stream::StreamRecord;
+use nagare::local::stream_source::event;
+use projector::StreamResponse;
+use tests::{World, soon};
+
+use crate::scheduler::Task;
+use crate::usage::count;
+
+/// Shards beside each other.
+const LANES: usize = 3;
+
+/// One shard after the other.
+#[derive(Default)]
+struct Lane<'a> {
+    /// The number of the last record that was worked off.
+    behind: i64,
+    /// The last records of the shards that have ended.
+    ends: Vec<i64>,
+    /// A batch, and the future that works on it.
+    batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
+}
+
+/// The stream.
+pub(crate) struct Stream<'a> {
+    world: &'a World,
+    lanes: [Lane<'a>; LANES],
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        Self { world, lanes: Default::default() }
+    }
+
+    /// All functions die, and the mapping is made again: from the beginning.
+    pub(crate) fn restart(&mut self) {
+        for lane in &mut self.lanes {
+            (lane.behind, lane.batch) = (0, None);
+        }
+    }
+
+    /// Whether anything is worked on.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.batch.is_some())
+    }
+
+    /// Goes on with all batches until they wait.
+    pub(crate) fn go_on(&mut self) {
+        for lane in &mut self.lanes {
+            let Some((numbers, task)) = &mut lane.batch else { continue };
+            let std::task::Poll::Ready(response) = task.go_on() else { continue };
+            let failed = response.batch_item_failures.first();
+            let failed = failed.map(|failed| failed.item_identifier.parse::<i64>().unwrap());
+            let done = numbers.iter().take_while(|number| Some(**number) != failed);
+            if let Some(last) = done.last() {
+                lane.behind = *last;
+            }
+            lane.batch = None;
+        }
+    }
+
+    /// Something happens to one of the lanes.
+    pub(crate) fn happen(&mut self, random: &mut Rng) {
+        let n = random.usize(0..LANES);
+        let records = self.records(n);
+        let lane = &mut self.lanes[n];
+        match (&lane.batch, random.u8(0..20)) {
+            (Some(_), 0) => {
+                count("stream: a function died");
+                lane.batch = None;
+            }
+            (None, 0) => {
+                count("stream: all of a shard again");
+                lane.behind = 0;
+            }
+            (None, 1) => {
+                let last = records.last().map(|record| record.number);
+                if last.is_some() && last > lane.ends.last().copied() {
+                    count("stream: a shard ended");
+                    lane.ends.extend(last);
+                }
+            }
+            (None, _) => self.deliver(n, records, random.usize(1..12)),
+            (Some(_), _) => {}
+        }
+    }
+
+    /// Delivers the next records, at most N, and none behind the end of a shard.
+    fn deliver(&mut self, n: usize, records: Vec<StreamRecord>, at_most: usize) {
+        let lane = &mut self.lanes[n];
+        let shard = |number: i64| lane.ends.iter().filter(|end| **end < number).count();
+        let next = records.into_iter().filter(|record| record.number > lane.behind);
+        let next: Vec<_> = next.take(at_most).collect();
+        let Some(first) = next.first().map(|record| shard(record.number)) else { return };
+        let next: Vec<_> = next.into_iter().take_while(|r| shard(r.number) == first).collect();
+        count("stream: records delivered, up to twelve");
+        let batch = event(&format!("shard {n}, {first}"), &next).unwrap();
+        let projector = &self.world.projector;
+        let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
+        lane.batch = Some((next.into_iter().map(|record| record.number).collect(), task));
+    }
+
+    /// Works off all that is left, one batch after the other.
+    pub(crate) async fn end(&mut self, random: &mut Rng) -> Result<(), String> {
+        for n in 0..LANES {
+            if let Some((_, mut task)) = self.lanes[n].batch.take() {
+                // With calls that do not wait any more it ends at once.
+                let _ = task.go_on();
+            }
+            loop {
+                let records = self.records(n);
+                let last = records.last().map_or(0, |record| record.number);
+                if self.lanes[n].behind >= last {
+                    break;
+                }
+                self.deliver(n, records, random.usize(1..12));
+                let Some((numbers, task)) = self.lanes[n].batch.take() else { continue };
+                let response = task.await;
+                if !response.batch_item_failures.is_empty() {
+                    return Err(format!("not folded, now that it is quiet: {response:?}"));
+                }
+                self.lanes[n].behind = numbers.last().copied().unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    fn records(&self, n: usize) -> Vec<StreamRecord> {
+        let lane_of = |record: &StreamRecord| {
+            let mut hasher = DefaultHasher::new();
+            record.keys.get().hash(&mut hasher);
+            usize::try_from(hasher.finish() % LANES as u64).unwrap()
+        };
+        let records = self.world.engine.stream_behind(0, usize::MAX).unwrap();
+        records.into_iter().filter(|record| lane_of(record) == n).collect()
+    }
+}
