@@ -10,6 +10,7 @@ mod event_source;
 mod forgetting;
 mod hidden;
 mod leaving;
+mod likes;
 mod metrics;
 mod newer;
 mod patience;
