@@ -37,8 +37,8 @@ use crate::dynamo::item::{Item, Row};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
 
-/// The attribute that the ledger's TTL goes by, in unix seconds. The erasure of a person sets it on what is left of
-/// them, and what a viewer's clients have seen is written with it; nothing in force has it.
+/// The attribute that the TTL of ledger, facts and views goes by, in unix seconds. The erasure of a person sets it on
+/// what is left of them, and what a viewer's clients have seen is written with it; nothing in force has it.
 pub const FORGET_AT: &str = "forget_at";
 
 /// The index of edges by follower: keys only, so that a follow costs it one write and a change of the

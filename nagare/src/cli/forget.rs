@@ -30,6 +30,8 @@ struct Report {
     entries: usize,
     /// Progress records that named them.
     progress: usize,
+    /// Likes, theirs and of what they published.
+    likes: usize,
     dead_letters: usize,
     /// Parts of large dead letters that no letter needed, whomever they were about.
     dead_letter_parts: usize,
@@ -48,9 +50,11 @@ impl Forget {
         let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, Clock::system());
         let retention = remote.retention()?;
         let person_id = self.person.clone();
-        let erasure = Erasure::new(self.person, &ledger, timelines, retention, clock.clone());
+        let (facts, views) = (remote.facts()?, remote.views()?);
+        let erasure =
+            Erasure::new(self.person, &ledger, (&facts, &views), timelines, retention, clock.clone());
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
-        let Erased { activities, followers, followees, entries, progress } = erasure.run().await?;
+        let Erased { activities, followers, followees, entries, progress, likes } = erasure.run().await?;
         let commands_waiting = drain.messages().await?;
         let now = clock.now();
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
@@ -63,6 +67,7 @@ impl Forget {
             followees,
             entries,
             progress,
+            likes,
             dead_letters,
             dead_letter_parts,
             dead_letter_parts_waiting,
@@ -89,11 +94,12 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     let number = |n: &usize, one, many| counted(*n as u64, one, many);
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     say!(
-        "{person_id}: {}, {}, {}, {}, {}; tombstones without content go by {}",
+        "{person_id}: {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
         number(activities, "activity", "activities"),
         number(followers, "follower", "followers"),
         number(followees, "followee", "followees"),
         number(entries, "other entry", "other entries"),
+        number(&report.likes, "like", "likes"),
         number(dead_letters, "dead letter", "dead letters"),
         report.tombstones_until
     )?;

@@ -4,6 +4,7 @@ use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::runtime::env;
 use shared::timelines::Timelines;
 use shared::values::Retention;
@@ -61,6 +62,10 @@ impl Remote {
 
     pub(crate) fn facts(&self) -> Result<Facts, Failure> {
         Ok(Facts::new(self.dynamo.table(&self.target.required(env::FACTS_TABLE)?)))
+    }
+
+    pub(crate) fn views(&self) -> Result<Views, Failure> {
+        Ok(Views::new(self.dynamo.table(&self.target.required(env::VIEWS_TABLE)?)))
     }
 
     pub(crate) fn timelines(&self) -> Result<Timelines, Failure> {

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{Change, HighWaterMarks, Shard};
 use crate::dynamo::item::{Item, Key, Row, number};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
+use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
@@ -83,7 +84,7 @@ impl Views {
         let mut conflicts = 0;
         loop {
             let seen = there.map(|item| Seen::<F>::read(&self.0.row(item))).transpose()?;
-            let Seen { mut view, mut marks, version } = seen.unwrap_or_default();
+            let Seen { mut view, mut marks, version, forget_at } = seen.unwrap_or_default();
             let new = changes.iter().filter(|change| marks.is_new(shard, change.sequence));
             let new: Vec<_> = new.collect();
             let Some(last) = new.last() else { return Ok(Folded { new: 0, conflicts }) };
@@ -93,6 +94,8 @@ impl Views {
             item.extend(view.write());
             item.insert(MARKS.to_owned(), AttributeValue::B(Blob::new(marks.to_bytes())));
             item.insert(VERSION.to_owned(), number(version + 1));
+            // A view of what was erased goes at its time, whatever is folded into it until then.
+            item.extend(forget_at.map(|at| (FORGET_AT.to_owned(), at)));
             let unchanged = match version {
                 0 => Condition::new("attribute_not_exists(version)"),
                 _ => Condition::new("version = :seen").value(":seen", number(version)),
@@ -113,6 +116,7 @@ struct Seen<F> {
     view: F,
     marks: HighWaterMarks,
     version: i64,
+    forget_at: Option<AttributeValue>,
 }
 
 impl<F: Fold> Seen<F> {
@@ -120,6 +124,7 @@ impl<F: Fold> Seen<F> {
         let marks = row.item.get(MARKS).and_then(|marks| marks.as_b().ok());
         let marks = marks.and_then(|bytes| HighWaterMarks::from_bytes(bytes.as_ref()));
         let marks = marks.ok_or_else(|| row.corrupt(MARKS, "the high-water marks of a view"))?;
-        Ok(Self { view: F::read(row)?, marks, version: row.number(VERSION)? })
+        let forget_at = row.item.get(FORGET_AT).cloned();
+        Ok(Self { view: F::read(row)?, marks, version: row.number(VERSION)?, forget_at })
     }
 }

@@ -16,7 +16,7 @@ use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::runtime::deadline::Deadline;
 use shared::timelines::seen_sets;
-use shared::values::{ActorId, SortKey, ViewerId};
+use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 /// What is left of something that is over; it says nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +89,29 @@ impl Marks {
             SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))
         });
         sort_keys.collect()
+    }
+
+    /// The ids of all that an actor published, marked or not. `deadline` makes the deadline of each step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all_activities(
+        &self,
+        actor: &ActorId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<ActivityId>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            projection: Some("pk, sk"),
+            values: vec![(":pk", text(activities::outbox(actor)))],
+            ..Query::default()
+        };
+        let rows = self.0.table().all(query, deadline).await?;
+        let ids = rows.into_iter().map(|row| {
+            let sort_key = SortKey::parse(row.text("sk")?);
+            sort_key.map(|key| key.activity_id).map_err(|_| row.corrupt("sk", "a sort key"))
+        });
+        ids.collect()
     }
 
     /// The viewers who follow an actor, or did, by edges that are not marked. `deadline` makes the

@@ -9,6 +9,7 @@
 mod activities;
 mod edges;
 pub mod letters;
+mod likes;
 pub mod marks;
 pub mod traces;
 
@@ -19,7 +20,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use shared::activities::{Activities, ActivityKey};
 use shared::dynamo::DynamoError;
 use shared::follows::Follows;
+use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
@@ -62,12 +65,16 @@ pub struct Erased {
     pub entries: usize,
     /// Progress records that named them, and items about them alone.
     pub progress: usize,
+    /// Likes, theirs and of what they published.
+    pub likes: usize,
 }
 
 /// The person to erase, and where.
 #[derive(Debug)]
 pub struct Erasure {
     ledger: Ledger,
+    facts: Facts,
+    views: Views,
     activities: Activities,
     follows: Follows,
     timelines: Timelines,
@@ -89,6 +96,7 @@ impl Erasure {
     pub fn new(
         person: ActorId,
         ledger: &Ledger,
+        (facts, views): (&Facts, &Views),
         timelines: Timelines,
         retention: Retention,
         clock: Clock,
@@ -110,6 +118,8 @@ impl Erasure {
                 Hold::default(),
             ),
             ledger: ledger.clone(),
+            facts: facts.clone(),
+            views: views.clone(),
             timelines,
             retention,
             clock,
@@ -137,6 +147,7 @@ impl Erasure {
         erased.progress = progress;
         erased.entries = self.clear_own_timeline().await?;
         self.known(&mut erased).await?;
+        erased.likes = self.likes().await?;
         Ok(erased)
     }
 
