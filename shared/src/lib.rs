@@ -8,6 +8,8 @@
 //! queue          sending to a queue, and answering for a batch of messages
 //! message        how the body of a command is read and written
 //! ledger         the table of what must not be lost, and its keys
+//! facts          the table of what views are folded from
+//! projection     views: folded exactly once, however often a change comes
 //!
 //! activities     what actors publish                   each with its commands, its rules, its keys and
 //! follows        who follows whom                      its part of the ledger
@@ -15,6 +17,7 @@
 //! fanout         why every race ends right; how far long work has come
 //! dead_letters   commands that gave up
 //! profiles       what people say of themselves
+//! likes          who likes what, and how many do
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger

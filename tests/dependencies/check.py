@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["dlq-alerter", "fanout-writer", "timeline-reader"]
+FUNCTIONS = ["dlq-alerter", "fanout-writer", "projector", "timeline-reader"]
 
 
 def metadata():
@@ -145,9 +145,12 @@ LAYERS = [
     "queue",
     "message",
     "ledger",
+    "facts",
+    "projection",
     "activities",
     "follows",
     "profiles",
+    "likes",
     "timelines",
     "fanout",
     "dead_letters",
@@ -156,7 +159,7 @@ LAYERS = [
 ]
 # Features that others are built on. No other feature is seen by a feature.
 SEEN_BY_FEATURES = {"timelines": {"activities", "follows"}, "fanout": {"activities", "follows"}}
-FEATURES = {"activities", "follows", "profiles", "timelines", "fanout", "dead_letters"}
+FEATURES = {"activities", "follows", "profiles", "likes", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

@@ -119,6 +119,18 @@ def unfollow(follower, followee, at=None):
     return _edge("follow.deleted", follower, followee, at)
 
 
+def like(viewer, activity, at=None):
+    return _like("like.created", viewer, activity, at)
+
+
+def unlike(viewer, activity, at=None):
+    return _like("like.deleted", viewer, activity, at)
+
+
+def _like(kind, viewer, activity, at):
+    return {"type": kind, "viewer_id": viewer, "activity_id": activity, "at": at or instant()}
+
+
 def _edge(kind, follower, followee, at):
     return {
         "type": kind,

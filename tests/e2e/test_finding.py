@@ -169,7 +169,7 @@ def test_an_account_of_the_shell_is_not_touched(home):
 
 @pytest.mark.parametrize("name", [
     "NAGARE_API_URL", "NAGARE_QUEUE_URL", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_TIMELINES_TABLE",
-    "NAGARE_LEDGER_TABLE", "NAGARE_DEAD_LETTERS_TABLE",
+    "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTERS_TABLE",
 ])
 def test_one_variable_of_a_stack_and_the_environment_alone_counts(home, name):
     with Stacks(home, 1) as running:

@@ -11,7 +11,8 @@ from conftest import ROOT, body, delete, follow, instant, publish, unfollow, uni
 
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
-TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated"]
+TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
+         "like.created", "like.deleted"]
 
 
 def not_json(word):

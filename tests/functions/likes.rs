@@ -63,7 +63,9 @@ async fn an_activity_is_shown_with_its_likes() {
     let activity = json!({"activity_id": "live-1", "actor_id": "anna", "kind": "post", "published_at": AT,
         "payload": {"of": "live-1"}, "likes": {"count": 0, "liked": false}});
     assert_eq!((status, body), (200, activity));
-    world.done(&[like("bob", "live-1", 1), like("anna", "live-1", 2), undo("eve", "live-1", 3)]).await;
+    world
+        .done(&[like("bob", "live-1", 1), like("anna", "live-1", 2), undo("eve", "live-1", 3)])
+        .await;
     // What is theirs is so at once; the count, once it is projected.
     assert_eq!(likes(&world, "live-1", "viewer=bob").await, json!({"count": 0, "liked": true}));
     world.project("a").await;
@@ -78,7 +80,9 @@ async fn an_activity_is_shown_with_its_likes() {
 #[tokio::test]
 async fn likes_come_before_their_activity() {
     let world = World::new();
-    world.done(&[like("bob", "live-1", 1), undo("eve", "live-1", 2), like("eve", "live-1", 1)]).await;
+    world
+        .done(&[like("bob", "live-1", 1), undo("eve", "live-1", 2), like("eve", "live-1", 1)])
+        .await;
     world.project("a").await;
     assert_eq!(world.get("/v1/activities/live-1", "").await.0, 404);
     assert_eq!(liked_by(&world, "bob").await, [""; 0]);
@@ -93,7 +97,8 @@ async fn what_a_viewer_likes_is_listed_the_latest_first() {
     let world = World::new();
     let posts = ["a", "b", "c", "d"].map(|id| publish("anna", id, AT));
     world.done(&posts).await;
-    let likes = [like("bob", "b", 5), like("bob", "a", 7), like("bob", "c", 5), like("bob", "d", 1)];
+    let likes =
+        [like("bob", "b", 5), like("bob", "a", 7), like("bob", "c", 5), like("bob", "d", 1)];
     world.done(&likes).await;
     world.done(&[undo("bob", "d", 2), like("bob", "never-published", 9)]).await;
     assert_eq!(liked_by(&world, "bob").await, ["a", "c", "b"]);

@@ -51,10 +51,17 @@ impl Forget {
         let retention = remote.retention()?;
         let person_id = self.person.clone();
         let (facts, views) = (remote.facts()?, remote.views()?);
-        let erasure =
-            Erasure::new(self.person, &ledger, (&facts, &views), timelines, retention, clock.clone());
+        let erasure = Erasure::new(
+            self.person,
+            &ledger,
+            (&facts, &views),
+            timelines,
+            retention,
+            clock.clone(),
+        );
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
-        let Erased { activities, followers, followees, entries, progress, likes } = erasure.run().await?;
+        let Erased { activities, followers, followees, entries, progress, likes } =
+            erasure.run().await?;
         let commands_waiting = drain.messages().await?;
         let now = clock.now();
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;

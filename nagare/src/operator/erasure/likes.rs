@@ -60,8 +60,8 @@ impl Erasure {
             bar.inc(page.scanned);
             for row in &page.rows {
                 let key = Key::of(row)?;
-                let (viewer, activity) = keys::of_key(&key)
-                    .ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
+                let (viewer, activity) =
+                    keys::of_key(&key).ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
                 if viewer == self.viewer || activities.contains(&activity) {
                     let changed_at = row.text("changed_at")?.to_owned();
                     found.push(Found { key, changed_at });
