@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tracing::{error, warn};
 
 use super::engine::stream::StreamRecord;
+use super::faults::Deliveries;
 use super::engine::{Engine, EngineError};
 
 /// Records in a batch, as the template sets it.
@@ -31,6 +32,8 @@ const LOOK: Duration = Duration::from_secs(5);
 pub struct StreamSource {
     /// How long one invocation may take.
     pub timeout: Duration,
+    /// What goes wrong on purpose.
+    pub faults: Deliveries,
 }
 
 /// What of a batch is to be delivered again.
@@ -77,7 +80,7 @@ impl StreamSource {
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
         loop {
-            let records = engine.stream_behind(*behind, BATCH)?;
+            let records = engine.stream_behind(*behind, self.faults.cut(BATCH))?;
             let Some(last) = records.last() else { return Ok(Left::Nothing) };
             match self.deliver(&records, handler).await {
                 Left::Nothing => {
@@ -106,13 +109,20 @@ impl StreamSource {
                 return whole;
             }
         };
+        if let Some(delay) = self.faults.delay() {
+            tokio::time::sleep(delay).await;
+        }
+        if self.faults.duplicates() {
+            // As of an invocation that was given up and goes on anyway.
+            tokio::spawn(handler(event.clone(), Deadline::after(self.timeout)));
+        }
         let work = handler(event, Deadline::after(self.timeout));
         // A task of its own, so that a handler that panics fails its batch and nothing else.
         let answer = tokio::time::timeout(self.timeout, tokio::spawn(work)).await;
         let why: &dyn std::fmt::Display = match &answer {
             Ok(Ok(Ok(response))) => {
                 let Some(failed) = response.batch_item_failures.first() else {
-                    return Left::Nothing;
+                    return if self.faults.loses_delete() { whole } else { Left::Nothing };
                 };
                 let number = failed.item_identifier.parse();
                 let known = |number: &i64| records.iter().any(|record| record.number == *number);

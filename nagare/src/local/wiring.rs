@@ -190,7 +190,7 @@ impl Wiring {
             keeps_visibility: self.keeps_visibility,
             faults: self.deliveries.clone(),
         };
-        let stream = StreamSource { timeout: FUNCTION_TIMEOUT };
+        let stream = StreamSource { timeout: FUNCTION_TIMEOUT, faults: self.deliveries.clone() };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),

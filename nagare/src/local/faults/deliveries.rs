@@ -23,6 +23,15 @@ impl Deliveries {
         Self(Arc::new(Mutex::new((faults, random))))
     }
 
+    /// How many records the next batch from a stream may have, of N at most: fewer, as often as batches are
+    /// delivered twice.
+    pub(crate) fn cut(&self, at_most: usize) -> usize {
+        match self.duplicates() {
+            true => self.with(|_, random| random.usize(1..=at_most.min(10))),
+            false => at_most,
+        }
+    }
+
     /// How long to delay the next batch, if at all.
     pub(crate) fn delay(&self) -> Option<Duration> {
         let share = self.happens(|faults| faults.late).then(|| self.with(|_, random| random.f64()));
