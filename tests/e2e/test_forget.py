@@ -7,9 +7,13 @@ import time
 
 import pytest
 
-from conftest import NAGARE, Stack, delete, follow, ids, instant, plain, publish, unfollow, unique, until, update
+from conftest import (
+    NAGARE, Stack, delete, follow, ids, instant, like, plain, publish, unfollow, unique, unlike, until, update,
+)
 
-TABLES = ["NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_DEAD_LETTERS_TABLE"]
+TABLES = [
+    "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTERS_TABLE",
+]
 DAY = 86_400
 
 
@@ -34,6 +38,7 @@ def kind_of(item):
         "activity#claim": {"actor_id": None, "published_at": None},
         "activity": {"deleted": True},
         "person": {"at": None},
+        "likes": {"liked": False, "changed_at": None},
     }
     if kind == "activity" and "published_at" in says:
         expected[kind] |= {"published_at": None, "kind": "post", "payload": "null"}
@@ -45,10 +50,10 @@ def only_tombstones(stack, person):
     """Asserts that nothing is left of somebody but tombstones; returns their kinds."""
     left = naming(stack, person)
     for table, item in left:
-        assert table == "NAGARE_LEDGER_TABLE", (table, item)
-        assert kind_of(item), item
+        # A view says of an activity that is gone how many like it, and nothing of anybody.
+        assert table == "NAGARE_VIEWS_TABLE" or (table in ("NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE") and kind_of(item)), item
         assert 18 * DAY < item["forget_at"] - time.time() < 33 * DAY, item
-    return {kind_of(item) for _, item in left}
+    return {kind_of(item) for table, item in left if table != "NAGARE_VIEWS_TABLE"}
 
 
 def forget(stack, person, *options, **more):
@@ -79,6 +84,8 @@ def a_life(person, others):
         delete(person, f"{friend}:1"),
         publish(friend, f"{friend}:1", instant(minutes=-1), payload="theirs"),
         publish(idol, f"{idol}:1", instant(minutes=-1), payload="theirs"),
+        like(person, f"{idol}:1", instant(seconds=-7)), like(friend, f"{idol}:1"), like(fan, f"{person}:1"),
+        like(person, f"{friend}:1", instant(seconds=-7)), unlike(person, f"{friend}:1", instant(seconds=-6)),
         # Dead letters: a conflict, a member too little, garbage.
         publish(person, f"{person}:1", instant(minutes=-4), payload=secret),
         {"type": "follow.created", "follower_id": person, "secret": f"secret of {person}"},
@@ -107,7 +114,9 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
     fan, friend, idol, former = others
     assert counts(forget(stack, person)) == [5, 4, 3, 3]
     assert naming(stack, "secret of " + person) == []
-    assert only_tombstones(stack, person) == {"followers", "outbox", "activity", "activity#claim", "person"}
+    assert only_tombstones(stack, person) == {"followers", "outbox", "activity", "activity#claim", "person", "likes"}
+    # Theirs counts no more, the others' do.
+    until(lambda: stack.request(f"/v1/activities/{idol}:1").json["likes"]["count"] == 1, "one like less")
     assert stack.entries(person) == [] and stack.timeline(person) == []
     # The others have what is theirs, and nothing else.
     assert [stack.timeline(one) for one in others] == [[f"{friend}:1"], [f"{idol}:1"], [], []]
@@ -138,13 +147,15 @@ KNOWN = {
             "changes": {"epoch", "count", "latest", "copies"},
         }.items()
     },
+    "NAGARE_FACTS_TABLE": {"likes": {"pk", "sk", "liked", "changed_at", "forget_at"}},
+    "NAGARE_VIEWS_TABLE": {"activity likes": {"pk", "sk", "count", "marks", "version", "forget_at"}},
     "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
 }
 
 
 def known_kind(table, item):
     """Which of the above an item is."""
-    if table == "NAGARE_LEDGER_TABLE":
+    if table not in ("NAGARE_TIMELINES_TABLE", "NAGARE_DEAD_LETTERS_TABLE"):
         kind, *pk = item["pk"].split("#")
         details = {"activity": item["sk"].split("#")[0], "fanout": item["sk"].split("#")[0], "person": pk[-1]}
         kind = f"{kind} {details[kind]}" if kind in details else kind
