@@ -79,6 +79,18 @@ BREAKS = {
         add("Debug", "AWS::ApiGatewayV2::Route", RouteKey="GET /debug", AuthorizationType="AWS_IAM"),
         check.test_every_route_has_an_authorizer,
     ),
+    "a path of the reader that no route leads to": (
+        drop_at("Resources", "LikesRoute"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "what somebody likes, without authorization": (
+        set_at(*properties("LikesRoute", "AuthorizationType", "NONE")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "activities for any scope": (
+        drop_at(*properties("ActivitiesRoute", "AuthorizationScopes")),
+        check.test_every_route_has_an_authorizer,
+    ),
     "preflights behind the authorizer": (
         drop_at("Resources", "PreflightRoute"),
         check.test_a_preflight_needs_no_token_and_reaches_nothing,
@@ -195,6 +207,42 @@ BREAKS = {
         set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "a projector that reads the facts": (
+        set_at(*statement("ProjectorRole", 0, "Resource", [{"Fn::GetAtt": "FactsTable.StreamArn"}, {"Fn::GetAtt": "FactsTable.Arn"}])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a stream that Lambda refuses to map": (
+        set_at(*statement("ProjectorRole", 0, "Action", ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "every stream": (
+        set_at(*statement("ProjectorRole", 0, "Resource", {"Fn::Sub": "${FactsTable.Arn}/stream/*"})),
+        check.test_no_policy_has_a_wildcard,
+    ),
+    "a projector that deletes views": (
+        set_at(*statement("ProjectorRole", 1, "Action", ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "changes that are given up and cannot be sent anywhere": (
+        set_at(*statement("ProjectorRole", 2, "Resource", {"Fn::GetAtt": "CommandQueue.Arn"})),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a writer that cannot state likes": (
+        drop_at(*properties("FanoutWriterRole", "Policies", 0, "PolicyDocument", "Statement", 5)),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a writer that writes counts": (
+        set_at(*statement("FanoutWriterRole", 5, "Resource", [{"Fn::GetAtt": "FactsTable.Arn"}, {"Fn::GetAtt": "ViewsTable.Arn"}])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a reader that cannot list likes": (
+        set_at(*statement("TimelineReaderRole", 2, "Action", "dynamodb:BatchGetItem")),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a reader that writes counts": (
+        set_at(*statement("TimelineReaderRole", 3, "Action", ["dynamodb:BatchGetItem", "dynamodb:PutItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
     "two functions with one role": (
         set_at(*properties("DlqAlerter", "Role", {"Fn::GetAtt": "FanoutWriterRole.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
@@ -203,9 +251,21 @@ BREAKS = {
         set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_LEDGER_TABLE", {"Ref": "LedgerTable"})),
         check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
     ),
+    "a projector that is told of the dead-letter queue": (
+        set_at(*properties("Projector", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL", {"Ref": "DeadLetterQueue"})),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
+    ),
+    "counts that go to the table of facts": (
+        set_at(*properties("Projector", "Environment", "Variables", "NAGARE_VIEWS_TABLE", {"Ref": "FactsTable"})),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
+    ),
     "a Slack channel that can do everything": (
         set_at(*properties("SlackChannel", "GuardrailPolicies", [])),
         check.test_slack_can_do_nothing,
+    ),
+    "a function that is not deployed": (
+        set_at("Resources", "Projector", "Metadata", "BuildProperties", "Binary", "dlq-alerter"),
+        check.test_binaries_are_the_crates_of_the_functions,
     ),
     "another binary": (
         set_at("Resources", "DlqAlerter", "Metadata", "BuildProperties", "Binary", "alerter"),
@@ -223,12 +283,20 @@ BREAKS = {
         drop_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL")),
         check.test_variables_are_those_that_the_code_reads,
     ),
+    "a projector without its views": (
+        drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_VIEWS_TABLE")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
     "another retention": (
         set_at("Parameters", "RetentionDays", "Default", 31),
         check.test_retention_is_the_code_s,
     ),
     "another timeout": (
         set_at("Globals", "Function", "Timeout", 30),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "a projector that ends before it has given up": (
+        set_at(*properties("Projector", "Timeout", 10)),
         check.test_timeouts_are_the_code_s,
     ),
     "a reader slower than its API": (
@@ -331,9 +399,73 @@ BREAKS = {
         set_at(*properties("FanoutWriter", "VersionDescription", {"Fn::Sub": "${Architecture}, log ${LogLevel}"})),
         check.test_a_change_of_parameters_publishes_a_version,
     ),
+    "a projector's parameter that reaches no version": (
+        set_at(*properties("Projector", "VersionDescription", {"Fn::Sub": "${Stage}, ${Architecture}"})),
+        check.test_a_change_of_parameters_publishes_a_version,
+    ),
     "canary deployment for everybody": (
         set_at("Parameters", "CanaryDeployment", "Default", "true"),
         check.test_canary_deployment_is_off_by_default_and_leaves_nothing_then,
+    ),
+    "two batches of a shard at once": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "ParallelizationFactor", 2)),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "batches that do not say which shard they are of": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "TumblingWindowInSeconds", 0)),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "a stream that is read from now on": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "StartingPosition", "LATEST")),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "changes that a filter leaves out": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "FilterCriteria", {"Filters": [{"Pattern": "{}"}]})),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "a stream of the row after alone": (
+        set_at(*properties("FactsTable", "StreamSpecification", {"StreamViewType": "NEW_IMAGE"})),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "a stream of another table": (
+        set_at(*properties("LedgerTable", "StreamSpecification", {"StreamViewType": "KEYS_ONLY"})),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "another batch size of the stream": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "BatchSize", 100)),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "counts that wait for more likes": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "MaximumBatchingWindowInSeconds", 60)),
+        check.test_changes_are_folded_in_the_order_of_their_shard,
+    ),
+    "one record that fails its batch for good": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "BisectBatchOnFunctionError", False)),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "whole batches of the stream": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "FunctionResponseTypes", [])),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "changes that are given up without a word": (
+        drop_at(*properties("Projector", "Events", "Facts", "Properties", "DestinationConfig")),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "changes that are given up to be applied as commands": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "DestinationConfig", {"OnFailure": {"Type": "SQS", "Destination": {"Fn::GetAtt": ["CommandQueue", "Arn"]}}})),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "a shard that stands still for a day": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "MaximumRecordAgeInSeconds", -1)),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "a shard that stands still for good": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "MaximumRetryAttempts", -1)),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
+    ),
+    "changes that a throttled table loses": (
+        set_at(*properties("Projector", "Events", "Facts", "Properties", "MaximumRetryAttempts", 10)),
+        check.test_what_cannot_be_folded_ends_as_a_dead_letter,
     ),
     "another batch size": (
         set_at(*properties("FanoutWriter", "Events", "Commands", "Properties", "BatchSize", 100)),
@@ -398,6 +530,14 @@ BREAKS = {
         set_at(*properties("TimelinesTable", "KeySchema", 1, "AttributeName", "sk")),
         check.test_tables_have_the_keys_that_the_code_uses,
     ),
+    "another key of facts": (
+        set_at(*properties("FactsTable", "KeySchema", 1, "AttributeName", "at")),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
+    "another key of views": (
+        set_at(*properties("ViewsTable", "KeySchema", 0, "AttributeName", "activity_id")),
+        check.test_tables_have_the_keys_that_the_code_uses,
+    ),
     "another index": (
         set_at(*properties("LedgerTable", "GlobalSecondaryIndexes", 0, "IndexName", "by_followee")),
         check.test_tables_have_the_keys_that_the_code_uses,
@@ -422,12 +562,48 @@ BREAKS = {
         set_at(*properties("LedgerTable", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled", False)),
         check.test_tables_survive,
     ),
+    "facts that go with their stack": (
+        set_at("Resources", "FactsTable", "DeletionPolicy", "Delete"),
+        check.test_tables_survive,
+    ),
+    "facts that anybody can delete": (
+        set_at(*properties("FactsTable", "DeletionProtectionEnabled", False)),
+        check.test_tables_survive,
+    ),
+    "facts without backups": (
+        drop_at(*properties("FactsTable", "PointInTimeRecoverySpecification")),
+        check.test_tables_survive,
+    ),
+    "facts that expire": (
+        set_at(*properties("FactsTable", "TimeToLiveSpecification", {"AttributeName": "forget_at", "Enabled": True})),
+        check.test_tables_survive,
+    ),
+    "views that go with their stack": (
+        set_at("Resources", "ViewsTable", "UpdateReplacePolicy", "Delete"),
+        check.test_tables_survive,
+    ),
+    "views that a restore would set back": (
+        set_at(*properties("ViewsTable", "PointInTimeRecoverySpecification", {"PointInTimeRecoveryEnabled": True})),
+        check.test_tables_survive,
+    ),
     "a table with a name": (
         set_at(*properties("DeadLettersTable", "TableName", "dead-letters")),
         check.test_tables_survive,
     ),
     "a cold index under a warm table": (
         set_at(*properties("LedgerTable", "GlobalSecondaryIndexes", 0, "WarmThroughput", None)),
+        check.test_tables_can_be_warm,
+    ),
+    "facts that are never warm": (
+        drop_at(*properties("FactsTable", "WarmThroughput")),
+        check.test_tables_can_be_warm,
+    ),
+    "facts that are warm for reads alone": (
+        set_at("Conditions", "WarmFacts", {"Fn::Not": [{"Fn::Equals": [{"Ref": "FactsWarmReads"}, "0"]}]}),
+        check.test_tables_can_be_warm,
+    ),
+    "half a setting of warm facts": (
+        set_at("Rules", "WarmFactsAreComplete", "Assertions", 0, "Assert", {"Fn::Equals": [{"Ref": "FactsWarmReads"}, "0"]}),
         check.test_tables_can_be_warm,
     ),
     "query strings in the access log": (
@@ -440,6 +616,46 @@ BREAKS = {
     ),
     "a function without an alarm": (
         drop_at("Resources", "FanoutWriterThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices that nothing is folded": (
+        drop_at("Resources", "FactsAgeAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices that counts are late": (
+        drop_at("Resources", "ProjectionLagAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices a projector that fails": (
+        drop_at("Resources", "ProjectorErrorsAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices a projector that does not run": (
+        drop_at("Resources", "ProjectorThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices likes that the table refuses": (
+        drop_at("Resources", "FactsWriteThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices counts that the table refuses": (
+        drop_at("Resources", "ViewsWriteThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices likes that cannot be read": (
+        drop_at("Resources", "FactsReadThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "nobody notices counts that cannot be read": (
+        drop_at("Resources", "ViewsReadThrottlesAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "one shard that stands still among many": (
+        set_at(*properties("FactsAgeAlarm", "Statistic", "Average")),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "an alarm on the mean of the lag": (
+        drop_at(*properties("ProjectionLagAlarm", "ExtendedStatistic")),
         check.test_everything_that_can_go_wrong_has_an_alarm,
     ),
     "an alarm on depth instead of arrivals": (
@@ -512,6 +728,14 @@ BREAKS = {
     ),
     "an output that is missing": (
         set_at("Outputs", "Environment", "Value", {"Fn::Sub": "export NAGARE_API_URL=${HttpApi.ApiEndpoint}\n"}),
+        check.test_outputs_tell_the_command_line_where_the_stack_is,
+    ),
+    "an output without the facts": (
+        replace_at("Outputs", "Environment", "Value", "Fn::Sub", "export NAGARE_FACTS_TABLE=${FactsTable}\n", ""),
+        check.test_outputs_tell_the_command_line_where_the_stack_is,
+    ),
+    "views that are called facts": (
+        set_at("Outputs", "NagareViewsTable", "Value", {"Ref": "FactsTable"}),
         check.test_outputs_tell_the_command_line_where_the_stack_is,
     ),
     "an output that does not say what the API demands": (

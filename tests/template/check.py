@@ -12,11 +12,28 @@ from functools import lru_cache
 import pytest
 from expand import ROOT, expand, source
 
-FUNCTIONS = {"FanoutWriter": "CommandQueue", "TimelineReader": None, "DlqAlerter": "DeadLetterQueue"}
-TABLES = {"timelines": "TimelinesTable", "ledger": "LedgerTable", "dead_letters": "DeadLettersTable"}
+# Each with what wakes it: a queue, the stream of a table, or the API.
+FUNCTIONS = {
+    "FanoutWriter": "CommandQueue.Arn",
+    "TimelineReader": None,
+    "DlqAlerter": "DeadLetterQueue.Arn",
+    "Projector": "FactsTable.StreamArn",
+}
+QUEUES_OF = {name: source.removesuffix(".Arn") for name, source in FUNCTIONS.items() if source and source.endswith("Queue.Arn")}
+STREAMS_OF = {name: source for name, source in FUNCTIONS.items() if source and source.endswith(".StreamArn")}
+TABLES = {
+    "timelines": "TimelinesTable",
+    "ledger": "LedgerTable",
+    "facts": "FactsTable",
+    "views": "ViewsTable",
+    "dead_letters": "DeadLettersTable",
+}
+# What can be made again.
+DERIVED = {"timelines", "views"}
 SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWriter": {"InternalSecret", "SecondInternalSecret"}}
-QUEUES = {"QUEUE_URL": "CommandQueue.Arn", "DEAD_LETTER_QUEUE_URL": "DeadLetterQueue.Arn"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
+# Lambda refuses a mapping if its function's role lacks one of these.
+FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 # Where the tests of the functions write down what each of them calls, and on what (tests/world/observed.rs).
 OBSERVED = ROOT / "target" / "observed"
@@ -24,28 +41,47 @@ OBSERVERS = ("functions", "model")
 RESOURCES = {
     "timelines": "TimelinesTable.Arn",
     "ledger": "LedgerTable.Arn",
+    "facts": "FactsTable.Arn",
+    "views": "ViewsTable.Arn",
     "dead_letters": "DeadLettersTable.Arn",
     "commands": "CommandQueue.Arn",
     "dead": "DeadLetterQueue.Arn",
 }
 
 
+def by_the_service(function):
+    """{resource: actions} that Lambda does with the role of a function: it takes from the queue or the stream, and
+    sends what it gave up of a stream to the dead-letter queue."""
+    if function in QUEUES_OF:
+        return {FUNCTIONS[function]: set(RECEIVE)}
+    if function in STREAMS_OF:
+        return {FUNCTIONS[function]: set(FOLLOW), "DeadLetterQueue.Arn": {"sqs:SendMessage"}}
+    return {}
+
+
 @lru_cache
-def permissions():
-    """{role: {resource: actions}} that the functions need: what they were seen to call, what the service takes
-    from their queue for them, and their logs."""
-    needed = {}
-    for name, queue in FUNCTIONS.items():
-        role = needed.setdefault(f"{name}Role", {f"{name}Logs.Arn": set(LOG)})
-        if queue:
-            role[f"{queue}.Arn"] = set(RECEIVE)
+def calls():
+    """{role: {resource: actions}} that the functions were seen to call."""
+    seen = {f"{name}Role": {} for name in FUNCTIONS}
     for test in OBSERVERS:
         path = OBSERVED / f"{test}.txt"
         assert path.exists(), f"{path} is not there: cargo test --locked -p tests --test {test}"
         for line in path.read_text(encoding="utf-8").splitlines():
             function, action, resource = line.split()
-            role = needed["".join(word.title() for word in function.split("-")) + "Role"]
+            role = seen["".join(word.title() for word in function.split("-")) + "Role"]
             role.setdefault(RESOURCES[resource], set()).add(action)
+    return seen
+
+
+def permissions():
+    """{role: {resource: actions}} that the functions need: what they call, what Lambda does for them, and their
+    logs."""
+    needed = {}
+    for name in FUNCTIONS:
+        role = needed.setdefault(f"{name}Role", {f"{name}Logs.Arn": set(LOG)})
+        for found in (by_the_service(name), calls()[f"{name}Role"]):
+            for resource, actions in found.items():
+                role[resource] = role.get(resource, set()) | actions
     return needed
 
 
@@ -348,13 +384,12 @@ def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
 def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
     for function in FUNCTIONS:
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
-        allowed = {name.split(".")[0] for name in permissions()[f"{function}Role"]}
-        stores = {name for name in allowed if name.endswith(("Table", "Queue"))}
-        # A queue that a function only takes from comes to it.
-        needed = permissions()[f"{function}Role"].items()
-        only_taken = {name.split(".")[0] for name, actions in needed if actions == RECEIVE}
+        # A queue that Lambda alone takes from or sends to is nothing to the function. A table whose stream it is
+        # given it has to be able to name.
+        stores = {name.split(".")[0] for name in calls()[f"{function}Role"]}
+        stores |= {STREAMS_OF[function].split(".")[0]} if function in STREAMS_OF else set()
         secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
-        assert told - secrets == stores - only_taken, function
+        assert told - secrets == stores, function
         assert told & secrets == SECRETS.get(function, set()), function
 
 
@@ -417,9 +452,9 @@ def test_retention_is_the_code_s(stack):
 
 def test_timeouts_are_the_code_s(stack):
     limit = seconds("FUNCTION_TIMEOUT", "nagare/src/local/wiring.rs")
-    for function, queue in FUNCTIONS.items():
+    for function, source in FUNCTIONS.items():
         timeout = stack.properties(function)["Timeout"]
-        if queue:
+        if source:
             assert timeout == limit, function
     patience = seconds("PATIENCE", "functions/timeline-reader/src/lib.rs")
     reader = stack.properties("TimelineReader")["Timeout"]
@@ -518,14 +553,12 @@ def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
     assert names_in(granted["MoveAliases"]["Resource"]) == set(FUNCTIONS)
 
 
-# --- Queues ---------------------------------------------------------------------------------------
+# --- Queues and streams ---------------------------------------------------------------------------
 
 
 def test_event_sources_report_single_messages(stack):
     batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/event_source.rs")
-    for function, queue in FUNCTIONS.items():
-        if not queue:
-            continue
+    for function, queue in QUEUES_OF.items():
         mapping = mapping_of(stack, function)
         assert named(mapping["EventSourceArn"]) == f"{queue}.Arn"
         assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -536,16 +569,57 @@ def test_event_sources_report_single_messages(stack):
             assert (definition["MinValue"], definition["MaxValue"]) == (2, 1000)
             concurrency = definition["Default"]
         assert 2 <= concurrency <= 1000
-    assert len(stack.of_type("AWS::Lambda::EventSourceMapping")) == 2
+    assert len(stack.of_type("AWS::Lambda::EventSourceMapping")) == len(QUEUES_OF) + len(STREAMS_OF)
+
+
+DAY = 86_400
+
+
+def test_changes_are_folded_in_the_order_of_their_shard(stack):
+    """What the code takes for granted of the stream and its mapping (shared/src/projection/mod.rs)."""
+    assert set(STREAMS_OF) == {"Projector"}
+    mapping = mapping_of(stack, "Projector")
+    assert named(mapping["EventSourceArn"]) == "FactsTable.StreamArn"
+    assert stack.properties("FactsTable")["StreamSpecification"] == {
+        "StreamViewType": one(r'"StreamEnabled": true, "StreamViewType": "(\w+)"', "nagare/src/local/schema.rs")
+    }
+    streams = {name for name, table in stack.of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in table["Properties"]}
+    assert streams == {"FactsTable"}
+    # Of two batches of one shard at once the later would raise the marks over the earlier.
+    assert mapping["ParallelizationFactor"] == 1
+    # Without a window the event does not say which shard it is of, and the longest one ends the least often.
+    assert "pub shard_id: Option<String>" in read("functions/projector/src/event.rs")
+    assert mapping["TumblingWindowInSeconds"] == 900
+    # Nothing is left out: neither what was there before the mapping, nor what did not suit a filter.
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert "FilterCriteria" not in mapping
+    assert mapping["BatchSize"] == number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/stream_source.rs")
+    assert mapping["MaximumBatchingWindowInSeconds"] == 0
+
+
+def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
+    """By itself, after all else was folded, and while the stream still has it."""
+    mapping = mapping_of(stack, "Projector")
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BisectBatchOnFunctionError"] is True
+    destinations = {outcome: named(to["Destination"]) for outcome, to in mapping.get("DestinationConfig", {}).items()}
+    assert destinations == {"OnFailure": "DeadLetterQueue.Arn"}
+    # Long enough for somebody to mend what is broken, and as long again to look at what was given up.
+    age, attempts = mapping["MaximumRecordAgeInSeconds"], mapping["MaximumRetryAttempts"]
+    assert DAY / 4 <= age <= DAY / 2
+    # While a table refuses, an attempt takes as long as the function may: age ends these, not their number.
+    assert age / stack.properties("Projector")["Timeout"] < attempts <= 1_000
+    # A mark outlives what can be delivered again.
+    kept = seconds("KEPT", "shared/src/projection/high_water.rs")
+    assert kept >= 2 * DAY
 
 
 def test_visibility_is_six_times_the_timeout(stack):
-    for function, queue in FUNCTIONS.items():
-        if queue:
-            visibility = stack.properties(queue)["VisibilityTimeout"]
-            assert visibility == 6 * stack.properties(function)["Timeout"], queue
-            # What `nagare up --template-visibility` keeps to.
-            assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/local/stack.rs"), queue
+    for function, queue in QUEUES_OF.items():
+        visibility = stack.properties(queue)["VisibilityTimeout"]
+        assert visibility == 6 * stack.properties(function)["Timeout"], queue
+        # What `nagare up --template-visibility` keeps to.
+        assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/local/stack.rs"), queue
 
 
 def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
@@ -649,12 +723,17 @@ def test_tables_survive(stack):
         assert properties["SSESpecification"]["SSEEnabled"] is True, name
         # A name of its own would keep the stack from being made again beside a retained table.
         assert "TableName" not in properties, name
-        if field != "timelines":
-            assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True, name
+        if field not in DERIVED:
+            assert properties.get("PointInTimeRecoverySpecification") == {"PointInTimeRecoveryEnabled": True}, name
             assert properties["DeletionProtectionEnabled"] is True, name
+        else:
+            # A restore would bring back what is not so any more, and nobody should have to pay for it.
+            assert "PointInTimeRecoverySpecification" not in properties, name
 
-    # What must not be lost never expires by itself, but for what is marked as over.
-    assert "TimeToLiveSpecification" not in stack.properties("DeadLettersTable")
+    # What must not be lost never expires by itself, but for what is marked as over. A view that expired would
+    # begin again at nothing.
+    for name in ("DeadLettersTable", "FactsTable", "ViewsTable"):
+        assert "TimeToLiveSpecification" not in stack.properties(name), name
     marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/ledger.rs")
     ttl = stack.properties("LedgerTable")["TimeToLiveSpecification"]
     assert ttl == {"AttributeName": marked, "Enabled": True}
@@ -666,16 +745,21 @@ def test_tables_survive(stack):
 
 
 def test_tables_can_be_warm(stack):
-    for table, name in (("Timelines", "TimelinesTable"), ("Ledger", "LedgerTable")):
+    for table, name in (("Timelines", "TimelinesTable"), ("Ledger", "LedgerTable"), ("Facts", "FactsTable")):
         warm = {
             "ReadUnitsPerSecond": {"Ref": f"{table}WarmReads"},
             "WriteUnitsPerSecond": {"Ref": f"{table}WarmWrites"},
         }
         expected = {"Fn::If": [f"Warm{table}", warm, {"Ref": "AWS::NoValue"}]}
         properties = stack.properties(name)
-        assert properties["WarmThroughput"] == expected
+        assert properties.get("WarmThroughput") == expected, name
         for index in properties.get("GlobalSecondaryIndexes", []):
             assert index["WarmThroughput"] == expected
+        # Either both are given or none.
+        given = [{"Fn::Not": [{"Fn::Equals": [{"Ref": f"{table}Warm{what}"}, "0"]}]} for what in ("Reads", "Writes")]
+        assert stack.expanded["Conditions"][f"Warm{table}"] == {"Fn::And": given}
+        checked = [names_in(rule["Assertions"]) for rule in stack.expanded["Rules"].values()]
+        assert {f"{table}WarmReads", f"{table}WarmWrites"} in checked, name
 
 
 # --- The API --------------------------------------------------------------------------------------
@@ -744,18 +828,26 @@ def alarmed(stack):
 
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
-    wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ("DeadLetters", "FanOutLatency")}
+    wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ("DeadLetters", "FanOutLatency", "ProjectionLag")}
+    for function in STREAMS_OF:
+        wanted.add(("AWS/Lambda", "IteratorAge", frozenset([function])))
     for queue in ("CommandQueue", "DeadLetterQueue"):
         wanted.add(("AWS/SQS", "ApproximateAgeOfOldestMessage", frozenset([queue])))
     for function in FUNCTIONS:
         wanted |= {("AWS/Lambda", metric, frozenset([function])) for metric in ("Errors", "Throttles")}
     wanted |= {("AWS/DynamoDB", "WriteThrottleEvents", frozenset([table])) for table in TABLES.values()}
-    for table in ("TimelinesTable", "LedgerTable"):
+    # Those that viewers wait for.
+    for table in {name.split(".")[0] for name in calls()["TimelineReaderRole"]}:
         wanted.add(("AWS/DynamoDB", "ReadThrottleEvents", frozenset([table])))
     wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("4xx", "5xx", "Latency")}
     assert wanted <= set(alarmed(stack)), wanted - set(alarmed(stack))
-    latency = stack.properties(alarmed(stack)[("AWS/ApiGateway", "Latency", frozenset(["HttpApi"]))])
-    assert latency["ExtendedStatistic"] == "p99"
+    for watched in (("AWS/ApiGateway", "Latency", "HttpApi"), ("Nagare", "FanOutLatency", "Stage"), ("Nagare", "ProjectionLag", "Stage")):
+        namespace, metric, dimension = watched
+        latency = stack.properties(alarmed(stack)[(namespace, metric, frozenset([dimension]))])
+        assert latency.get("ExtendedStatistic") == "p99", metric
+    # The mean of all shards would hide one that stands still.
+    oldest = stack.properties(alarmed(stack)[("AWS/Lambda", "IteratorAge", frozenset(["Projector"]))])
+    assert oldest["Statistic"] == "Maximum"
 
 
 def test_alarms_tell_what_to_do_and_reach_somebody(stack):
