@@ -26,6 +26,8 @@ ENVIRONMENT = {
     "AWS_LAMBDA_LOG_STREAM_NAME": "stream",
     "NAGARE_TIMELINES_TABLE": "nagare-timelines",
     "NAGARE_LEDGER_TABLE": "nagare-ledger",
+    "NAGARE_FACTS_TABLE": "nagare-facts",
+    "NAGARE_VIEWS_TABLE": "nagare-views",
     "NAGARE_DEAD_LETTERS_TABLE": "nagare-dead-letters",
     "NAGARE_QUEUE_URL": "http://127.0.0.1/000000000000/commands",
     "NAGARE_DEAD_LETTER_QUEUE_URL": "http://127.0.0.1/000000000000/dead-letters",

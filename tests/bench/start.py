@@ -2,7 +2,7 @@
 
     python tests/bench/start.py
 
-The three functions beside an empty one with the same runtime and the same SDK client
+The functions beside an empty one with the same runtime and the same SDK client
 (tests/bench/empty-function), each started in turns by an imitation of the Lambda runtime API that
 notes when the first `GET …/invocation/next` arrives.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 import bench
 from runtime import ENVIRONMENT
 
-FUNCTIONS = ["fanout-writer", "timeline-reader", "dlq-alerter"]
+FUNCTIONS = ["fanout-writer", "timeline-reader", "dlq-alerter", "projector"]
 EMPTY = "empty-function"
 BUILT = bench.ROOT / "target/release"
 MEGABYTE = 1024 * 1024
