@@ -5,7 +5,7 @@ use nagare::local::engine::stream::StreamRecord;
 use nagare::local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tests::{World, delete, publish, soon};
+use tests::{World, delete, follow, publish, soon};
 use timeline_reader::Authorization;
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
@@ -107,6 +107,89 @@ async fn what_a_viewer_likes_is_listed_the_latest_first() {
         "payload": {"of": "a"}, "liked_at": "2026-11-20T11:07:00.000Z"});
     assert_eq!(body["items"][0], first);
     assert_eq!(liked_by(&world, "nobody").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_viewer_likes_comes_in_pages() {
+    let world = World::new();
+    for n in 0..25_u8 {
+        world
+            .done(&[publish("anna", &format!("a{n:02}"), AT), like("bob", &format!("a{n:02}"), n)])
+            .await;
+    }
+    world.done(&[delete("anna", "a20"), delete("anna", "a03")]).await;
+    let mut expected: Vec<_> =
+        (0..25).filter(|n| ![3, 20].contains(n)).map(|n| format!("a{n:02}")).collect();
+    expected.reverse();
+    for limit in [1, 4, 7, 23, 100] {
+        let (mut shown, mut query) = (Vec::new(), format!("limit={limit}"));
+        loop {
+            let (status, _, body) = world.get("/v1/viewers/bob/likes", &query).await;
+            assert_eq!(status, 200, "{body}");
+            let page = body["items"].as_array().unwrap().clone();
+            let cursor = body["next_cursor"].as_str().map(ToOwned::to_owned);
+            assert!(page.len() == limit || cursor.is_none(), "{body}");
+            shown.extend(page.iter().map(|item| item["activity_id"].as_str().unwrap().to_owned()));
+            let Some(cursor) = cursor else { break };
+            // What is liked meanwhile is newer, and moves nothing.
+            query = format!("limit={limit}&cursor={cursor}");
+        }
+        assert_eq!(shown, expected, "in pages of {limit}");
+    }
+    let (_, _, body) = world.get("/v1/viewers/bob/likes", "limit=3").await;
+    let cursor = body["next_cursor"].as_str().unwrap();
+    let (_, _, timeline) = world.get("/v1/timelines/bob", "").await;
+    let foreign = timeline["newer_cursor"].as_str().unwrap();
+    for (path, query) in [
+        ("/v1/viewers/eve/likes", format!("cursor={cursor}")),
+        ("/v1/timelines/bob", format!("cursor={cursor}")),
+        ("/v1/viewers/bob/likes", format!("cursor={foreign}")),
+        ("/v1/viewers/bob/likes", format!("cursor={}", &cursor[1..])),
+    ] {
+        let (status, _, body) = world.get(path, &query).await;
+        assert_eq!((status, &body["parameter"]), (400, &json!("cursor")), "{path}");
+    }
+    assert_eq!(world.get("/v1/viewers/bob/likes", "limit=0").await.0, 400);
+}
+
+#[tokio::test]
+async fn a_timeline_is_shown_with_likes_if_asked() {
+    let world = World::new();
+    world.done(&[follow("bob", "anna", AT)]).await;
+    for n in 0..9_u8 {
+        world
+            .done(&[publish("anna", &format!("a{n}"), &format!("2026-11-20T11:{n:02}:00.000Z"))])
+            .await;
+        for viewer in 0..n {
+            world.done(&[like(&format!("v{viewer}"), &format!("a{n}"), 20)]).await;
+        }
+    }
+    world.project("a").await;
+    let (mut shown, mut query) = (Vec::new(), "include=likes&viewer=v2&limit=4".to_owned());
+    loop {
+        let (status, _, body) = world.get("/v1/timelines/bob", &query).await;
+        assert_eq!(status, 200, "{body}");
+        shown.extend(body["items"].as_array().unwrap().clone());
+        let Some(cursor) = body["next_cursor"].as_str() else { break };
+        // The cursor goes on with them, and for whom is said again.
+        query = format!("limit=4&viewer=v2&cursor={cursor}");
+    }
+    assert_eq!(shown.len(), 9);
+    for (item, n) in shown.iter().zip((0..9).rev()) {
+        assert_eq!(item["likes"], json!({"count": n, "liked": n > 2}), "{item}");
+    }
+    let (_, _, plain) = world.get("/v1/timelines/bob", "").await;
+    assert_eq!(plain["items"][0].get("likes"), None);
+    let (_, _, nobody) = world.get("/v1/timelines/bob", "include=likes").await;
+    assert_eq!(nobody["items"][0]["likes"], json!({"count": 8, "liked": null}));
+    for (query, parameter) in [
+        ("include=dislikes", "include"),
+        ("include=", "include"),
+        ("include=likes&viewer=v%23", "viewer"),
+    ] {
+        let (status, _, body) = world.get("/v1/timelines/bob", query).await;
+        assert_eq!((status, &body["parameter"]), (400, &json!(parameter)), "{query}");
+    }
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@
 //!     page      a page as it was at one moment
 //!     filling   skeleton -> hydration -> rules, until the page is full
 //!     cursors   where to go on, and what was shown
+//!     likes     how many like what is on it
 //!     answer    a page as JSON, with its cursors
 //!   activity/   one activity
 //!   likes/      what a viewer likes; how many like an activity

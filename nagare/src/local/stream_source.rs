@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tracing::{error, warn};
 
 use super::engine::stream::StreamRecord;
-use super::faults::Deliveries;
 use super::engine::{Engine, EngineError};
+use super::faults::Deliveries;
 
 /// Records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;

@@ -1,6 +1,5 @@
 //! Likes among the facts.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::{LikeChange, LikeState, keys};
@@ -17,7 +16,7 @@ pub struct Likes {
 }
 
 /// An activity that a viewer likes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Like {
     /// Since when: the `at` of the command that won.
     pub liked_at: Timestamp,
@@ -89,7 +88,7 @@ impl Likes {
                 likes.push(Like { liked_at, activity_id: activity_of(&row)? });
             }
         }
-        likes.sort_unstable_by_key(|like| Reverse((like.liked_at, like.activity_id.clone())));
+        likes.sort_unstable_by(|one, other| other.cmp(one));
         Ok(likes)
     }
 

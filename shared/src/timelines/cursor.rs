@@ -88,6 +88,8 @@ pub struct Cursor {
     pub position: Position,
     /// What was shown since the start, if anything was.
     pub seen: Option<Seen>,
+    /// Whether activities are shown with their likes.
+    pub likes: bool,
 }
 
 /// Why a text is not a cursor of this viewer.
@@ -139,10 +141,7 @@ impl CursorSeal {
     /// The text to give to this viewer.
     #[must_use]
     pub fn seal(&self, viewer: &ViewerId, cursor: &Cursor) -> String {
-        let mut bytes = encode(cursor);
-        let seal = self.seal.of(&sealed(viewer, &bytes));
-        bytes.extend_from_slice(&seal);
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.seal_for(viewer.as_str(), encode(cursor))
     }
 
     /// Reads what [`seal`](Self::seal) made for the same viewer.
@@ -150,6 +149,37 @@ impl CursorSeal {
     /// # Errors
     /// [`CursorError`] for anything else.
     pub fn open(&self, viewer: &ViewerId, text: &str) -> Result<Cursor, CursorError> {
+        let body = self.open_for(viewer.as_str(), text)?;
+        decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
+    }
+
+    /// The text of a position in another list of a viewer's, which names the list and that viewer. No other opens it.
+    #[must_use]
+    pub fn seal_in(&self, list: &str, viewer: &ViewerId, position: &[u8]) -> String {
+        self.seal_for(&in_list(list, viewer), [&[VERSION], position].concat())
+    }
+
+    /// Reads the position that [`seal_in`](Self::seal_in) sealed for the same list.
+    ///
+    /// # Errors
+    /// [`CursorError`] for anything else.
+    pub fn open_in(
+        &self,
+        list: &str,
+        viewer: &ViewerId,
+        text: &str,
+    ) -> Result<Vec<u8>, CursorError> {
+        self.open_for(&in_list(list, viewer), text).map(|body| body[1..].to_vec())
+    }
+
+    fn seal_for(&self, list: &str, mut bytes: Vec<u8>) -> String {
+        let seal = self.seal.of(&sealed(list, &bytes));
+        bytes.extend_from_slice(&seal);
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// What was sealed; its first byte is the version.
+    fn open_for(&self, list: &str, text: &str) -> Result<Vec<u8>, CursorError> {
         if text.len() > MAX_CURSOR_LENGTH {
             return Err(CursorError::Damaged);
         }
@@ -160,16 +190,22 @@ impl CursorSeal {
             None => return Err(CursorError::Damaged),
         }
         let (body, seal) = bytes.split_last_chunk::<SEAL_LENGTH>().ok_or(CursorError::Damaged)?;
-        if !self.seal.fits(&sealed(viewer, body), seal) {
+        if !self.seal.fits(&sealed(list, body), seal) {
             return Err(CursorError::Damaged);
         }
-        decode(body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
+        Ok(body.to_vec())
     }
 }
 
-/// No id contains a zero byte, so viewer and body cannot run into each other.
-fn sealed<'a>(viewer: &'a ViewerId, body: &'a [u8]) -> [&'a [u8]; 3] {
-    [viewer.as_str().as_bytes(), b"\0", body]
+/// No id contains a zero byte, so a list and what follows it cannot run into each other. A timeline is named by its
+/// viewer.
+fn sealed<'a>(list: &'a str, body: &'a [u8]) -> [&'a [u8]; 3] {
+    [list.as_bytes(), b"\0", body]
+}
+
+/// The name of another list. No id contains `#`, so it is no timeline's.
+fn in_list(list: &str, viewer: &ViewerId) -> String {
+    format!("{list}#{viewer}")
 }
 
 const OLDEST_FIRST: u8 = 1;
@@ -179,6 +215,7 @@ const HAS_KEY: u8 = 8;
 const HAS_SEEN: u8 = 16;
 const IS_NEWER: u8 = 32;
 const HAS_SET: u8 = 64;
+const HAS_LIKES: u8 = 128;
 
 /// Version, flags, range, key, what was seen: each where there is one.
 fn encode(cursor: &Cursor) -> Vec<u8> {
@@ -186,7 +223,8 @@ fn encode(cursor: &Cursor) -> Vec<u8> {
     let mut bytes = vec![VERSION, 0];
     let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
         | flag(cursor.range.to.is_some(), HAS_TO)
-        | flag(cursor.seen.is_some(), HAS_SEEN);
+        | flag(cursor.seen.is_some(), HAS_SEEN)
+        | flag(cursor.likes, HAS_LIKES);
     for instant in [cursor.range.from, cursor.range.to].into_iter().flatten() {
         put_instant(&mut bytes, instant);
     }
@@ -246,7 +284,8 @@ fn decode(bytes: &[u8]) -> Option<Cursor> {
         Position::Page { order, after }
     };
     let seen = if has(HAS_SEEN) { Some(take_seen(rest, has(HAS_SET))?) } else { None };
-    rest.is_empty().then_some(Cursor { range: Range { from, to }, position, seen })
+    let (range, likes) = (Range { from, to }, has(HAS_LIKES));
+    rest.is_empty().then_some(Cursor { range, position, seen, likes })
 }
 
 fn put_instant(bytes: &mut Vec<u8>, instant: Timestamp) {
@@ -349,8 +388,13 @@ mod tests {
             of(keys()).prop_map(|key| Position::Newer { floor: key.map(Floor::After) }),
             instants().prop_map(|at| Position::Newer { floor: Some(Floor::From(at)) }),
         ];
-        (of(instants()), of(instants()), position, of(seen())).prop_map(
-            |(from, to, position, seen)| Cursor { range: Range { from, to }, position, seen },
+        (of(instants()), of(instants()), position, of(seen()), any::<bool>()).prop_map(
+            |(from, to, position, seen, likes)| Cursor {
+                range: Range { from, to },
+                position,
+                seen,
+                likes,
+            },
         )
     }
 
@@ -360,6 +404,16 @@ mod tests {
             let text = seal().seal(&viewer("bob"), &cursor);
             prop_assert!(text.len() <= MAX_CURSOR_LENGTH);
             prop_assert_eq!(seal().open(&viewer("bob"), &text), Ok(cursor));
+        }
+
+        #[test]
+        fn a_position_is_of_one_list_and_one_viewer(position in proptest::collection::vec(any::<u8>(), 0..150)) {
+            let text = seal().seal_in("likes", &viewer("bob"), &position);
+            prop_assert!(text.len() <= MAX_CURSOR_LENGTH);
+            prop_assert_eq!(seal().open_in("likes", &viewer("bob"), &text), Ok(position));
+            prop_assert!(seal().open_in("like", &viewer("bob"), &text).is_err());
+            prop_assert!(seal().open_in("likes", &viewer("eve"), &text).is_err());
+            prop_assert!(seal().open(&viewer("bob"), &text).is_err());
         }
 
         #[test]
@@ -415,7 +469,7 @@ mod tests {
     fn refuses_what_it_would_not_have_written() {
         let open = |body: &[u8]| {
             let bob = viewer("bob");
-            let mac = seal().seal.of(&sealed(&bob, body));
+            let mac = seal().seal.of(&sealed(bob.as_str(), body));
             seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
         };
         assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));

@@ -48,6 +48,7 @@ fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
             _ => Position::Newer { floor: maybe(bytes, instant)?.map(Floor::From) },
         },
         seen: maybe(bytes, seen)?,
+        likes: bool::arbitrary(bytes)?,
     })
 }
 

@@ -7,12 +7,15 @@ use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::{BATCH_GET, DynamoError};
 use shared::likes::{Like, LikeCounts, Likes, Standing};
+use shared::timelines::CursorError;
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use crate::Context;
 use crate::activity::Activity;
 use crate::http::problem::Problem;
+use crate::http::query::Parameters;
 use crate::http::response::Answer;
+use crate::timeline::{DEFAULT_LIMIT, limit};
 
 /// How many like each of these activities, at most [`BATCH_GET`], and whether this viewer does: two calls, side by
 /// side.
@@ -55,23 +58,53 @@ struct Item<'a> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
+    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
+    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
+    let after = parameters.get("cursor").map(|text| open(cx, &viewer, text)).transpose()?;
     let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
     let activities = Activities::new(&cx.reader.ledger.over(cx.dynamo));
     let all = likes.of_viewer(&viewer, cx.deadline).await?;
+    let behind = |like: &&Like| after.as_ref().is_none_or(|after| *like < after);
+    let left: Vec<_> = all.iter().filter(behind).collect();
     let mut found = Vec::new();
-    for some in all.chunks(BATCH_GET) {
+    for some in left.chunks((limit + 1).min(BATCH_GET)) {
         let ids = some.iter().map(|like| &like.activity_id);
         let mut published = activities.all_published(ids, cx.deadline).await?;
         found.extend(some.iter().filter_map(|like| {
-            published.remove(&like.activity_id).map(|activity| (like, activity))
+            published.remove(&like.activity_id).map(|activity| (*like, activity))
         }));
+        if found.len() > limit {
+            break;
+        }
     }
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next_cursor = found.last().filter(|_| more).map(|(last, _)| seal(cx, &viewer, last));
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,
     });
-    let items: Vec<_> = items.collect();
-    let count = items.len();
-    let body = Body { items, next_cursor: None };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: count })
+    let body = Body { items: items.collect(), next_cursor };
+    let body = serde_json::to_string(&body)?;
+    Ok(Answer { body, items: found.len() })
+}
+
+/// The name of the list, for its cursors.
+const LIST: &str = "likes";
+
+/// A cursor to go on from a like.
+fn seal(cx: &Context<'_>, viewer: &ViewerId, last: &Like) -> String {
+    let mut position = last.liked_at.unix_millis().to_be_bytes().to_vec();
+    position.extend_from_slice(last.activity_id.as_str().as_bytes());
+    cx.reader.seal.seal_in(LIST, viewer, &position)
+}
+
+fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<Like, Problem> {
+    let opened = cx.reader.seal.open_in(LIST, viewer, text).and_then(|position| {
+        let (at, id) = position.split_first_chunk::<8>().ok_or(CursorError::Damaged)?;
+        let liked_at = Timestamp::from_unix_millis(i64::from_be_bytes(*at));
+        let id = std::str::from_utf8(id).ok().and_then(|id| ActivityId::new(id).ok());
+        Ok(Like { liked_at, activity_id: id.ok_or(CursorError::Damaged)? })
+    });
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }

@@ -1,11 +1,15 @@
 //! A page as callers see it.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
+use shared::likes::Standing;
 use shared::timelines::CursorSeal;
-use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
+use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use super::cursors::Cursors;
 use super::page::{Page, Shown};
+use crate::activity::Activity;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -16,27 +20,6 @@ struct Body<'a> {
     retained_from: Timestamp,
 }
 
-#[derive(Serialize)]
-struct Activity<'a> {
-    activity_id: &'a ActivityId,
-    actor_id: &'a ActorId,
-    kind: &'a Kind,
-    published_at: Timestamp,
-    payload: &'a Payload,
-}
-
-impl<'a> From<&'a Shown> for Activity<'a> {
-    fn from(shown: &'a Shown) -> Self {
-        Self {
-            activity_id: &shown.sort_key.activity_id,
-            actor_id: &shown.actor,
-            kind: &shown.content.kind,
-            published_at: shown.sort_key.published_at,
-            payload: &shown.content.payload,
-        }
-    }
-}
-
 /// The body that carries a page, with a cursor to go on and one to come back for newer ones.
 ///
 /// # Errors
@@ -45,12 +28,17 @@ pub(super) fn body(
     seal: &CursorSeal,
     viewer: &ViewerId,
     page: &Page,
+    likes: &HashMap<ActivityId, Standing>,
     cursors: &Cursors,
     retained_from: Timestamp,
 ) -> Result<String, serde_json::Error> {
+    let items = page.activities.iter().map(|Shown { sort_key, actor, content }| {
+        let id = &sort_key.activity_id;
+        Activity::new(id, actor, content).with_likes(likes.get(id).copied())
+    });
     let body = Body {
         viewer_id: viewer,
-        items: page.activities.iter().map(Activity::from).collect(),
+        items: items.collect(),
         next_cursor: cursors.next.as_ref().map(|cursor| seal.seal(viewer, cursor)),
         newer_cursor: seal.seal(viewer, &cursors.newer),
         retained_from,

@@ -26,8 +26,9 @@ impl Cursors {
         seal: &CursorSeal,
     ) -> Result<Self, DynamoError> {
         let seen = seen_after(reading, page, seal).await?;
-        let Cursor { range, position, .. } = &reading.request.cursor;
-        let cursor = |position| Cursor { range: *range, position, seen: seen.clone() };
+        let Cursor { range, position, likes, .. } = &reading.request.cursor;
+        let cursor =
+            |position| Cursor { range: *range, position, seen: seen.clone(), likes: *likes };
         Ok(match position {
             Position::Page { order, after } => {
                 let last = page.last().or_else(|| after.clone());

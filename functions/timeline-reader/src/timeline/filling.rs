@@ -12,7 +12,7 @@
 //! hidden cost no more than reading them from the timeline (some forty entries a read unit). A full page looks
 //! at no more than [`BEYOND`] hidden ones for a next page.
 
-use futures::future::try_join3;
+use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
 use shared::timelines::{EntryRow, Hydration};
 use shared::values::{ActorId, SortKey};
@@ -140,7 +140,11 @@ impl<'a> Filling<'a> {
             if self.passed > 0 || chunk.len() > AT_ONCE {
                 timelines.hydrate_edges(self.hydration, viewer, &chunk, deadline).await?;
             }
-            timelines.hydrate(self.hydration, viewer, &chunk, Some(kept), deadline).await?;
+            try_join(
+                timelines.hydrate(self.hydration, viewer, &chunk, Some(kept), deadline),
+                self.reading.likes.ask(chunk.iter().map(|(key, _)| &key.activity_id)),
+            )
+            .await?;
             self.add(chunk);
         }
     }

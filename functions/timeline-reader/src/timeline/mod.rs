@@ -3,6 +3,7 @@
 mod answer;
 mod cursors;
 mod filling;
+mod likes;
 mod page;
 mod request;
 
@@ -13,15 +14,18 @@ use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::{Context, Reader};
 use cursors::Cursors;
+use likes::AskedLikes;
 use page::Reading;
 use request::Request;
+pub(crate) use request::{DEFAULT_LIMIT, limit};
 
 /// `GET /v1/timelines/{viewer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let Reader { timelines, seal, retention, kept, hold, .. } = cx.reader;
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let request = Request::parse(cx.event, &viewer, seal)?;
+    let request = Request::parse(cx.event, &viewer, seal, &cx.caller)?;
+    let likes = AskedLikes::new(cx, &request);
     let (timelines, retained_from) = (timelines.over(cx.dynamo), retention.start(cx.now));
     let reading = Reading {
         timelines: &timelines,
@@ -33,9 +37,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         retained_from,
         deadline: cx.deadline,
         seen: OnceCell::new(),
+        likes: &likes,
     };
     let page = reading.page().await?;
     let cursors = Cursors::of(&reading, &page, seal).await?;
-    let body = answer::body(seal, &viewer, &page, &cursors, retained_from)?;
+    let body = answer::body(seal, &viewer, &page, &likes.shown(), &cursors, retained_from)?;
     Ok(Answer { body, items: page.activities.len() })
 }

@@ -28,6 +28,7 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::filling::{Filled, fill};
+use super::likes::AskedLikes;
 use super::request::Request;
 
 /// How often a page is read in the hope that all of it falls within one hold.
@@ -74,6 +75,8 @@ pub(super) struct Reading<'a> {
     pub(super) deadline: Deadline,
     /// What was shown before. It never changes, so it is read once, beside the first entries.
     pub(super) seen: OnceCell<Option<SeenSet>>,
+    /// The likes of what was read so far, if they are asked for.
+    pub(super) likes: &'a AskedLikes<'a>,
 }
 
 impl Reading<'_> {

@@ -4,12 +4,14 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::timelines::{Cursor, CursorSeal, Floor, Order, Position, Range, Seen, Span};
 use shared::values::{Timestamp, TimestampError, ViewerId};
 
+use crate::http::auth::Caller;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 
-const DEFAULT_LIMIT: usize = 20;
+/// Things on a page where nobody says how many.
+pub(crate) const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
-const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor"];
+const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include", "viewer"];
 
 /// One page of a timeline: where it begins, which way it goes, how long it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) limit: usize,
     /// The position to go on from; the start of a timeline is a cursor too.
     pub(crate) cursor: Cursor,
+    /// Whose own likes are shown, if activities are shown with their likes.
+    pub(crate) own: Option<ViewerId>,
 }
 
 impl Request {
@@ -26,10 +30,12 @@ impl Request {
         event: &ApiGatewayV2httpRequest,
         viewer: &ViewerId,
         seal: &CursorSeal,
+        caller: &Caller<'_>,
     ) -> Result<Self, Problem> {
         let parameters = Parameters::of(event, KNOWN)?;
+        let likes = parameters.get("include").map_or(Ok(false), include)?;
         let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-        let cursor = match parameters.get("cursor") {
+        let mut cursor = match parameters.get("cursor") {
             Some(text) => {
                 parameters.without("cursor", &["order", "from", "to"])?;
                 let opened = seal.open(viewer, text);
@@ -45,9 +51,11 @@ impl Request {
                     to: parameters.get("to").map(to).transpose()?,
                 },
                 seen: None,
+                likes,
             },
         };
-        Ok(Self { limit, cursor })
+        cursor.likes |= likes;
+        Ok(Self { limit, cursor, own: caller.own(parameters.get("viewer"))? })
     }
 
     /// True if it asks for what became visible since.
@@ -57,7 +65,7 @@ impl Request {
 
     /// Where to read: what was asked for, less what retention has passed by, and the stored sort key to begin beyond.
     pub(super) fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
-        let Cursor { range, position, seen } = &self.cursor;
+        let Cursor { range, position, seen, .. } = &self.cursor;
         let from = range.from.map_or(retained_from, |from| from.max(retained_from));
         let span = |order, from| Span { from, to: range.to, order };
         match position {
@@ -95,7 +103,15 @@ impl Request {
     }
 }
 
-fn limit(text: &str) -> Result<usize, Problem> {
+fn include(text: &str) -> Result<bool, Problem> {
+    match text {
+        "likes" => Ok(true),
+        _ => Err(Problem::invalid("include", "expected `likes`".to_owned())),
+    }
+}
+
+/// A number of things on a page.
+pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
     // `parse` alone would take a leading `+`.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|n| digits && (1..=MAX_LIMIT).contains(n));

@@ -1,0 +1,50 @@
+//! The likes of the activities on a page, asked for beside their records: no round trip more.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use shared::dynamo::DynamoError;
+use shared::likes::Standing;
+use shared::values::ActivityId;
+
+use super::request::Request;
+use crate::Context;
+use crate::likes::of_activities;
+
+/// The likes of what was read so far for a page.
+pub(super) struct AskedLikes<'a> {
+    cx: &'a Context<'a>,
+    request: &'a Request,
+    answered: Mutex<HashMap<ActivityId, Standing>>,
+}
+
+impl<'a> AskedLikes<'a> {
+    pub(super) fn new(cx: &'a Context<'a>, request: &'a Request) -> Self {
+        Self { cx, request, answered: Mutex::default() }
+    }
+
+    /// Asks for the likes of these activities, if the page is to show them and they were not asked for before.
+    pub(super) async fn ask(
+        &self,
+        activities: impl Iterator<Item = &ActivityId>,
+    ) -> Result<(), DynamoError> {
+        if !self.request.cursor.likes {
+            return Ok(());
+        }
+        let unknown: Vec<_> = {
+            let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            activities.filter(|id| !answered.contains_key(*id)).cloned().collect()
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let likes = of_activities(self.cx, self.request.own.as_ref(), &unknown).await?;
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner).extend(likes);
+        Ok(())
+    }
+
+    /// What was answered so far.
+    pub(super) fn shown(&self) -> HashMap<ActivityId, Standing> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
