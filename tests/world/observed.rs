@@ -123,7 +123,12 @@ fn table(request: &Value) -> Option<String> {
 /// Tables of other names are those of tests that have functions look in the wrong place.
 fn resource(name: &str) -> Option<String> {
     let names = schema::names();
-    [("timelines", names.timelines), ("ledger", names.ledger), ("dead_letters", names.dead_letters)]
-        .into_iter()
-        .find_map(|(what, table)| (table == name).then(|| what.to_owned()))
+    let tables = [
+        ("timelines", names.timelines),
+        ("ledger", names.ledger),
+        ("facts", names.facts),
+        ("views", names.views),
+        ("dead_letters", names.dead_letters),
+    ];
+    tables.into_iter().find_map(|(what, table)| (table == name).then(|| what.to_owned()))
 }

@@ -59,7 +59,8 @@ impl Projector {
         deadline: Deadline,
     ) -> BoxFuture<'_, Result<StreamResponse, EventError>> {
         Box::pin(async move {
-            let (shard, changes) = event.read()?;
+            let read = event.read();
+            let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
             let mut by_view: BTreeMap<View, Vec<&Change>> = BTreeMap::new();
             for change in &changes {
                 for view in View::of(change) {
