@@ -4,12 +4,12 @@
 //! cli         the commands; each talks to a stack over the network, as on AWS
 //! operator    what operators do to a stack: audit timelines, erase a person
 //! cost        what the service costs on AWS
-//! local       tables, queues, the three functions and the HTTP API in one process
+//! local       tables, queues, the functions and the HTTP API in one process
 //!   sqs       SQS, as far as anybody can tell
 //!   gateway   API Gateway, as far as the reader can tell
 //!   faults    what goes wrong on purpose
 //! running     which stacks run on this machine
-//! tables      the three tables over one client
+//! tables      the tables over one client
 //! progress    progress bars
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The three functions, each called with the events that AWS would send, over the embedded tables and
+//! The functions, each called with the events that AWS would send, over the embedded tables and
 //! queues.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

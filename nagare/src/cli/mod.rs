@@ -88,7 +88,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    /// Run the local stack: tables, queues, the three functions and the HTTP API, in one process.
+    /// Run the local stack: tables, queues, the functions and the HTTP API, in one process.
     Up(up::Up),
     /// End a local stack that runs.
     Down(down::Down),
