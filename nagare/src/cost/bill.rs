@@ -151,8 +151,8 @@ fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
 }
 
-/// Seconds that writers wait: after each message, and twice for a follow that brings something in: once the actor is
-/// hidden, and once everything is there.
+/// Seconds that writers wait: after each message, and twice for a follow: once the actor is hidden, and once everything
+/// that it brings in is there.
 fn holds(messages: f64, follows: f64) -> f64 {
     (messages + 2.0 * follows) * Hold::default().length().as_secs_f64()
 }
@@ -230,8 +230,8 @@ fn resources(kind: &str) -> f64 {
 }
 
 fn import(work: &Work, prices: &Prices) -> f64 {
-    // Each message is a follow that brings nothing in.
-    let seconds = seconds(work, work.messages) + holds(work.messages, 0.0);
+    // Each message is a follow that brings nothing in, which waits once.
+    let seconds = seconds(work, work.messages) + holds(work.messages, work.messages / 2.0);
     let compute = seconds * memory("FanoutWriter") * prices.lambda_gb_second;
     let per_request = prices.sqs_million_requests + prices.sqs_million_fair_requests;
     let millions = work.writes * prices.dynamodb_million_writes

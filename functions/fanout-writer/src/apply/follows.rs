@@ -45,18 +45,13 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
 /// Hides the actor and then changes the edge, unless a later command is on record. Returns what is in force.
 ///
 /// A page may read who is hidden a moment before that, and entries a moment after the edge has let some in. So a
-/// [hold](shared::runtime::hold) passes between the two. Where the actor had published nothing when they were hidden
-/// already, it need not: what is published after that is acknowledged a hold later at the earliest. Either the edge
-/// is there by then, and the follow brings in nothing that was acknowledged before it; or that hold has passed.
+/// [hold](shared::runtime::hold) passes between the two.
 async fn record(cx: &Context, change: &FollowChange) -> Result<FollowState, DynamoError> {
     let (now, deadline) = (cx.clock.now(), cx.delivery.deadline);
     if let Some(in_force) = cx.follows.hide(change, now, cx.retention, deadline).await? {
         return Ok(in_force);
     }
-    let from = cx.retention.start(now);
-    if change.state.following
-        && cx.activities.has_published(&change.followee_id, from, deadline).await?
-    {
+    if change.state.following {
         cx.hold.wait().await;
     }
     cx.follows.record_edge(change, deadline).await
