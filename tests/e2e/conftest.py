@@ -419,6 +419,29 @@ class Stack:
         return pages
 
 
+def during(work, step):
+    """Does some work in a thread, and takes steps while it goes on; returns how many."""
+    over, failed = threading.Event(), []
+
+    def run():
+        try:
+            work()
+        except Exception as error:  # What a thread raises is lost otherwise.
+            failed.append(error)
+        finally:
+            over.set()
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    steps = 0
+    while not over.is_set():
+        step()
+        steps += 1
+    worker.join()
+    assert not failed, failed
+    return steps
+
+
 def ids(page):
     return [item["activity_id"] for item in page["items"]]
 

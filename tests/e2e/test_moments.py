@@ -1,10 +1,8 @@
 """Every page is what the query says at one moment, whatever happens meanwhile and however slow the tables are."""
 
-import threading
-
 import pytest
 
-from conftest import Stack, delete, follow, instant, publish, unfollow, update
+from conftest import Stack, delete, during, follow, instant, publish, unfollow, update
 
 # A follow that takes a while, and tables that answer late: pages are read in another order then.
 SLOW = ["", "--faults=slow=40ms,seed=4"]
@@ -14,29 +12,6 @@ SLOW = ["", "--faults=slow=40ms,seed=4"]
 def slow_stack(request):
     with Stack(*filter(None, [request.param])) as stack:
         yield stack
-
-
-def while_reading(stack, work, look):
-    """Does some work while pages are read and looked at; returns how many were."""
-    over, failed = threading.Event(), []
-
-    def run():
-        try:
-            work()
-        except Exception as error:  # What a thread raises is lost otherwise.
-            failed.append(error)
-        finally:
-            over.set()
-
-    worker = threading.Thread(target=run)
-    worker.start()
-    pages = 0
-    while not over.is_set():
-        look()
-        pages += 1
-    worker.join()
-    assert not failed, failed
-    return pages
 
 
 def test_a_follow_shows_all_that_it_brings_in_or_nothing(slow_stack):
@@ -57,7 +32,7 @@ def test_a_follow_shows_all_that_it_brings_in_or_nothing(slow_stack):
             stack.apply(unfollow("bob", "anna"))
         stack.apply(follow("bob", "anna"))
 
-    pages = while_reading(stack, work, look)
+    pages = during(work, look)
     assert seen == {True, False}, pages
     assert len([one for page in stack.walk("bob", limit=100) for one in page["items"]]) == 1_501
 
@@ -77,7 +52,7 @@ def test_who_always_follows_somebody_never_sees_an_empty_page(slow_stack):
         shown = stack.timeline("bob")
         assert shown and set(shown) <= {"a", "c"}
 
-    assert while_reading(stack, work, look) > 10
+    assert during(work, look) > 10
 
 
 def test_edits_and_deletes_are_seen_at_once_by_who_has_read_before(slow_stack):
@@ -105,4 +80,4 @@ def test_what_was_published_later_is_not_shown_without_what_was_deleted_before(s
     def look():
         assert len(stack.timeline("bob")) <= 1
 
-    assert while_reading(stack, work, look) > 10
+    assert during(work, look) > 10

@@ -1,10 +1,8 @@
 """A client that polls with `newer_cursor` is shown each activity once, in whatever order they are processed."""
 
-import threading
-
 import pytest
 
-from conftest import Stack, follow, ids, instant, publish, unfollow
+from conftest import Stack, during, follow, ids, instant, publish, unfollow
 
 # As it is, tables that answer late, and tables that fail and take few writes.
 STACKS = {"as it is": [], "slow tables": ["--faults=slow=40ms,seed=4"], "faults": ["--faults=all=4%,slow=5ms,seed=11"]}
@@ -45,22 +43,7 @@ class Client:
 
     def while_it_polls(self, work, **query):
         """Does some work while this client polls."""
-        over, failed = threading.Event(), []
-
-        def run():
-            try:
-                work()
-            except Exception as error:  # What a thread raises is lost otherwise.
-                failed.append(error)
-            finally:
-                over.set()
-
-        worker = threading.Thread(target=run)
-        worker.start()
-        while not over.is_set():
-            self.poll(**query)
-        worker.join()
-        assert not failed, failed
+        during(work, lambda: self.poll(**query))
         self.until_nothing_comes(**query)
 
 

@@ -2,6 +2,7 @@
 //! them, which the purge has yet to remove.
 
 use shared::follows::{FollowChange, FollowState, Follows};
+use shared::runtime::hold::Hold;
 use shared::timelines::EntryWrite;
 use shared::values::{ActorId, Retention, Timestamp, ViewerId};
 use tests::{NOW, World, follow, publish, soon};
@@ -59,7 +60,7 @@ async fn leave_behind(counter: &UnitCounter, actor: &str, seconds: impl Iterator
             let (follows, timelines) =
                 (Follows::new(&world.tables.ledger), &world.tables.timelines);
             follows
-                .record(&unfollow, NOW.parse().unwrap(), Retention::default(), soon())
+                .record(&unfollow, NOW.parse().unwrap(), Retention::default(), Hold::NONE, soon())
                 .await
                 .unwrap();
             assert_eq!(

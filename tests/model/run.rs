@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
+use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
@@ -27,7 +27,7 @@ use crate::history::{DAY, MINUTE, START, Sent};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
-use crate::scheduler::{Scheduler, Task, Waiting};
+use crate::scheduler::{Handler, Scheduler, Task, Waiting, first_ready};
 use crate::stream::Stream;
 use crate::usage::{count, count_fault};
 use crate::walk;
@@ -74,12 +74,6 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         let observed = observed.take();
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
     }))
-}
-
-/// A batch, and the future that works on it.
-struct Handler<'a, T> {
-    batch: Vec<T>,
-    task: Task<'a, SqsBatchResponse>,
 }
 
 /// A reader at work, and what it works on.
@@ -401,14 +395,4 @@ impl<'a> Run<'a> {
         };
         self.readers.push(Reading { by, task });
     }
-}
-
-/// Goes on with handlers until one of them is done.
-fn first_ready<T>(handlers: &mut Vec<Handler<'_, T>>) -> Option<(Vec<T>, SqsBatchResponse)> {
-    for index in 0..handlers.len() {
-        if let Poll::Ready(response) = handlers[index].task.go_on() {
-            return Some((handlers.remove(index).batch, response));
-        }
-    }
-    None
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
@@ -114,4 +115,22 @@ impl<'a, T> Task<'a, T> {
         }
         Poll::Pending
     }
+}
+
+/// A batch, and the future that works on it.
+pub(crate) struct Handler<'a, T> {
+    pub(crate) batch: Vec<T>,
+    pub(crate) task: Task<'a, SqsBatchResponse>,
+}
+
+/// Goes on with handlers until one of them is done.
+pub(crate) fn first_ready<T>(
+    handlers: &mut Vec<Handler<'_, T>>,
+) -> Option<(Vec<T>, SqsBatchResponse)> {
+    for index in 0..handlers.len() {
+        if let Poll::Ready(response) = handlers[index].task.go_on() {
+            return Some((handlers.remove(index).batch, response));
+        }
+    }
+    None
 }

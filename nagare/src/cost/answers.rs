@@ -14,10 +14,12 @@ use super::work::Activity;
 const HEADERS: f64 = 250.0;
 /// What a page has besides its activities and cursors: names, the viewer and an instant.
 const AROUND: f64 = 124.0;
-/// Its two cursors: tags, instants, an id, and seven bytes in each for every activity that was published within an hour
-/// of the newest, which are nine; four letters for three bytes.
+/// The bytes of its two cursors without ids: tags, instants, and in each seven for every activity that was published
+/// within an hour of the newest. Nine such activities are assumed.
 const CURSORS: f64 = 77.0 + 9.0 * 14.0;
+/// The ids in both of them.
 const CURSOR_IDS: f64 = 1.0;
+/// Letters for a byte.
 const LETTERS: f64 = 4.0 / 3.0;
 /// The names of an activity's members, and its instant.
 const MEMBERS: f64 = 96.0;

@@ -134,7 +134,7 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     let requests = month.writing.messages + month.pages;
     let messages = month.writing.messages;
-    let writer = seconds(&month.writing, messages) + holds(messages, month.follows);
+    let writer = seconds(&month.writing, messages) + holds(messages + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
     let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
@@ -151,10 +151,10 @@ fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
 }
 
-/// Seconds that writers wait: after each message, and twice for a follow that brings something in: once the actor is
-/// hidden, and once everything is there.
-fn holds(messages: f64, follows: f64) -> f64 {
-    (messages + 2.0 * follows) * Hold::default().length().as_secs_f64()
+/// Seconds that N holds take. There is one after each message. A follow has another once the actor is hidden, and if
+/// it brings something in a third once everything is there.
+fn holds(number: f64) -> f64 {
+    number * Hold::default().length().as_secs_f64()
 }
 
 fn queue(month: &Month, prices: &Prices) -> Vec<Line> {
@@ -231,7 +231,7 @@ fn resources(kind: &str) -> f64 {
 
 fn import(work: &Work, prices: &Prices) -> f64 {
     // Each message is a follow that brings nothing in.
-    let seconds = seconds(work, work.messages) + holds(work.messages, 0.0);
+    let seconds = seconds(work, work.messages) + holds(2.0 * work.messages);
     let compute = seconds * memory("FanoutWriter") * prices.lambda_gb_second;
     let per_request = prices.sqs_million_requests + prices.sqs_million_fair_requests;
     let millions = work.writes * prices.dynamodb_million_writes

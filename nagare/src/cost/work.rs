@@ -183,11 +183,10 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     let (row, line) = (sizes::edge(edge), sizes::index_line(edge));
     let recorded = Work {
         writes: write_units(row) + write_units(line) + 2.0,
-        // Who is hidden, the edge, and whether the actor has published anything.
-        reads: 3.0,
+        reads: 2.0,
         messages: 1.0,
         sends: 1.0,
-        rounds: 6.0,
+        rounds: 5.0,
         ledger_bytes: row + line + 2.0 * sizes::STORED,
         index_bytes: line + sizes::STORED,
         ..Work::default()

@@ -91,21 +91,6 @@ impl Activities {
         Ok(OutboxPage { rows, more: next.is_some() })
     }
 
-    /// True if the actor has published something from an instant on, deleted or not.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn has_published(
-        &self,
-        actor: &ActorId,
-        from: Timestamp,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        let (first, last) = (from.to_string(), format!("{}~", Timestamp::LAST));
-        let asked = Asked { actor, first, last, after: None, limit: Some(1), deleted: false };
-        Ok(!self.query_outbox(&asked, deadline).await?.0.is_empty())
-    }
-
     /// The rows from one to another, both included, that are marked as deleted.
     ///
     /// # Errors

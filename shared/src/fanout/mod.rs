@@ -52,7 +52,7 @@
 //!   message and for one state of the edge ([`Reconciliation`]), how far it is. An activity published
 //!   meanwhile, whatever its instant, is for the fan-out: its outbox row was written after the edge. If
 //!   the viewer leaves meanwhile, whoever recorded that goes through all of the outbox, so this one may end; what
-//!   it had just copied it purges itself. If the viewer follows anew, this one begins again: what an unfollow in
+//!   it had just copied it purges itself. If the viewer follows again, this one starts over: what an unfollow in
 //!   between has taken out is missing before its position. After a delivery that died, the next one
 //!   goes on from the noted activity; everything before that was checked twice.
 //! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the

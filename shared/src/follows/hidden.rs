@@ -10,10 +10,11 @@
 //! **Hide, then change the edge; show only what is complete.** *Marks* say why an actor is hidden: the viewer
 //! has left at some instant, the latest of which stays, or a follow is bringing the actor in, or both.
 //!
-//! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs go by edges, so no entry can be missing because of an unfollow, nor be there because of a follow, unless the
-//!    actor is hidden by then. Pages may have read that nobody is hidden a moment before; the writer waits for them
-//!    before an edge lets entries in, and before it takes entries out. A viewer who follows already, with all entries there, is not hidden for a later
-//!    follow.
+//! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs go by edges,
+//!    so no entry can be missing because of an unfollow, nor be there because of a follow, unless the actor is
+//!    hidden by then. A page may have read who is hidden just before, so a [hold](crate::runtime::hold) passes before an
+//!    edge lets entries in, and before entries are taken out. A viewer who follows already, with all entries
+//!    there, is not hidden for a later follow.
 //! 2. The mark is written under the condition that the item has not changed since it was read, and the edge
 //!    is read in between. So a late command cannot hide what a later one has completed meanwhile: that one
 //!    would have changed the item. It finds the later edge when it reads again.
@@ -187,10 +188,7 @@ impl Follows {
 
     /// Hides the actor from the follower if the change of the edge asks for that. Returns what the edge says
     /// if that is this state already, or a later one: then the edge is not to be changed.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; the actor may be hidden.
-    pub async fn hide(
+    pub(super) async fn hide(
         &self,
         change: &FollowChange,
         now: Timestamp,

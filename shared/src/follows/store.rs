@@ -4,12 +4,16 @@ use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
 use crate::runtime::deadline::Deadline;
+use crate::runtime::hold::Hold;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records an unfollow, or a follow that no page is read beside (for others see [`hide`](Self::hide)), unless a later one is on record. Returns what is in force
+    /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
     /// then: this state, or the later one. The actor is [hidden](super::HiddenActors) from the follower before; whoever
     /// has made the timeline complete for a follow [shows](Self::show) the actor again.
+    ///
+    /// A page may read who is hidden a moment before that, and entries a moment after the edge of a follow has let some
+    /// in. So a hold passes between the two.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -18,12 +22,16 @@ impl Follows {
         change: &FollowChange,
         now: Timestamp,
         retention: Retention,
+        hold: Hold,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
-        match self.hide(change, now, retention, deadline).await? {
-            Some(in_force) => Ok(in_force),
-            None => self.record_edge(change, deadline).await,
+        if let Some(in_force) = self.hide(change, now, retention, deadline).await? {
+            return Ok(in_force);
         }
+        if change.state.following {
+            hold.wait().await;
+        }
+        self.record_edge(change, deadline).await
     }
 
     /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.

@@ -20,7 +20,7 @@
 //! * *Twice.* What was shown is remembered for as long as it is within the window. The window only moves forward.
 //!   Only what is shown is remembered, and only under its own fingerprint.
 //!
-//! How it was that something appeared late makes no difference. An entry that was written late, or whose actor was
+//! It makes no difference why something appeared late. An entry that was written late, or whose actor was
 //! hidden while a follow brought it in, was not shown, so it is not remembered. A fan-out that repeats writes the same
 //! key again. After an unfollow and a follow, what was seen before counts as seen. What was deleted does not come
 //! back, and an edit changes no key.
@@ -39,9 +39,9 @@
 //!
 //! # Where it is kept
 //!
-//! A cursor holds [`INLINE`] fingerprints, which is enough for the default page. Whoever has seen more within an hour has
-//! the rest in the ledger ([`store`](super::store)), in an item that never changes and whose key is the digest of its
-//! content, so that writing it twice does no harm. It lives for two days, and is written again by whoever reads it in
+//! A cursor holds [`INLINE`] fingerprints, which is enough for the default page. The fingerprints of a client that has
+//! seen more within an hour are in an item of the ledger ([`store`](super::store)). It never changes. Its key is the
+//! digest of its content, so writing it twice does no harm. It lives for two days, and is written again by whoever reads it in
 //! the second of them. So a client that comes back within a day finds it. A poll that comes later may not, nor one whose set
 //! would be larger than [`MOST`]: it shows what is newer than the newest instant, and remembers again from there on.
 

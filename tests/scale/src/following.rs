@@ -10,9 +10,8 @@ use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
 use crate::world::{Ask, Collection, Load, TICK, TableId};
 
-/// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, the outbox, a hold, the edge
-/// again, the outbox, the entries, the edge and the outbox again, a hold, showing.
-const UNHURRIED: f64 = 9.0 * CALL + 0.06;
+/// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, a hold, the edge again, the outbox, the entries, the edge and the outbox again, a hold, showing.
+const UNHURRIED: f64 = 8.0 * CALL + 0.06;
 /// What a follow asks for, one after the other.
 const NEEDS: usize = 9;
 

@@ -1,9 +1,8 @@
 //! Follow and unfollow.
 
 use shared::command::Command;
-use shared::dynamo::DynamoError;
 use shared::fanout::Reconciliation;
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
 
 use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
@@ -13,7 +12,8 @@ use crate::{Context, Disposition, Failure};
 /// may have died half-way.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
     let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
-    let state = record(cx, &change).await?;
+    let (now, retention) = (cx.clock.now(), cx.retention);
+    let state = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {
@@ -40,24 +40,4 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-}
-
-/// Hides the actor and then changes the edge, unless a later command is on record. Returns what is in force.
-///
-/// A page may read who is hidden a moment before that, and entries a moment after the edge has let some in. So a
-/// [hold](shared::runtime::hold) passes between the two. Where the actor had published nothing when they were hidden
-/// already, it need not: what is published after that is acknowledged a hold later at the earliest. Either the edge
-/// is there by then, and the follow brings in nothing that was acknowledged before it; or that hold has passed.
-async fn record(cx: &Context, change: &FollowChange) -> Result<FollowState, DynamoError> {
-    let (now, deadline) = (cx.clock.now(), cx.delivery.deadline);
-    if let Some(in_force) = cx.follows.hide(change, now, cx.retention, deadline).await? {
-        return Ok(in_force);
-    }
-    let from = cx.retention.start(now);
-    if change.state.following
-        && cx.activities.has_published(&change.followee_id, from, deadline).await?
-    {
-        cx.hold.wait().await;
-    }
-    cx.follows.record_edge(change, deadline).await
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::DynamoError;
 use shared::follows::{FollowChange, FollowState};
+use shared::runtime::hold::Hold;
 use shared::timelines::EntryRow;
 use shared::values::{ActorId, SortKey, ViewerId};
 
@@ -54,7 +55,8 @@ impl Erasure {
         let unfollowed = self.leave(async |state| {
             let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
             let change = FollowChange { follower_id, followee_id, state };
-            self.follows.record(&change, self.clock.now(), self.retention, soon()).await
+            let (now, hold) = (self.clock.now(), Hold::default());
+            self.follows.record(&change, now, self.retention, hold, soon()).await
         });
         let unfollowed = unfollowed.await?;
         self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;

@@ -4,8 +4,8 @@
 //! in flight, or is delivered twice, would put it there again, and a fan-out or a backfill that is
 //! running takes its second check at exactly these items. So they become what an unfollow or a delete
 //! makes of them anyway, an edge that is not followed and a tombstone without content, and stay so until
-//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that states a new fact writes the item without the mark, and so keeps
-//! it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
+//! no command can be in flight any more. Then the ledger's TTL on [`FORGET_AT`] removes them. A command that
+//! states a new fact writes the item without the mark, and so keeps it. What is about one person alone ([`shared::ledger::PERSON`]) loses all but its key and the instant
 //! of its last change, which is enough to keep an earlier change from winning.
 
 use shared::activities::{ActivityKey, keys as activities};
@@ -181,8 +181,8 @@ impl Marks {
         Ok(())
     }
 
-    /// Removes what the person's clients were shown: it says so by itself when it expires, and no command brings it
-    /// back. Returns how many items there were. `deadline` makes the deadline of each step.
+    /// Removes what the person's clients were shown. It has an expiry of its own, and no command brings it back.
+    /// Returns how many items there were. `deadline` makes the deadline of each step.
     ///
     /// # Errors
     /// [`DynamoError`]; some of it may be removed.

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// Ann is followed and has published three activities, each at another instant; and what is shown of them.
+fn three() -> ([Step; 5], [Shown; 3]) {
+    let all = [("a", 1), ("b", 2), ("c", 3)];
+    let [a, b, c] = all.map(|(id, at)| Done(publish(id, "ann", at)));
+    let published = [Done(follow("ann", 0)), a, b, c, Asked];
+    (published, all.map(|(id, at)| item(id, "ann", at)))
+}
+
 #[test]
 fn a_page_has_no_more_than_its_limit_and_the_right_order() {
     let published = [
@@ -24,14 +32,7 @@ fn a_page_has_no_more_than_its_limit_and_the_right_order() {
 
 #[test]
 fn a_page_covers_its_range() {
-    let published = [
-        Done(follow("ann", 0)),
-        Done(publish("a", "ann", 1)),
-        Done(publish("b", "ann", 2)),
-        Done(publish("c", "ann", 3)),
-        Asked,
-    ];
-    let [a, b, c] = [("a", 1), ("b", 2), ("c", 3)].map(|(id, at)| item(id, "ann", at));
+    let (published, [a, b, c]) = three();
     let walk = Walk { from: Some(NOW + 2), to: Some(NOW + 3), ..NEWEST_FIRST };
     let ranged =
         |items: &[Shown]| judge(&published, |page| (page.walk, page.items) = (&walk, items));
@@ -43,14 +44,7 @@ fn a_page_covers_its_range() {
 
 #[test]
 fn a_page_goes_on_from_its_cursor_and_ends_where_it_is_full() {
-    let published = [
-        Done(follow("ann", 0)),
-        Done(publish("a", "ann", 1)),
-        Done(publish("b", "ann", 2)),
-        Done(publish("c", "ann", 3)),
-        Asked,
-    ];
-    let [a, b, c] = [("a", 1), ("b", 2), ("c", 3)].map(|(id, at)| item(id, "ann", at));
+    let (published, [a, b, c]) = three();
     let after_c = |items: &[Shown], limit, more| {
         judge(&published, |page| {
             (page.after, page.items, page.limit, page.more) = (Some(&c), items, limit, more);

@@ -91,6 +91,7 @@ mod tests {
     use shared::follows::{FollowChange, FollowState, Follows};
     use shared::ledger::Ledger;
     use shared::runtime::deadline::Deadline;
+    use shared::runtime::hold::Hold;
 
     use super::*;
     use crate::local::connector::{self, InProcess};
@@ -118,7 +119,7 @@ mod tests {
         let change =
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
         let (retention, deadline) = (Retention::default(), Deadline::after(Duration::from_secs(9)));
-        let recorded = follows.record(&change, at, retention, deadline).await;
+        let recorded = follows.record(&change, at, retention, Hold::NONE, deadline).await;
         assert_eq!(recorded.expect("recorded"), state);
         let recorded = stored();
         engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");

@@ -1,0 +1,135 @@
+//! The bytes of a cursor, without its seal.
+
+use super::super::seen::{self, Seen, StoredSet};
+use super::{Cursor, Floor, MAX_CURSOR_LENGTH, Order, Position, Range};
+use crate::crypto::seal::SEAL_LENGTH;
+use crate::values::{ActivityId, MAX_ID_LENGTH, SortKey, Timestamp};
+
+/// The first byte.
+pub(super) const VERSION: u8 = 2;
+
+const OLDEST_FIRST: u8 = 1;
+pub(super) const HAS_FROM: u8 = 2;
+const HAS_TO: u8 = 4;
+pub(super) const HAS_KEY: u8 = 8;
+const HAS_SEEN: u8 = 16;
+const IS_NEWER: u8 = 32;
+pub(super) const HAS_SET: u8 = 64;
+const HAS_LIKES: u8 = 128;
+
+/// Version, flags, range, key, what was seen: each where there is one.
+pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let mut bytes = vec![VERSION, 0];
+    let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
+        | flag(cursor.range.to.is_some(), HAS_TO)
+        | flag(cursor.seen.is_some(), HAS_SEEN)
+        | flag(cursor.likes, HAS_LIKES);
+    for instant in [cursor.range.from, cursor.range.to].into_iter().flatten() {
+        put_instant(&mut bytes, instant);
+    }
+    match &cursor.position {
+        Position::Page { order, after } => {
+            flags |= flag(*order == Order::Oldest, OLDEST_FIRST) | flag(after.is_some(), HAS_KEY);
+            after
+                .iter()
+                .for_each(|key| put_key(&mut bytes, key.published_at, key.activity_id.as_str()));
+        }
+        Position::Newer { floor } => {
+            flags |= IS_NEWER | flag(floor.is_some(), HAS_KEY);
+            match floor {
+                Some(Floor::After(key)) => {
+                    put_key(&mut bytes, key.published_at, key.activity_id.as_str())
+                }
+                Some(Floor::From(instant)) => put_key(&mut bytes, *instant, ""),
+                None => {}
+            }
+        }
+    }
+    if let Some(seen) = &cursor.seen {
+        put_instant(&mut bytes, seen.newest);
+        bytes.extend_from_slice(&seen.salt);
+        if let Some(StoredSet { id, count }) = seen.stored {
+            flags |= HAS_SET;
+            bytes.extend_from_slice(&id);
+            bytes.extend_from_slice(&count.to_be_bytes());
+        }
+        bytes.extend(seen.recent().flatten());
+    }
+    bytes[1] = flags;
+    bytes
+}
+
+/// Takes whatever [`encode`] can have made, and more.
+pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
+    let (&[_, flags], mut rest) = bytes.split_first_chunk::<2>()?;
+    let rest = &mut rest;
+    let has = |flag: u8| flags & flag != 0;
+    let from = if has(HAS_FROM) { Some(take_instant(rest)?) } else { None };
+    let to = if has(HAS_TO) { Some(take_instant(rest)?) } else { None };
+    let key = if has(HAS_KEY) { Some(take_key(rest)?) } else { None };
+    let position = if has(IS_NEWER) {
+        let floor = key.map(|(at, id)| {
+            id.map_or(Floor::From(at), |id| {
+                Floor::After(SortKey { published_at: at, activity_id: id })
+            })
+        });
+        Position::Newer { floor }
+    } else {
+        let after = match key {
+            Some((published_at, id)) => Some(SortKey { published_at, activity_id: id? }),
+            None => None,
+        };
+        let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
+        Position::Page { order, after }
+    };
+    let seen = if has(HAS_SEEN) { Some(take_seen(rest, has(HAS_SET))?) } else { None };
+    let (range, likes) = (Range { from, to }, has(HAS_LIKES));
+    rest.is_empty().then_some(Cursor { range, position, seen, likes })
+}
+
+fn put_instant(bytes: &mut Vec<u8>, instant: Timestamp) {
+    bytes.extend_from_slice(&instant.unix_millis().to_be_bytes());
+}
+
+fn put_key(bytes: &mut Vec<u8>, at: Timestamp, id: &str) {
+    put_instant(bytes, at);
+    bytes.push(u8::try_from(id.len()).unwrap_or(u8::MAX));
+    bytes.extend_from_slice(id.as_bytes());
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(*bytes)
+}
+
+fn take_instant(rest: &mut &[u8]) -> Option<Timestamp> {
+    Some(Timestamp::from_unix_millis(i64::from_be_bytes(take(rest)?)))
+}
+
+/// An instant, and an id unless it is empty.
+fn take_key(rest: &mut &[u8]) -> Option<(Timestamp, Option<ActivityId>)> {
+    let at = take_instant(rest)?;
+    let [length] = take(rest)?;
+    let (id, tail) = rest.split_at_checked(usize::from(length))?;
+    *rest = tail;
+    match std::str::from_utf8(id).ok()? {
+        "" => Some((at, None)),
+        id => Some((at, Some(ActivityId::new(id).ok()?))),
+    }
+}
+
+fn take_seen(rest: &mut &[u8], has_set: bool) -> Option<Seen> {
+    let mut seen = Seen::until(take_instant(rest)?, take(rest)?);
+    if has_set {
+        seen.stored = Some(StoredSet { id: take(rest)?, count: u16::from_be_bytes(take(rest)?) });
+    }
+    seen.with_recent(std::mem::take(rest))
+}
+
+// The longest cursor there can be: flags, two instants, a key, what was seen, the seal, in base64.
+const _: () = assert!(
+    (2 + 2 * 8 + (8 + 1 + MAX_ID_LENGTH) + seen::MOST_BYTES + SEAL_LENGTH).div_ceil(3) * 4
+        <= MAX_CURSOR_LENGTH
+);
