@@ -18,6 +18,7 @@
 //! dead_letters   commands that gave up
 //! profiles       what people say of themselves
 //! likes          who likes what, and how many do
+//! notifications  what actors are told of likes
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -41,6 +42,7 @@ pub mod ledger;
 pub mod ledger_item;
 pub mod likes;
 pub mod message;
+pub mod notifications;
 pub mod profiles;
 pub mod projection;
 pub mod queue;

@@ -47,6 +47,12 @@ fn records(world: &World) -> Vec<StreamRecord> {
     world.engine.stream_behind(0, usize::MAX).unwrap()
 }
 
+/// Those that are not about who published what.
+fn likes_of(mut records: Vec<StreamRecord>) -> Vec<StreamRecord> {
+    records.retain(|record| record.keys.get().contains("likes#"));
+    records
+}
+
 /// Hands records over as a batch of a shard; how many the answer leaves.
 async fn project(world: &World, shard: &str, records: &[StreamRecord]) -> usize {
     let batch = event(shard, records).unwrap();
@@ -222,14 +228,14 @@ async fn a_change_is_counted_once_however_often_it_comes() {
     let world = World::new();
     world.done(&[publish("anna", "a", AT)]).await;
     world.done(&["bob", "eve", "dan"].map(|viewer| like(viewer, "a", 1))).await;
-    let all = records(&world);
+    let all = likes_of(records(&world));
     assert_eq!(all.len(), 3);
     for batch in [&all[..2], &all[1..], &all[..], &all[..1]] {
         assert_eq!(project(&world, "parent", batch).await, 0);
     }
     assert_eq!(count(&world, "a").await, 3);
     world.done(&[undo("bob", "a", 2), like("bob", "a", 3), undo("eve", "a", 2)]).await;
-    let later = records(&world).split_off(3);
+    let later = likes_of(records(&world)).split_off(3);
     for batch in [&later[..], &later[..2], &later[..]] {
         assert_eq!(project(&world, "child", batch).await, 0);
     }
@@ -247,7 +253,7 @@ async fn shards_side_by_side_lose_nothing() {
     for n in 0..24 {
         world.done(&[like(&format!("viewer-{n}"), "a", 1)]).await;
     }
-    let all = records(&world);
+    let all = likes_of(records(&world));
     let shards = ["s0", "s1", "s2", "s3"];
     let batches = all.chunks(6).zip(shards).map(|(batch, shard)| project(&world, shard, batch));
     assert_eq!(join_all(batches).await, [0; 4]);

@@ -13,6 +13,7 @@ mod leaving;
 mod likes;
 mod metrics;
 mod newer;
+mod notifications;
 mod patience;
 mod payloads;
 mod profiles;

@@ -182,7 +182,7 @@ async fn of_a_publish_that_is_cut_into_segments() {
     }
 }
 
-/// The record, the outbox row, and the entries of those who follow: nobody else is written to.
+/// The record, the outbox row, the fact, and the entries of those who follow: nobody else is written to.
 #[tokio::test]
 async fn of_a_delete() {
     let counter = UnitCounter::new();
@@ -194,7 +194,7 @@ async fn of_a_delete() {
     counter.take();
     counter.apply(&[delete("star", "star-live")]).await;
     // Readers are told in each copy of the change log.
-    assert_eq!(counter.take().writes, 2.0 + 53.0 + Copies::default().get() as f64);
+    assert_eq!(counter.take().writes, 3.0 + 53.0 + Copies::default().get() as f64);
 }
 
 #[tokio::test]

@@ -186,6 +186,7 @@ impl World {
             writer: Writer {
                 ledger: writers.ledger,
                 facts: writers.facts,
+                views: writers.views,
                 timelines: writers.timelines,
                 commands,
                 dead_letters,
@@ -221,6 +222,7 @@ impl World {
                 views: projectors.views,
                 metrics,
                 clock: clock.clone(),
+                read_notifications: retention,
             },
             tables,
             clock,

@@ -7,6 +7,7 @@ use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
@@ -21,6 +22,7 @@ pub(crate) struct Context {
     pub(crate) delivery: Delivery,
     pub(crate) ledger: Ledger,
     pub(crate) facts: Facts,
+    pub(crate) views: Views,
     pub(crate) activities: Activities,
     pub(crate) follows: Follows,
     pub(crate) timelines: Timelines,
@@ -49,6 +51,7 @@ impl Context {
             fan_outs: FanOuts::new(&ledger),
             ledger,
             facts: writer.facts.over(dynamo),
+            views: writer.views.over(dynamo),
             commands,
             sizes: writer.sizes,
             retention: writer.retention,

@@ -45,6 +45,7 @@ use futures::future::{BoxFuture, join_all};
 use shared::activities::changes::Copies;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::queue::{BatchError, message_ids};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -69,6 +70,8 @@ pub struct Writer {
     pub ledger: Ledger,
     /// The facts that views are folded from.
     pub facts: Facts,
+    /// The views: what was notified of, so that it can be marked.
+    pub views: Views,
     /// The timelines.
     pub timelines: Timelines,
     /// Where segments of large fan-outs go.

@@ -8,6 +8,7 @@ use shared::command::InternalSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -34,6 +35,7 @@ async fn main() -> Result<(), Error> {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
+        views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         commands: CommandQueue::new(
             Sender::new(sqs.clone(), env::required(env::QUEUE_URL)?),
             InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),

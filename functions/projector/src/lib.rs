@@ -3,35 +3,39 @@
 //! ```text
 //! handle      a batch of one shard in, the first record to be delivered again out
 //!   event     what Lambda hands over
-//!   route     which view a change is folded into
+//!   subject   what a change is about
+//!   likes     folds what is about activities
+//!   outcome   what became of the changes of one subject
 //!   metrics   what is counted of a batch
 //! ```
 //!
 //! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
 //!
-//! The changes of a batch are gathered by view, and each view is read and written once, whatever the number of
-//! its changes. If a view cannot be written, the batch comes again from its first change on. What others
-//! have folded meanwhile they pass.
+//! The changes of a batch are gathered by subject, and each view is read and written once, whatever the number of
+//! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
+//! is passed.
 
 mod event;
+mod likes;
 mod metrics;
-mod route;
+mod outcome;
+mod subject;
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
-use futures::{StreamExt, stream};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::facts::Facts;
-use shared::projection::{Change, Folded, Sequence, Shard, Views};
+use shared::projection::{Change, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
+use shared::values::Retention;
 use tracing::error;
 
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
 use metrics::Batch;
-use route::View;
+use outcome::Outcome;
+use subject::Subject;
 
 /// What the projector works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
@@ -44,6 +48,8 @@ pub struct Projector {
     pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
+    /// How long notifications are kept that were read.
+    pub read_notifications: Retention,
 }
 
 impl Projector {
@@ -61,18 +67,17 @@ impl Projector {
         Box::pin(async move {
             let read = event.read();
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
-            let mut by_view: BTreeMap<View, Vec<&Change>> = BTreeMap::new();
+            let mut by_activity: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             for change in &changes {
-                for view in View::of(change) {
-                    by_view.entry(view).or_default().push(change);
+                match Subject::of(change) {
+                    Some(Subject::Activity(id)) => by_activity.entry(id).or_default().push(change),
+                    None => {}
                 }
             }
-            let views = by_view.into_iter().map(|view| self.fold(view, shard, deadline));
-            let views: Vec<_> = views.collect();
-            let folded: Vec<_> = stream::iter(views).buffer_unordered(IN_FLIGHT).collect().await;
-            self.count(&changes, &folded);
-            let failed = folded.iter().filter(|(folded, _)| folded.is_err());
-            let first = failed.map(|(_, sequence)| *sequence).min();
+            let outcomes = likes::fold(self, shard, by_activity, deadline).await;
+            self.report(&changes, &outcomes);
+            let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
+            let first = failed.filter_map(|outcome| outcome.first).min();
             let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
             Ok(StreamResponse {
                 batch_item_failures: failed.into_iter().collect(),
@@ -81,25 +86,7 @@ impl Projector {
         })
     }
 
-    /// Folds changes into a view. Returns what became of them, and where the first of them is.
-    fn fold<'a>(
-        &'a self,
-        (view, changes): (View, Vec<&'a Change>),
-        shard: Shard,
-        deadline: Deadline,
-    ) -> BoxFuture<'a, (Result<Folded, DynamoError>, Sequence)> {
-        Box::pin(async move {
-            let (facts, now) = (self.facts.table().name(), self.clock.now());
-            let folded = view.fold(&self.views, shard, &changes, facts, now, deadline).await;
-            if let Err(failure) = &folded {
-                let (changes, reason) = (changes.len(), failure.reason());
-                error!(view = %view, changes, reason, "not folded: {failure}");
-            }
-            (folded, changes[0].sequence)
-        })
-    }
-
-    fn count(&self, changes: &[Change], folded: &[(Result<Folded, DynamoError>, Sequence)]) {
+    fn report(&self, changes: &[Change], outcomes: &[Outcome]) {
         let now = self.clock.now();
         let oldest = changes.iter().map(|change| change.at).min();
         let lag = oldest.map(|at| now.unix_millis().saturating_sub(at.unix_millis()));
@@ -107,13 +94,14 @@ impl Projector {
             projection_lag: lag.and_then(|lag| u64::try_from(lag).ok()),
             ..Batch::default()
         };
-        for (folded, _) in folded {
-            match folded {
-                Ok(Folded { new, conflicts }) => {
-                    batch.changes_folded += *new as u64;
-                    batch.view_conflicts += *conflicts as u64;
-                }
-                Err(_) => batch.views_failed += 1,
+        for Outcome { subject, changes, is_written, conflicts, failure, .. } in outcomes {
+            batch.view_conflicts += *conflicts;
+            if let Some(failure) = failure {
+                batch.views_failed += 1;
+                let reason = failure.reason();
+                error!(subject, changes, reason, "not folded: {failure}");
+            } else if *is_written {
+                batch.changes_folded += *changes as u64;
             }
         }
         self.metrics.record(&batch, now);

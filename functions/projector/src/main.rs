@@ -21,6 +21,7 @@ async fn main() -> Result<(), Error> {
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
+        read_notifications: env::read_notifications()?,
     };
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {
         let deadline = Deadline::of_invocation(event.context.deadline, projector.clock.now());

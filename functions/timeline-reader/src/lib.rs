@@ -34,6 +34,7 @@ mod http;
 mod likes;
 mod log;
 mod metrics;
+mod notifications;
 mod profile;
 mod router;
 mod timeline;

@@ -6,7 +6,7 @@ use crate::Context;
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::{activity, likes, profile, timeline};
+use crate::{activity, likes, notifications, profile, timeline};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -31,6 +31,7 @@ routes! {
     "/v1/profiles/{viewer_id}" => profile,
     "/v1/activities/{activity_id}" => activity,
     "/v1/viewers/{viewer_id}/likes" => likes,
+    "/v1/notifications/{viewer_id}" => notifications,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -97,7 +97,8 @@ impl Submission {
 fn effects(remote: &Remote) -> Result<Effects, Failure> {
     let (ledger, facts) = (remote.ledger()?, remote.facts()?);
     let (timelines, letters) = (remote.timelines()?, remote.dead_letters()?);
-    Ok(Effects::new(&ledger, &facts, timelines, letters, remote.retention()?, Clock::system()))
+    let (views, retention) = (remote.views()?, remote.retention()?);
+    Ok(Effects::new(&ledger, &facts, &views, timelines, letters, retention, Clock::system()))
 }
 
 impl Sent {

@@ -49,6 +49,12 @@ pub(super) fn record(activity: &Activity) -> f64 {
     keys + published + content + length("revision") + 2.0
 }
 
+/// The fact of who published it.
+pub(super) fn owner(activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("activity#") + activity.id + length("owner");
+    keys + length("actor") + activity.actor + length("deleted") + 1.0
+}
+
 /// A row of an outbox.
 pub(super) fn outbox_row(activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("outbox#") + activity.actor + INSTANT + 1.0 + activity.id;

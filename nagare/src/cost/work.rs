@@ -85,8 +85,8 @@ impl Audience {
     }
 }
 
-/// A publish: its id is claimed, its record and its outbox row are written, its followers are read, and
-/// each gets an entry; then record and edges are read once more.
+/// A publish: its id is claimed, its record, its outbox row and the fact of it are written, its followers are read,
+/// and each gets an entry; then record and edges are read once more.
 #[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
     publish_in(Sizes::default(), activity, audience)
@@ -95,7 +95,8 @@ pub fn publish(activity: &Activity, audience: &Audience) -> Work {
 /// The same for a writer that cuts fan-outs into other sizes.
 #[must_use]
 pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
-    let stored = [sizes::claim(activity), sizes::record(activity), sizes::outbox_row(activity)];
+    let (record, row) = (sizes::record(activity), sizes::outbox_row(activity));
+    let stored = [sizes::claim(activity), record, row, sizes::owner(activity)];
     let recorded = Work {
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
         messages: 1.0,

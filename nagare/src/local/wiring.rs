@@ -146,6 +146,7 @@ impl Wiring {
         let writer = Writer {
             ledger: self.tables.ledger.clone(),
             facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
             commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
             dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
@@ -167,6 +168,7 @@ impl Wiring {
             views: self.tables.views.clone(),
             metrics: Metrics::off(),
             clock: self.clock.clone(),
+            read_notifications: Retention::default(),
         };
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();

@@ -6,6 +6,7 @@
 //! keys      where claims, records and outboxes are in the ledger
 //! store     claims and records, changed by any number of writers at once
 //! outbox    what each actor published, in timeline order
+//! owner     who published what, as a fact that others are folded with
 //! changes   which records were changed a moment ago
 //! kept      records that a reader need not read again
 //! ```
@@ -15,6 +16,7 @@ mod command;
 mod kept;
 pub mod keys;
 mod outbox;
+pub mod owner;
 mod record;
 mod store;
 

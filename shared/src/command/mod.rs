@@ -12,6 +12,7 @@ use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::likes::LikeChange;
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
+use crate::notifications::MarkRead;
 use crate::profiles::ProfileUpdate;
 use crate::queue::Message;
 use crate::values::{Origin, Timestamp};
@@ -99,6 +100,7 @@ commands! {
     Follow(FollowChange),
     Profile(ProfileUpdate),
     Like(LikeChange),
+    MarkRead(MarkRead),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

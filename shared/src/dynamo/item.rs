@@ -137,6 +137,29 @@ impl Row<'_> {
         }
     }
 
+    /// A number from 0 on that has to be there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is not.
+    pub fn count(&self, name: &str) -> Result<u64, DynamoError> {
+        u64::try_from(self.number(name)?).map_err(|_| self.corrupt(name, "a number from 0 on"))
+    }
+
+    /// What bytes say, if the attribute is there.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is something else.
+    pub fn packed<T>(
+        &self,
+        name: &str,
+        expected: &'static str,
+        read: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, DynamoError> {
+        let Some(value) = self.item.get(name) else { return Ok(None) };
+        let read = value.as_b().ok().and_then(|bytes| read(bytes.as_ref()));
+        read.ok_or_else(|| self.corrupt(name, expected)).map(Some)
+    }
+
     /// A boolean; false where the attribute is not there.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};
 pub use table::{Condition, Put, Table, cancelled_by_condition};
 pub use transport::{Attribute, read_answer};
-pub use update::Update;
+pub use update::{Changed, Update};
 pub use usage::Usage;
 
 /// Write calls in flight at once for each priority of one process, at most: enough to fill the time the

@@ -1,8 +1,9 @@
 //! Changing some attributes of an item.
 
-use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure as OnFailure,
+};
 
 use super::item::Item;
 use super::table::{names, values};
@@ -22,9 +23,53 @@ pub struct Update<'a> {
     pub values: Vec<(&'a str, AttributeValue)>,
 }
 
+/// How a conditional change ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Changed {
+    /// This is all of the item now.
+    Done(Item),
+    /// The condition did not hold. This is the item, unless there is none.
+    Refused(Item),
+}
+
 impl Table {
-    /// Changes an item. Returns all of it as it is then; nothing if the condition did not hold. An update that
-    /// was repeated may be refused by what its first attempt wrote, or be applied twice.
+    /// Changes an item. An update that was repeated may be refused by what its first attempt wrote, or be applied
+    /// twice.
+    ///
+    /// # Errors
+    /// [`DynamoError`](super::DynamoError); it may have been changed.
+    pub fn change<'a>(
+        &'a self,
+        key: Item,
+        update: Update<'a>,
+        deadline: Deadline,
+    ) -> Calling<'a, Changed> {
+        Box::pin(async move {
+            self.attempt(deadline, || async {
+                let call = self.client().update_item().table_name(self.name());
+                let call = call
+                    .set_key(Some(key.clone()))
+                    .update_expression(update.expression)
+                    .set_condition_expression(update.condition.map(ToOwned::to_owned))
+                    .set_expression_attribute_names(names(&update.names))
+                    .set_expression_attribute_values(values(&update.values))
+                    .return_values(ReturnValue::AllNew)
+                    .return_values_on_condition_check_failure(OnFailure::AllOld);
+                match call.send().await {
+                    Ok(answer) => Ok(Changed::Done(answer.attributes.unwrap_or_default())),
+                    Err(error) => match error.as_service_error() {
+                        Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
+                            Ok(Changed::Refused(failure.item().cloned().unwrap_or_default()))
+                        }
+                        _ => Err(error),
+                    },
+                }
+            })
+            .await
+        })
+    }
+
+    /// The same, where it does not matter what the item is if the condition does not hold.
     ///
     /// # Errors
     /// [`DynamoError`](super::DynamoError); it may have been changed.
@@ -35,26 +80,10 @@ impl Table {
         deadline: Deadline,
     ) -> Calling<'a, Option<Item>> {
         Box::pin(async move {
-            self.attempt(deadline, || async {
-                let call = self.client().update_item().table_name(self.name());
-                let call = call
-                    .set_key(Some(key.clone()))
-                    .update_expression(update.expression)
-                    .set_condition_expression(update.condition.map(ToOwned::to_owned))
-                    .set_expression_attribute_names(names(&update.names))
-                    .set_expression_attribute_values(values(&update.values))
-                    .return_values(ReturnValue::AllNew);
-                match call.send().await {
-                    Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
-                    Err(error) if is_refusal(&error) => Ok(None),
-                    Err(error) => Err(error),
-                }
+            Ok(match self.change(key, update, deadline).await? {
+                Changed::Done(item) => Some(item),
+                Changed::Refused(_) => None,
             })
-            .await
         })
     }
-}
-
-fn is_refusal<R>(error: &SdkError<UpdateItemError, R>) -> bool {
-    matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_)))
 }

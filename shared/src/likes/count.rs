@@ -1,49 +1,13 @@
-//! How many like an activity: a view.
+//! How many like an activity: read from the view that [`crate::notifications`] folds.
 
 use std::collections::HashMap;
 
-use super::{LikeState, keys};
+use super::keys;
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number};
-use crate::projection::{Change, Fold, Views};
+use crate::dynamo::item::Key;
+use crate::projection::Views;
 use crate::runtime::deadline::Deadline;
 use crate::values::ActivityId;
-
-/// How many viewers like one activity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LikeCount {
-    count: i64,
-}
-
-impl LikeCount {
-    /// The number.
-    #[must_use]
-    pub fn get(self) -> u64 {
-        u64::try_from(self.count).unwrap_or(0)
-    }
-}
-
-impl Fold for LikeCount {
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { count: row.number("count")? })
-    }
-
-    fn write(&self) -> Item {
-        Item::from([("count".to_owned(), number(self.count))])
-    }
-
-    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        let liked = |item: &Option<Item>| match item {
-            None => Ok(0),
-            Some(item) => {
-                let row = Row { table: facts, item: item.clone() };
-                LikeState::read(&row).map(|state| i64::from(state.liked))
-            }
-        };
-        self.count += liked(&change.after)? - liked(&change.before)?;
-        Ok(())
-    }
-}
 
 /// The counts. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -73,7 +37,7 @@ impl LikeCounts {
         let counts = rows.iter().map(|row| {
             let activity = keys::counted(&Key::of(row)?);
             let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of a count"))?;
-            Ok((activity, LikeCount::read(row)?.get()))
+            Ok((activity, u64::try_from(row.number("count")?).unwrap_or(0)))
         });
         counts.collect()
     }

@@ -29,6 +29,6 @@ mod state;
 mod store;
 
 pub use command::LikeChange;
-pub use count::{LikeCount, LikeCounts};
-pub use state::{LikeState, Standing};
+pub use count::LikeCounts;
+pub use state::{LikeState, Recorded, Standing};
 pub use store::{Like, Likes};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Row, text, truth};
+use crate::dynamo::item::Row;
 use crate::values::Timestamp;
 
 /// Whether the viewer likes the activity, and since when that is so.
@@ -15,20 +15,24 @@ pub struct LikeState {
     pub changed_at: Timestamp,
 }
 
-impl LikeState {
-    pub(super) fn write(self) -> Item {
-        Item::from([
-            ("liked".to_owned(), truth(self.liked)),
-            ("changed_at".to_owned(), text(self.changed_at.to_string())),
-        ])
-    }
+/// What is on record of a viewer and an activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// Whether the viewer likes it.
+    pub state: LikeState,
+    /// The earliest like there was, whatever became of it since: the one that the actor is notified of.
+    pub first_liked_at: Option<Timestamp>,
+}
 
+impl Recorded {
     /// Reads it from a row.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { liked: row.flag("liked")?, changed_at: row.parsed("changed_at", "an instant")? })
+        let (liked, changed_at) = (row.flag("liked")?, row.parsed("changed_at", "an instant")?);
+        let first_liked_at = row.optional("first_liked_at", "an instant")?;
+        Ok(Self { state: LikeState { liked, changed_at }, first_liked_at })
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::{LikeChange, LikeState, keys};
+use super::{LikeChange, LikeState, Recorded, keys};
 use crate::dynamo::item::{Key, Row, text, truth};
-use crate::dynamo::{Condition, DynamoError, Query};
+use crate::dynamo::{Changed, DynamoError, Query, Update};
 use crate::facts::Facts;
+use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
@@ -31,40 +32,71 @@ impl Likes {
         Self { facts: facts.clone() }
     }
 
-    /// Records a like or an undo, unless one that wins over it is on record.
+    /// Records a like or an undo, unless one that wins over it is on record. A like is remembered even then, if
+    /// it is the earliest.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn record(&self, change: &LikeChange, deadline: Deadline) -> Result<(), DynamoError> {
         let LikeChange { viewer_id, activity_id, state } = change;
-        let mut item = keys::like(viewer_id, activity_id).into_item();
-        item.extend(state.write());
-        // On a tie the undo wins.
-        let later = match state.liked {
-            true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
-            false => Condition::new(
-                "attribute_not_exists(changed_at) OR changed_at < :at \
-                 OR (changed_at = :at AND liked = :yes)",
-            )
-            .value(":yes", truth(true)),
+        let key = || keys::like(viewer_id, activity_id).into_item();
+        let at = || (":at", text(state.changed_at.to_string()));
+        let table = self.facts.table();
+        if !state.liked {
+            // On a tie the undo wins.
+            let undo = Update {
+                expression: "SET liked = :no, changed_at = :at REMOVE #forget",
+                names: vec![("#forget", FORGET_AT)],
+                condition: Some(
+                    "attribute_not_exists(changed_at) OR changed_at < :at \
+                     OR (changed_at = :at AND liked = :yes)",
+                ),
+                values: vec![at(), (":yes", truth(true)), (":no", truth(false))],
+            };
+            return table.update(key(), undo, deadline).await.map(|_| ());
+        }
+        let like = Update {
+            expression: "SET liked = :yes, changed_at = :at, \
+                         first_liked_at = if_not_exists(first_liked_at, :at) \
+                         REMOVE #forget",
+            names: vec![("#forget", FORGET_AT)],
+            condition: Some("attribute_not_exists(changed_at) OR changed_at < :at"),
+            values: vec![at(), (":yes", truth(true))],
         };
-        let later = later.value(":at", text(state.changed_at.to_string()));
-        self.facts.table().put_if(item, later, deadline).await.map(|_| ())
+        let Changed::Refused(there) = table.change(key(), like, deadline).await? else {
+            return Ok(());
+        };
+        // What was erased stays so.
+        let is_erased = there.contains_key(FORGET_AT);
+        let there = Recorded::read(&table.row(there))?;
+        if is_erased || there.first_liked_at.is_some_and(|first| first <= state.changed_at) {
+            return Ok(());
+        }
+        let first = Update {
+            expression: "SET first_liked_at = :at",
+            condition: Some(
+                "attribute_exists(changed_at) AND attribute_not_exists(#forget) \
+                 AND (attribute_not_exists(first_liked_at) OR first_liked_at > :at)",
+            ),
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![at()],
+        };
+        table.update(key(), first, deadline).await.map(|_| ())
     }
 
     /// What is on record of a viewer and an activity, if anything.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn state(
+    pub async fn recorded(
         &self,
         viewer: &ViewerId,
         activity: &ActivityId,
         deadline: Deadline,
-    ) -> Result<Option<LikeState>, DynamoError> {
+    ) -> Result<Option<Recorded>, DynamoError> {
         let key = keys::like(viewer, activity).into_item();
         let row = self.facts.table().get(key, deadline).await?;
-        row.as_ref().map(LikeState::read).transpose()
+        row.as_ref().map(Recorded::read).transpose()
     }
 
     /// All that a viewer likes, the latest first, and of those liked at one instant the greater id first.
@@ -83,7 +115,7 @@ impl Likes {
         };
         let mut likes = Vec::new();
         for row in self.facts.table().all(query, || deadline).await? {
-            let LikeState { liked, changed_at: liked_at } = LikeState::read(&row)?;
+            let LikeState { liked, changed_at: liked_at } = Recorded::read(&row)?.state;
             if liked {
                 likes.push(Like { liked_at, activity_id: activity_of(&row)? });
             }
@@ -106,7 +138,7 @@ impl Likes {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
         let mut liked = HashSet::new();
         for row in self.facts.table().batch_get(keys.collect(), deadline).await? {
-            if LikeState::read(&row)?.liked {
+            if Recorded::read(&row)?.state.liked {
                 liked.insert(activity_of(&row)?);
             }
         }

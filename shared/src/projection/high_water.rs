@@ -32,6 +32,12 @@ impl HighWaterMarks {
         self.0.insert(shard, (sequence, hour));
     }
 
+    /// True if nothing was folded within the time that marks are kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// As it is stored.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -38,4 +38,4 @@ mod views;
 
 pub use change::{Change, Sequence, SequenceError, Shard};
 pub use high_water::{HighWaterMarks, KEPT};
-pub use views::{Fold, Folded, Views};
+pub use views::{Fold, State, View, Views, Write};

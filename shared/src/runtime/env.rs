@@ -21,6 +21,8 @@ pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
+/// Days a notification is kept after it was read.
+pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";
 /// How many copies the change log has to have, at least.
 pub const CHANGE_LOG_COPIES: &str = "NAGARE_CHANGE_LOG_COPIES";
 /// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
@@ -126,7 +128,18 @@ pub fn stage() -> String {
 /// # Errors
 /// [`EnvError::Invalid`] if it is not a number of days from 1 to 3650.
 pub fn retention() -> Result<Retention, EnvError> {
-    let name = RETENTION_DAYS;
+    days(RETENTION_DAYS)
+}
+
+/// How long notifications are kept that were read: 30 days where nothing is set.
+///
+/// # Errors
+/// [`EnvError::Invalid`]
+pub fn read_notifications() -> Result<Retention, EnvError> {
+    days(READ_NOTIFICATION_DAYS)
+}
+
+fn days(name: &'static str) -> Result<Retention, EnvError> {
     match parsed_or(name, DEFAULT_RETENTION_DAYS)? {
         days @ 1..=3650 => Ok(Retention::days(days)),
         days => {

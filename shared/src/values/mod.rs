@@ -2,6 +2,7 @@
 
 mod id;
 mod origin;
+mod packed;
 mod payload;
 mod retention;
 mod sort_key;
@@ -9,6 +10,7 @@ mod timestamp;
 
 pub use id::{ActivityId, ActorId, IdError, MAX_ID_LENGTH, ViewerId, is_id_character};
 pub use origin::{Origin, OriginError, is_message_id};
+pub use packed::{Packer, Unpacker};
 pub use payload::{
     Kind, KindError, MAX_KIND_LENGTH, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError,
 };

@@ -1,6 +1,10 @@
 //! Publish, update and delete.
 
+use futures::FutureExt;
+use futures::future::{OptionFuture, try_join};
+use shared::activities::owner::Owner;
 use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
+use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 
 use crate::fanout::FanOut;
@@ -19,7 +23,10 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let (key, sort_key) = (publish.key(), publish.sort_key());
     let merged = cx.activities.merge(&key, Change::from(publish), deadline).await?;
     let deleted = merged.now.deleted;
-    cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
+    let listed = cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline);
+    // What was deleted before it was published is nobody's concern.
+    let owned = (!deleted).then(|| owned(cx, &key, false));
+    try_join(listed, OptionFuture::from(owned).map(Option::transpose)).await?;
     // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
     // have left something, and none has written before the record says that it is published.
     match (deleted, merged.before.published.is_some()) {
@@ -49,9 +56,16 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
         return Ok(Disposition::Applied(None));
     };
     let sort_key = published.sort_key(&key);
-    cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
+    let listed = cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline);
+    try_join(listed, owned(cx, &key, true)).await?;
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
     }
     FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
+}
+
+/// States as a fact whose an activity is, once its record says so: whoever folds likes of it relies on that.
+async fn owned(cx: &Context, key: &ActivityKey, deleted: bool) -> Result<(), DynamoError> {
+    let owner = Owner { actor_id: key.actor_id.clone(), deleted };
+    owner.record(&cx.facts, &key.activity_id, cx.delivery.deadline).await
 }

@@ -3,6 +3,7 @@
 mod activities;
 mod follows;
 mod likes;
+mod notifications;
 mod profiles;
 mod segments;
 
@@ -23,6 +24,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Follow(change) => Box::pin(follows::follow(cx, change)).await,
         Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
         Command::Like(change) => Box::pin(likes::like(cx, change)).await,
+        Command::MarkRead(mark) => Box::pin(notifications::mark_read(cx, mark)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);

@@ -65,6 +65,7 @@ impl Handler {
         let writer = Writer {
             ledger: tables.ledger,
             facts: tables.facts,
+            views: tables.views,
             timelines: tables.timelines,
             commands: CommandQueue::new(
                 Sender::new(sqs.clone(), wire.queue_url(COMMANDS)),

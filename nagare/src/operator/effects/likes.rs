@@ -8,10 +8,10 @@ use super::{Effects, Standing, soon};
 impl Effects {
     /// A like or an undo: the row holds it, or one that wins over it.
     pub(super) async fn liked(&self, change: &LikeChange) -> Result<Standing, DynamoError> {
-        let there = self.likes.state(&change.viewer_id, &change.activity_id, soon()).await?;
+        let there = self.likes.recorded(&change.viewer_id, &change.activity_id, soon()).await?;
         // The undo wins a tie.
         let order = |state: LikeState| (state.changed_at, !state.liked);
-        Ok(match there {
+        Ok(match there.map(|recorded| recorded.state) {
             Some(there) if there == change.state => Standing::applied(),
             Some(there) if order(there) > order(change.state) => {
                 let what = if there.liked { "like" } else { "undo" };

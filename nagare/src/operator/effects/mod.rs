@@ -34,6 +34,7 @@ mod activities;
 mod entries;
 mod follows;
 mod likes;
+mod notifications;
 mod profiles;
 
 use shared::activities::Activities;
@@ -45,7 +46,9 @@ use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::likes::Likes;
+use shared::notifications::Notifications;
 use shared::profiles::Profiles;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::timelines::Timelines;
 use shared::values::Retention;
@@ -101,6 +104,7 @@ pub struct Effects {
     follows: Follows,
     profiles: Profiles,
     likes: Likes,
+    notifications: Notifications,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -114,6 +118,7 @@ impl Effects {
     pub fn new(
         ledger: &Ledger,
         facts: &Facts,
+        views: &Views,
         timelines: Timelines,
         letters: DeadLetters,
         retention: Retention,
@@ -124,6 +129,7 @@ impl Effects {
             follows: Follows::new(ledger),
             profiles: Profiles::new(ledger),
             likes: Likes::new(facts),
+            notifications: Notifications::new(facts, views),
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
@@ -176,6 +182,7 @@ impl Watch<'_> {
             Command::Follow(change) => effects.followed(change, rows).await,
             Command::Profile(update) => effects.profile(update).await,
             Command::Like(change) => effects.liked(change).await,
+            Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
             // The writer alone sends these; what they do belongs to another command.
             Command::Segment(_) | Command::Continued(_) => Ok(Standing::Pending),
         }

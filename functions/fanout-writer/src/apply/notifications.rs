@@ -1,0 +1,14 @@
+//! Notifications.
+
+use shared::notifications::{MarkRead, Notifications};
+
+use crate::{Context, Disposition, Failure};
+
+/// Records how far a viewer has read. The projector does the rest.
+pub(crate) async fn mark_read(cx: &Context, mark: MarkRead) -> Result<Disposition, Failure> {
+    let notifications = Notifications::new(&cx.facts, &cx.views);
+    let MarkRead { viewer_id, what } = &mark;
+    let (origin, now) = (&cx.delivery.origin, cx.clock.now());
+    notifications.mark(viewer_id, what, origin, now, cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}

@@ -1,0 +1,329 @@
+//! Folds what is about activities into their views, and what follows for their actors into those actors' inboxes.
+//!
+//! All activities of a batch are read in one call, or a few. Those whose actors are told of something are
+//! written by actor, together with the inbox; the others are put one by one. What somebody else wrote
+//! meanwhile is read again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
+use shared::activities::owner::{self, Owner};
+use shared::dynamo::item::Key;
+use shared::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
+use shared::likes::{self, Recorded};
+use shared::notifications::{ActivityLikes, Inbox, Move, Spill, keys};
+use shared::projection::{Change, Shard, View, Write};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+use shared::values::{ActivityId, ActorId, ViewerId};
+
+use crate::Projector;
+use crate::outcome::Outcome;
+
+/// Items written with one inbox at most: a transaction takes a hundred.
+const TOGETHER: usize = 60;
+
+/// Changes of one activity that are not folded yet.
+struct Task<'a> {
+    activity: ActivityId,
+    changes: Vec<&'a Change>,
+    outcome: Outcome,
+    /// Its view was written without knowing who the actor is, so that has to be asked once more.
+    asked_again: bool,
+}
+
+/// A task whose changes are folded, and the view before and after.
+struct Ready<'a> {
+    task: Task<'a>,
+    before: ActivityLikes,
+    view: View<ActivityLikes>,
+}
+
+/// What became of a task.
+enum End<'a> {
+    Done(Outcome),
+    Again(Task<'a>),
+}
+
+/// Folds changes of one shard, by activity.
+pub(crate) async fn fold(
+    projector: &Projector,
+    shard: Shard,
+    changes: BTreeMap<ActivityId, Vec<&Change>>,
+    deadline: Deadline,
+) -> Vec<Outcome> {
+    let mut tasks: Vec<_> = changes
+        .into_iter()
+        .map(|(activity, changes)| {
+            let outcome = Outcome::of(format!("likes of {activity}"), &changes);
+            Task { activity, changes, outcome, asked_again: false }
+        })
+        .collect();
+    let (mut outcomes, mut backoff) = (Vec::with_capacity(tasks.len()), Backoff::default());
+    loop {
+        let left = tasks.len();
+        let mut failed = None;
+        let attempt = Attempt { projector, shard, deadline };
+        let ends = attempt.fold_all(std::mem::take(&mut tasks)).await;
+        for end in ends {
+            match end {
+                End::Done(outcome) => outcomes.push(outcome),
+                End::Again(task) => {
+                    failed = failed.or_else(|| task.outcome.failure.clone());
+                    tasks.push(task);
+                }
+            }
+        }
+        if tasks.is_empty() {
+            return outcomes;
+        }
+        if tasks.len() < left {
+            backoff.reset();
+        }
+        if let Err(late) = backoff.wait(deadline).await {
+            let failure = failed.unwrap_or_else(|| Arc::new(late.into()));
+            outcomes.extend(tasks.into_iter().map(|task| task.outcome.failed(failure.clone())));
+            return outcomes;
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Attempt<'p> {
+    projector: &'p Projector,
+    shard: Shard,
+    deadline: Deadline,
+}
+
+impl<'p> Attempt<'p> {
+    async fn fold_all<'a>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
+        let mut ends = Vec::with_capacity(tasks.len());
+        let views = self.views(&tasks).await;
+        let (views, known) = match views {
+            Ok(read) => read,
+            Err(failure) => {
+                let failure = Arc::new(failure);
+                let failed = |task: Task<'a>| End::Done(task.outcome.failed(failure.clone()));
+                return tasks.into_iter().map(failed).collect();
+            }
+        };
+        let mut by_actor: BTreeMap<ActorId, Vec<Ready<'a>>> = BTreeMap::new();
+        let mut alone = Vec::new();
+        for (task, view) in tasks.into_iter().zip(views) {
+            let folded = view.and_then(|view| self.fold(&task, view, &known));
+            match folded {
+                Err(failure) => ends.push(End::Done(task.outcome.failed(Arc::new(failure)))),
+                Ok(None) => ends.push(End::Done(task.outcome)),
+                Ok(Some((before, view))) => {
+                    let is_news =
+                        before.listing() != view.state.listing() || !view.state.moves().is_empty();
+                    let actor = view.state.actor().filter(|_| is_news).cloned();
+                    let ready = Ready { task, before, view };
+                    match actor {
+                        Some(actor) => by_actor.entry(actor).or_default().push(ready),
+                        None => alone.push(ready),
+                    }
+                }
+            }
+        }
+        let alone = alone.into_iter().map(|ready| self.put(ready));
+        let together = by_actor.into_iter().map(|(actor, ready)| self.notify(actor, ready));
+        let writes: Vec<BoxFuture<'_, _>> = alone.chain(together).collect();
+        let mut writes = stream::iter(writes).buffer_unordered(IN_FLIGHT);
+        while let Some(written) = writes.next().await {
+            ends.extend(written);
+        }
+        ends
+    }
+
+    /// The views, and of those that lack it, who the actors are.
+    async fn views(
+        self,
+        tasks: &[Task<'_>],
+    ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
+        let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
+        let views = self.projector.views.read_all::<ActivityLikes>(&keys, self.deadline).await?;
+        let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
+            view.as_ref()
+                .is_ok_and(|view| view.state.actor().is_none())
+                .then(|| task.activity.clone())
+        };
+        let lacking: Vec<_> = tasks.iter().zip(&views).filter_map(|pair| lack(&pair)).collect();
+        Ok((views, self.known(&lacking).await?))
+    }
+
+    /// Who published these activities, and what is on record of their own likes.
+    async fn known(self, activities: &[ActivityId]) -> Result<Known, DynamoError> {
+        let table = self.projector.facts.table();
+        let mut known = Known::default();
+        for some in activities.chunks(BATCH_GET) {
+            let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
+            for row in table.batch_get(keys, self.deadline).await? {
+                let activity = owner::of_key(&Key::of(&row)?);
+                let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of an owner"))?;
+                known.owners.insert(activity, Owner::read(&row)?);
+            }
+        }
+        let own: Vec<_> = known.owners.iter().filter_map(|(a, owner)| own_like(a, owner)).collect();
+        for some in own.chunks(BATCH_GET) {
+            let keys = some.iter().cloned().map(Key::into_item).collect();
+            for row in table.batch_get(keys, self.deadline).await? {
+                let like = likes::keys::of_key(&Key::of(&row)?);
+                let (_, activity) = like.ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
+                known.own_likes.insert(activity, Recorded::read(&row)?);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The view before and after, if there is something to write.
+    fn fold(
+        self,
+        task: &Task<'_>,
+        mut view: View<ActivityLikes>,
+        known: &Known,
+    ) -> Result<Option<(ActivityLikes, View<ActivityLikes>)>, DynamoError> {
+        let before = view.state.clone();
+        if let Some(owner) = known.owners.get(&task.activity) {
+            view.state.learn(owner.clone(), known.own_likes.get(&task.activity));
+        }
+        let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
+        view.fold(self.shard, &task.changes, facts, now)?;
+        // What changes nothing may be folded any number of times, so it need not be remembered.
+        let says_nothing = !view.is_there() && view.state.is_empty();
+        Ok((view.state != before && !says_nothing).then_some((before, view)))
+    }
+
+    /// Writes a view whose actor is told of nothing.
+    fn put<'a>(self, Ready { task, view, .. }: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
+    where
+        'a: 'p,
+    {
+        Box::pin(async move {
+            let write = view.write(likes::keys::count(&task.activity));
+            let written = self.projector.views.write(vec![write], self.deadline).await;
+            let end = match written {
+                Ok(true) if view.state.actor().is_none() && !task.asked_again => {
+                    End::Again(Task { asked_again: true, outcome: task.outcome.written(), ..task })
+                }
+                Ok(true) => End::Done(task.outcome.written()),
+                Ok(false) => End::Again(task.conflicted()),
+                Err(failure) => End::Done(task.outcome.failed(Arc::new(failure))),
+            };
+            vec![end]
+        })
+    }
+
+    /// Writes views together with the inbox of their actor, some at a time.
+    fn notify<'a>(self, actor: ActorId, ready: Vec<Ready<'a>>) -> BoxFuture<'p, Vec<End<'a>>>
+    where
+        'a: 'p,
+    {
+        Box::pin(async move {
+            let (mut ends, mut ready) =
+                (Vec::with_capacity(ready.len()), ready.into_iter().peekable());
+            // Whoever publishes is a viewer, too: ids of both are alike.
+            let Ok(viewer) = ViewerId::new(actor.as_str()) else { return ends };
+            while ready.peek().is_some() {
+                let some = self.notify_some(&viewer, &mut ready);
+                ends.extend(some.await);
+            }
+            ends
+        })
+    }
+
+    async fn notify_some<'a>(
+        self,
+        viewer: &ViewerId,
+        ready: &mut impl Iterator<Item = Ready<'a>>,
+    ) -> Vec<End<'a>> {
+        let Projector { views, read_notifications, .. } = self.projector;
+        let (mut some, mut writes, mut moved) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let inbox = views.read::<Inbox>(keys::inbox(viewer), self.deadline).await;
+        let (mut inbox, mut failed) = match inbox {
+            Ok(inbox) => (inbox, None),
+            Err(failure) => (View::default(), Some(failure)),
+        };
+        for Ready { task, before, view } in ready.by_ref() {
+            writes.push(view.write(likes::keys::count(&task.activity)));
+            inbox.state.update(&task.activity, before.listing(), view.state.listing());
+            for change in view.state.moves() {
+                let (key, write) = match change {
+                    Move::Put(read) => {
+                        let item = read.write(viewer, *read_notifications);
+                        (read.place().key(viewer), Write::Put(item))
+                    }
+                    Move::Delete(place) => {
+                        let key = place.key(viewer);
+                        (key.clone(), Write::Delete(key))
+                    }
+                };
+                moved.insert(key, write);
+            }
+            some.push(task);
+            if writes.len() + moved.len() + inbox.state.spills().len() >= TOGETHER {
+                break;
+            }
+        }
+        for spill in inbox.state.spills() {
+            let (key, write) = match spill {
+                Spill::Put(listed) => (listed.place.key(viewer), Write::Put(listed.write(viewer))),
+                Spill::Delete(place) => {
+                    let key = place.key(viewer);
+                    (key.clone(), Write::Delete(key))
+                }
+            };
+            moved.insert(key, write);
+        }
+        writes.push(inbox.write(keys::inbox(viewer)));
+        writes.extend(moved.into_values());
+        let written = match failed.take() {
+            None => views.write(writes, self.deadline).await,
+            Some(failure) => Err(failure),
+        };
+        match written {
+            Ok(true) => some.into_iter().map(|task| End::Done(task.outcome.written())).collect(),
+            Ok(false) => some.into_iter().map(|task| End::Again(task.conflicted())).collect(),
+            Err(failure) => {
+                let (again, failure) = (failure.is_retryable(), Arc::new(failure));
+                let end = |task: Task<'a>| match again {
+                    true => End::Again(task.held_up(failure.clone())),
+                    false => End::Done(task.outcome.failed(failure.clone())),
+                };
+                some.into_iter().map(end).collect()
+            }
+        }
+    }
+}
+
+impl Task<'_> {
+    /// Somebody else has written the view.
+    fn conflicted(mut self) -> Self {
+        self.outcome.conflicts += 1;
+        self
+    }
+
+    /// It may be written, or not: the view will tell.
+    fn held_up(mut self, failure: Arc<DynamoError>) -> Self {
+        if matches!(*failure, DynamoError::Contended) {
+            self.outcome.conflicts += 1;
+        }
+        self.outcome.failure = Some(failure);
+        self
+    }
+}
+
+/// What is known of activities beside their views.
+#[derive(Default)]
+struct Known {
+    owners: HashMap<ActivityId, Owner>,
+    own_likes: HashMap<ActivityId, Recorded>,
+}
+
+/// Where it is whether an actor likes their own activity.
+fn own_like(activity: &ActivityId, owner: &Owner) -> Option<Key> {
+    let viewer = ViewerId::new(owner.actor_id.as_str()).ok()?;
+    Some(likes::keys::like(&viewer, activity))
+}

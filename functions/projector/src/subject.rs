@@ -1,0 +1,23 @@
+//! What a change is about: facts on one subject are folded together. One line for each kind of subject.
+
+use shared::activities::owner;
+use shared::projection::Change;
+use shared::values::ActivityId;
+use shared::{likes, notifications};
+
+/// What facts are about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// Likes of an activity, who published it, how far that actor has read.
+    Activity(ActivityId),
+}
+
+impl Subject {
+    /// What a change is about, if any view depends on it.
+    pub(crate) fn of(change: &Change) -> Option<Self> {
+        let key = &change.key;
+        let liked = likes::keys::of_key(key).map(|(_, activity)| activity);
+        let read = || notifications::keys::of_mark(key).map(|(_, activity)| activity);
+        liked.or_else(read).or_else(|| owner::of_key(key)).map(Self::Activity)
+    }
+}

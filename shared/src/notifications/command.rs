@@ -1,0 +1,85 @@
+//! The command on notifications.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::values::ViewerId;
+
+/// A viewer has read notifications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkRead {
+    /// Whose they are.
+    pub viewer_id: ViewerId,
+    /// Which.
+    pub what: Marked,
+}
+
+/// Which notifications were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Marked {
+    /// These, each up to the number that the answer gave.
+    These(Vec<ReadThrough>),
+    /// All that there are when the command is processed.
+    All,
+}
+
+/// A notification, and how much of it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadThrough {
+    /// Its id. One that no answer ever gave changes nothing.
+    pub notification_id: String,
+    /// How many of its likes, the earliest first.
+    pub through: u64,
+}
+
+const READ: &str = "read";
+const ALL: &str = "all";
+
+impl Fact for MarkRead {
+    const TYPES: &'static [&'static str] = &["notifications.read"];
+    const MEMBERS: &'static [&'static str] = &["viewer_id", READ, ALL];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let viewer_id = members.parsed("viewer_id", ViewerId::new)?;
+        let expected = |member, problem| CommandError::Malformed {
+            member,
+            problem: MemberError::Expected(problem),
+        };
+        let all = match members.raw(ALL) {
+            None | Some("false" | "null") => false,
+            Some("true") => true,
+            Some(_) => return Err(expected(ALL, "true or false")),
+        };
+        let what = match (all, members.raw(READ)) {
+            (true, None | Some("null")) => Marked::All,
+            (true, Some(_)) => return Err(expected(READ, "nothing beside `all`")),
+            (false, None) => return Err(CommandError::Missing(READ)),
+            (false, Some(list)) => Marked::These(serde_json::from_str(list).map_err(|_| {
+                expected(
+                    READ,
+                    "a list of objects with a string `notification_id` and a number `through` from 0 on",
+                )
+            })?),
+        };
+        Ok(Self { viewer_id, what })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let body = body.text("viewer_id", &self.viewer_id);
+        match &self.what {
+            Marked::All => body.json(ALL, "true"),
+            // Strings and numbers can always be written.
+            Marked::These(list) => {
+                body.json(READ, &serde_json::to_string(list).unwrap_or_default())
+            }
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        Subject { viewer_id: Some(self.viewer_id.to_string()), ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.viewer_id.as_str()
+    }
+}

@@ -1,0 +1,152 @@
+//! A viewer's inbox: how many likes are unread, and which notifications were the last to change.
+
+use std::collections::VecDeque;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::keys::{Place, of_view};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Key, Row, number};
+use crate::projection::State;
+use crate::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
+
+/// The size up to which notifications are listed in the inbox itself: with the rest of it it is less than a kilobyte.
+const LISTED: usize = 720;
+
+/// How the unread likes of an activity count in the inbox of its actor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listing {
+    /// How many.
+    pub count: u64,
+    /// The latest of them.
+    pub last_at: Timestamp,
+}
+
+/// A notification that is unread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its place.
+    pub place: Place,
+    /// How many likes it is about.
+    pub count: u64,
+}
+
+impl Listed {
+    /// Its item, if it has one of its own.
+    #[must_use]
+    pub fn write(&self, viewer: &ViewerId) -> Item {
+        let mut item = self.place.key(viewer).into_item();
+        item.insert("count".to_owned(), number(self.count));
+        item
+    }
+
+    /// Reads it from its item.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let place = of_view(&Key::of(row)?).and_then(|(_, place)| place);
+        let place = place.filter(|place| place.behind.is_none());
+        let place = place.ok_or_else(|| row.corrupt("sk", "the key of a notification"))?;
+        Ok(Self { place, count: row.count("count")? })
+    }
+}
+
+/// What of the list is in items of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spill {
+    /// It is there from now on.
+    Put(Listed),
+    /// It is there no more.
+    Delete(Place),
+}
+
+/// One viewer's inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inbox {
+    /// How many likes are unread, of all notifications.
+    unread: u64,
+    /// Activities with unread likes: those that changed last, the last one at the end. The others have items.
+    listed: VecDeque<Listed>,
+    spills: Vec<Spill>,
+}
+
+impl Inbox {
+    /// How many likes are unread.
+    #[must_use]
+    pub fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// The notifications that are listed in the inbox itself.
+    pub fn listed(&self) -> impl Iterator<Item = &Listed> {
+        self.listed.iter()
+    }
+
+    /// What of the list is in items of its own, since the inbox was read.
+    #[must_use]
+    pub fn spills(&self) -> &[Spill] {
+        &self.spills
+    }
+
+    /// Takes in what became of one activity.
+    pub fn update(
+        &mut self,
+        activity: &ActivityId,
+        before: Option<Listing>,
+        after: Option<Listing>,
+    ) {
+        let count = |listing: Option<Listing>| listing.map_or(0, |listing| listing.count);
+        self.unread = (self.unread + count(after)).saturating_sub(count(before));
+        let listed = |Listing { last_at, count }| Listed {
+            place: Place { last_at, activity_id: activity.clone(), behind: None },
+            count,
+        };
+        if let Some(Listed { place, .. }) = before.map(listed) {
+            let there = self.listed.len();
+            self.listed.retain(|one| one.place.activity_id != *activity);
+            if self.listed.len() == there {
+                self.spills.push(Spill::Delete(place));
+            }
+        }
+        self.listed.extend(after.map(listed));
+        while self.pack().len() > LISTED && self.listed.len() > 1 {
+            self.spills.extend(self.listed.pop_front().map(Spill::Put));
+        }
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        let mut packer = Packer::default();
+        for Listed { place, count } in &self.listed {
+            packer.instant(place.last_at);
+            packer.text(place.activity_id.as_str());
+            packer.number(*count);
+        }
+        packer.into_bytes()
+    }
+}
+
+impl State for Inbox {
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let listed = row.packed("listed", "notifications", |bytes| {
+            let (mut unpacker, mut listed) = (Unpacker::new(bytes), VecDeque::new());
+            while !unpacker.is_empty() {
+                let last_at = unpacker.instant()?;
+                let activity_id = ActivityId::new(unpacker.text()?).ok()?;
+                let place = Place { last_at, activity_id, behind: None };
+                listed.push_back(Listed { place, count: unpacker.number()? });
+            }
+            Some(listed)
+        })?;
+        let (unread, listed) = (row.count("unread")?, listed.unwrap_or_default());
+        Ok(Self { unread, listed, spills: Vec::new() })
+    }
+
+    fn write(&self) -> Item {
+        Item::from([
+            ("unread".to_owned(), number(self.unread)),
+            ("listed".to_owned(), AttributeValue::B(Blob::new(self.pack()))),
+        ])
+    }
+}

@@ -1,0 +1,145 @@
+//! Where notifications are: marks among the facts, the rest among the views.
+//!
+//! All that one viewer is notified of is in one partition of the views:
+//!
+//! ```text
+//! pk                      sk                        what
+//! notifications#<viewer>  inbox                     how many are unread, and the latest of them
+//! notifications#<viewer>  <last_at>#<activity>      an unread one, if there are more
+//! notifications#<viewer>  <last_at>#<activity>#<n>  one that was read; N others of that activity were before
+//! ```
+//!
+//! From the last key to the first they are in the order in which they are shown, the inbox before all of them.
+
+use crate::dynamo::item::Key;
+use crate::values::{ActivityId, Origin, Timestamp, ViewerId};
+
+const MARKS: &str = "read#";
+/// How the partitions of views begin that hold what viewers are notified of.
+pub const NOTIFICATIONS: &str = "notifications#";
+const INBOX: &str = "inbox";
+const ALL: &str = "all#";
+
+/// The partition of facts that holds how far a viewer has read.
+#[must_use]
+pub fn marks(viewer: &ViewerId) -> String {
+    format!("{MARKS}{viewer}")
+}
+
+/// Where it is among the facts how far a viewer has read the notifications of an activity.
+#[must_use]
+pub fn mark(viewer: &ViewerId, activity: &ActivityId) -> Key {
+    Key { pk: marks(viewer), sk: activity.to_string() }
+}
+
+/// Where it is among the facts that all were marked on behalf of a message.
+#[must_use]
+pub fn all_marked(viewer: &ViewerId, origin: &Origin) -> Key {
+    Key { pk: marks(viewer), sk: format!("{ALL}{origin}") }
+}
+
+/// Viewer and activity, if a key of the facts is a mark's.
+#[must_use]
+pub fn of_mark(key: &Key) -> Option<(ViewerId, ActivityId)> {
+    let viewer = ViewerId::new(key.pk.strip_prefix(MARKS)?).ok()?;
+    Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
+}
+
+/// The partition of views that holds what a viewer is notified of.
+#[must_use]
+pub fn of_viewer(viewer: &ViewerId) -> String {
+    format!("{NOTIFICATIONS}{viewer}")
+}
+
+/// Where a viewer's inbox is.
+#[must_use]
+pub fn inbox(viewer: &ViewerId) -> Key {
+    Key { pk: of_viewer(viewer), sk: INBOX.to_owned() }
+}
+
+/// The place of a notification among those of its viewer: what pages are ordered by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Its latest like.
+    pub last_at: Timestamp,
+    /// What is liked.
+    pub activity_id: ActivityId,
+    /// For one that was read: how many likes of that activity were in those before it.
+    pub behind: Option<u64>,
+}
+
+impl Place {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self, viewer: &ViewerId) -> Key {
+        Key { pk: of_viewer(viewer), sk: self.to_text() }
+    }
+
+    /// Its sort key.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let Self { last_at, activity_id, behind } = self;
+        match behind {
+            None => format!("{last_at}#{activity_id}"),
+            // As wide as numbers get, so that texts are in their order.
+            Some(behind) => format!("{last_at}#{activity_id}#{behind:020}"),
+        }
+    }
+
+    /// Reads a sort key; nothing if it is another.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut parts = text.split('#');
+        let last_at = Timestamp::parse(parts.next()?).ok()?;
+        let activity_id = ActivityId::new(parts.next()?).ok()?;
+        let behind = parts.next().map(str::parse).transpose().ok()?;
+        let place = Self { last_at, activity_id, behind };
+        (place.to_text() == text).then_some(place)
+    }
+}
+
+/// Viewer and place, if a key of the views is that of a notification; no place, if it is an inbox's.
+#[must_use]
+pub fn of_view(key: &Key) -> Option<(ViewerId, Option<Place>)> {
+    let viewer = ViewerId::new(key.pk.strip_prefix(NOTIFICATIONS)?).ok()?;
+    match key.sk.as_str() {
+        INBOX => Some((viewer, None)),
+        text => Some((viewer, Some(Place::of_text(text)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn places() -> impl Strategy<Value = Place> {
+        let at = 0..4_000_000_000_000_i64;
+        (at, "[A-Za-z0-9._:@-]{1,128}", proptest::option::of(any::<u64>())).prop_map(
+            |(at, activity, behind)| Place {
+                last_at: Timestamp::from_unix_millis(at),
+                activity_id: ActivityId::new(activity).expect("an id"),
+                behind,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{1,128}", place in places()) {
+            let viewer = ViewerId::new(viewer).expect("an id");
+            prop_assert_eq!(of_view(&place.key(&viewer)), Some((viewer.clone(), Some(place.clone()))));
+            prop_assert_eq!(of_view(&inbox(&viewer)), Some((viewer.clone(), None)));
+            prop_assert!(inbox(&viewer).sk > place.to_text());
+            let mark = mark(&viewer, &place.activity_id);
+            prop_assert_eq!(of_mark(&mark), Some((viewer, place.activity_id)));
+            prop_assert_eq!(of_view(&mark), None);
+        }
+
+        #[test]
+        fn the_latest_is_last(one in places(), other in places()) {
+            prop_assume!(one.last_at != other.last_at);
+            prop_assert_eq!(one.to_text() < other.to_text(), one.last_at < other.last_at);
+        }
+    }
+}

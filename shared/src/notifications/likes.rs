@@ -1,0 +1,283 @@
+//! The view of one activity: how many like it, and what its actor is notified of.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::group::{LikeGroup, Liker, Unread};
+use super::inbox::Listing;
+use super::keys::{self, Place};
+use super::mark::Mark;
+use super::read::ReadNotification;
+use crate::activities::owner::{self, Owner};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::likes::{self, Recorded};
+use crate::projection::{Change, Fold, State};
+use crate::values::{ActorId, Packer, Timestamp, Unpacker, ViewerId};
+
+/// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
+/// says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ActivityLikes {
+    /// Viewers who like it.
+    count: i64,
+    /// Who published it, once that is known.
+    actor: Option<ActorId>,
+    /// It was deleted: nobody is notified of anything.
+    deleted: bool,
+    /// The actor's own like was taken out before it was certain that it had been counted.
+    owed: bool,
+    /// How many likes the actor has read.
+    read: u64,
+    /// Likes that the actor has not read.
+    unread: Unread,
+    /// The last notification that was read.
+    last_read: Option<LastRead>,
+    /// What became of notifications that were read, since the view was read.
+    moves: Vec<Move>,
+}
+
+/// A change of a read notification's item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Move {
+    /// It is there from now on.
+    Put(ReadNotification),
+    /// It is there no more.
+    Delete(Place),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LastRead {
+    behind: u64,
+    read_at: Timestamp,
+    group: LikeGroup,
+}
+
+impl ActivityLikes {
+    /// Who published it, once that is known.
+    #[must_use]
+    pub fn actor(&self) -> Option<&ActorId> {
+        self.actor.as_ref()
+    }
+
+    /// How many like it.
+    #[must_use]
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// True as long as nothing was ever liked: nobody needs to know more about it than the facts say.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.read == 0 && self.unread.count() == 0
+    }
+
+    /// True if it was deleted.
+    #[must_use]
+    pub fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+
+    /// How many likes were read before those that are not.
+    #[must_use]
+    pub fn read_through(&self) -> u64 {
+        self.read
+    }
+
+    /// The likes that are unread, if the actor is notified of any.
+    #[must_use]
+    pub fn unread(&self) -> Option<LikeGroup> {
+        self.notifies().then(|| self.unread.all()).flatten()
+    }
+
+    /// How it counts in its actor's inbox.
+    #[must_use]
+    pub fn listing(&self) -> Option<Listing> {
+        self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
+    }
+
+    /// What became of notifications that were read, since the view was read.
+    #[must_use]
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    fn notifies(&self) -> bool {
+        self.actor.is_some() && !self.deleted
+    }
+
+    /// Takes in who published the activity, and what is on record of their own like of it, which is no news to them.
+    pub fn learn(&mut self, owner: Owner, own: Option<&Recorded>) {
+        if owner.deleted {
+            self.delete();
+        }
+        let was_liked = own.is_some_and(|own| own.first_liked_at.is_some());
+        if was_liked && !self.unread.remove(owner.actor_id.as_str()) {
+            // Was it counted? If nobody is without a name, it will come. Else one is taken out for it, and put
+            // back if it comes.
+            self.owed = self.unread.remove_unnamed();
+        }
+        self.actor = Some(owner.actor_id);
+    }
+
+    fn delete(&mut self) {
+        self.deleted = true;
+        self.unread = Unread::default();
+        self.last_read = None;
+    }
+
+    fn liked(&mut self, liker: Liker) {
+        let own =
+            self.actor.as_ref().is_some_and(|actor| actor.as_str() == liker.viewer_id.as_str());
+        if self.deleted || own && !std::mem::take(&mut self.owed) {
+            return;
+        }
+        self.unread.push(liker);
+    }
+
+    fn like_changed(
+        &mut self,
+        viewer: ViewerId,
+        before: Option<Recorded>,
+        after: Option<Recorded>,
+    ) {
+        let liked = |recorded: Option<Recorded>| i64::from(recorded.is_some_and(|r| r.state.liked));
+        self.count += liked(after) - liked(before);
+        let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
+        match (first(before), first(after)) {
+            (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
+            (Some(before), Some(after)) if before != after => self.unread.move_back(&viewer, after),
+            (Some(_), None) => self.erase(viewer.as_str()),
+            _ => {}
+        }
+    }
+
+    /// The name goes, the numbers stay.
+    fn erase(&mut self, viewer: &str) {
+        self.unread.erase(viewer);
+        if let Some(last) = &mut self.last_read {
+            last.group.erase(viewer);
+        }
+    }
+
+    fn marked(&mut self, mark: Mark, keys: &Place) {
+        let there_are = self.read + self.unread.count();
+        let through = mark.through.min(there_are);
+        let Some(mut group) = self.unread.cut(through.saturating_sub(self.read)) else { return };
+        let mut behind = self.read;
+        if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
+            // One and the same notification, marked once more with a greater number.
+            self.moves.push(Move::Delete(Place {
+                last_at: last.group.last_at,
+                behind: Some(last.behind),
+                ..keys.clone()
+            }));
+            group.join(last.group);
+            behind = last.behind;
+        }
+        self.read = through;
+        self.moves.push(Move::Put(ReadNotification {
+            activity_id: keys.activity_id.clone(),
+            behind,
+            read_at: mark.read_at,
+            group: group.clone(),
+        }));
+        self.last_read = Some(LastRead { behind, read_at: mark.read_at, group });
+    }
+}
+
+/// The rows before and after a change.
+fn rows<'a, T>(
+    change: &Change,
+    facts: &'a str,
+    read: impl Fn(&Row<'a>) -> Result<T, DynamoError>,
+) -> Result<(Option<T>, Option<T>), DynamoError> {
+    let row = |item: &Option<Item>| {
+        item.clone().map(|item| read(&Row { table: facts, item })).transpose()
+    };
+    Ok((row(&change.before)?, row(&change.after)?))
+}
+
+impl State for ActivityLikes {
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let unread = row.packed("unread", "unread likes", Unread::from_bytes)?;
+        let last_read = row.packed("last_read", "a notification", LastRead::from_bytes)?;
+        Ok(Self {
+            count: row.number("count")?,
+            actor: row.optional("actor", "the id of an actor")?,
+            deleted: row.flag("deleted")?,
+            owed: row.flag("owed")?,
+            read: if row.item.contains_key("read") { row.count("read")? } else { 0 },
+            unread: unread.unwrap_or_default(),
+            last_read,
+            moves: Vec::new(),
+        })
+    }
+
+    fn write(&self) -> Item {
+        let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
+        let mut item = Item::from([("count".to_owned(), number(self.count))]);
+        let mut set = |name: &str, value| {
+            item.insert(name.to_owned(), value);
+        };
+        if let Some(actor) = &self.actor {
+            set("actor", text(actor.as_str()));
+        }
+        for (name, flag) in [("deleted", self.deleted), ("owed", self.owed)] {
+            if flag {
+                set(name, truth(true));
+            }
+        }
+        if self.read > 0 {
+            set("read", number(self.read));
+        }
+        let mut unread = self.unread.clone();
+        unread.compact();
+        if unread.count() > 0 {
+            set("unread", bytes(unread.to_bytes()));
+        }
+        if let Some(last) = &self.last_read {
+            set("last_read", bytes(last.to_bytes()));
+        }
+        item
+    }
+}
+
+impl Fold for ActivityLikes {
+    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
+        if let Some((viewer, _)) = likes::keys::of_key(&change.key) {
+            let (before, after) = rows(change, facts, Recorded::read)?;
+            self.like_changed(viewer, before, after);
+        } else if let Some((viewer, activity_id)) = keys::of_mark(&change.key) {
+            let (_, after) = rows(change, facts, Mark::read)?;
+            let reads = self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str());
+            if let Some(mark) = after.filter(|_| reads && !self.deleted) {
+                let place = Place { last_at: mark.read_at, activity_id, behind: None };
+                self.marked(mark, &place);
+            }
+        } else if owner::of_key(&change.key).is_some() {
+            let (_, after) = rows(change, facts, Owner::read)?;
+            if after.is_some_and(|owner| owner.deleted) {
+                self.delete();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LastRead {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut packer = Packer::default();
+        packer.number(self.behind);
+        packer.instant(self.read_at);
+        self.group.pack(&mut packer);
+        packer.into_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut unpacker = Unpacker::new(bytes);
+        let (behind, read_at) = (unpacker.number()?, unpacker.instant()?);
+        let group = LikeGroup::unpack(&mut unpacker)?;
+        unpacker.is_empty().then_some(Self { behind, read_at, group })
+    }
+}

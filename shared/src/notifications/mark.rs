@@ -1,0 +1,73 @@
+//! How far a viewer has read the notifications of one activity: a fact.
+
+use super::keys;
+use crate::dynamo::item::{Item, Row, number, text};
+use crate::dynamo::{Condition, DynamoError};
+use crate::facts::Facts;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActivityId, Timestamp, ViewerId};
+
+/// The likes of an activity, in the order in which they were counted, up to which its actor has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// How many likes have been read, from the first one on.
+    pub through: u64,
+    /// Behind how many the notification begins that was marked.
+    pub behind: u64,
+    /// When it was marked.
+    pub read_at: Timestamp,
+}
+
+impl Mark {
+    /// Reads it from a row.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self {
+            through: row.count("through")?,
+            behind: row.count("behind")?,
+            read_at: row.parsed("read_at", "an instant")?,
+        })
+    }
+
+    fn write(self) -> Item {
+        Item::from([
+            ("through".to_owned(), number(self.through)),
+            ("behind".to_owned(), number(self.behind)),
+            ("read_at".to_owned(), text(self.read_at.to_string())),
+        ])
+    }
+}
+
+/// The marks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Marks {
+    facts: Facts,
+}
+
+impl Marks {
+    /// Those among these facts.
+    #[must_use]
+    pub fn new(facts: &Facts) -> Self {
+        Self { facts: facts.clone() }
+    }
+
+    /// Records that a viewer has read so far, unless they have read further.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn record(
+        &self,
+        viewer: &ViewerId,
+        activity: &ActivityId,
+        mark: Mark,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let mut item = keys::mark(viewer, activity).into_item();
+        item.extend(mark.write());
+        let further = Condition::new("attribute_not_exists(through) OR through < :through")
+            .value(":through", number(mark.through));
+        self.facts.table().put_if(item, further, deadline).await.map(|_| ())
+    }
+}
