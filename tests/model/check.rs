@@ -27,7 +27,8 @@ pub(crate) async fn in_the_end(
     random: &mut Rng,
 ) -> Result<(), String> {
     readers.be_quiet();
-    let reference = outcome(history, refused)?;
+    let mut reference = outcome(history, refused)?;
+    reference.features.extend(observed.sent.iter().cloned());
     let now = world.clock.now().unix_millis();
     for viewer in viewers() {
         let timeline = reference.timeline(viewer, now);

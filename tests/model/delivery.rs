@@ -24,6 +24,13 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
+    /// A producer's command in a message of its own.
+    pub(crate) fn new(id: String, what: What) -> Self {
+        let (goes_on_with, attributes) = (Vec::new(), HashMap::new());
+        let body = what.body().to_string();
+        Self { id, body, what: Some(what), goes_on_with, attributes, receives: 1 }
+    }
+
     /// The message that first carried its command: those that go on with the command name it.
     fn origin(&self) -> &str {
         let origin = self.attributes.get(ORIGIN).and_then(|value| value.string_value.as_deref());
@@ -56,15 +63,7 @@ pub(crate) fn arrivals(history: &[Sent]) -> Vec<Delivery> {
     copies.sort_unstable_by_key(|copy| std::cmp::Reverse(*copy));
     let copies = copies.into_iter().map(|(_, index, copy)| {
         let Sent { number, what, .. } = &history[index];
-        let (id, body) = (format!("{number}-{copy}"), what.body().to_string());
-        Delivery {
-            id,
-            body,
-            what: Some(what.clone()),
-            goes_on_with: Vec::new(),
-            attributes: HashMap::new(),
-            receives: 1,
-        }
+        Delivery::new(format!("{number}-{copy}"), what.clone())
     });
     copies.collect()
 }

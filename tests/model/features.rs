@@ -5,6 +5,7 @@
 //! the former mean. In the end all commands are both.
 
 mod likes;
+mod notifications;
 mod profiles;
 
 use std::cell::RefCell;
@@ -38,11 +39,12 @@ pub(crate) struct Commands<'a> {
 }
 
 /// All of them.
-const FEATURES: &[Feature] = &[likes::FEATURE, profiles::FEATURE];
+const FEATURES: &[Feature] = &[likes::FEATURE, notifications::FEATURE, profiles::FEATURE];
 
-/// A command of any of them.
+/// A command of any of them: most often a like, since others depend on those.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {
-    random.choice(FEATURES).map(|feature| (feature.command)(random))
+    let feature = if random.bool() { Some(&likes::FEATURE) } else { random.choice(FEATURES) };
+    feature.map(|feature| (feature.command)(random))
 }
 
 /// Asks one of them while everything goes on.
@@ -58,10 +60,15 @@ pub(crate) async fn ask(
     if matches!(status, 429 | 503) {
         return Ok(());
     }
-    let started = &observed.borrow().started;
-    let commands = Commands { done: &done, started, quiet: false };
-    let problem = (feature.judge)(&path, status, &answer, &commands);
-    problem.map_or(Ok(()), |problem| Err(format!("{path}: {problem}: {answer}")))
+    let started = observed.borrow().started.clone();
+    let commands = Commands { done: &done, started: &started, quiet: false };
+    if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
+        return Err(format!("{path}: {problem}: {answer}"));
+    }
+    if let Some(mark) = notifications::mark_of(&path, &answer, &mut random) {
+        observed.borrow_mut().to_send.push(mark);
+    }
+    Ok(())
 }
 
 /// Asks all of them everything, now that it is quiet.

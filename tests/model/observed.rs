@@ -1,5 +1,7 @@
 //! What has happened so far in a run, as far as what readers are shown depends on it.
 
+use serde_json::Value;
+
 use crate::feed::Feed;
 use crate::history::What;
 use crate::moment::Log;
@@ -14,6 +16,10 @@ pub(crate) struct Observed {
     pub(crate) done: Reference,
     /// Both, in the order in which it happened.
     pub(crate) log: Log,
+    /// Commands that are made of answers, and not sent yet.
+    pub(crate) to_send: Vec<Value>,
+    /// Those that are sent.
+    pub(crate) sent: Vec<Value>,
     /// Clients that poll, but those that are polling.
     pub(crate) feeds: Vec<Feed>,
 }

@@ -23,7 +23,7 @@ use crate::delivery::{Delivery, arrivals, goes_on_with};
 use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::feed;
-use crate::history::{DAY, MINUTE, START, Sent};
+use crate::history::{DAY, MINUTE, START, Sent, What};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
@@ -140,6 +140,7 @@ impl<'a> Run<'a> {
     async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
             self.go_on().await?;
+            self.take_answers();
             if self.arriving.is_empty() && !self.anybody_at_work() {
                 return Ok(());
             }
@@ -304,6 +305,21 @@ impl<'a> Run<'a> {
             let index = self.random.usize(0..=self.arriving.len());
             let delivery = Delivery { id, body, what, goes_on_with, attributes, receives: 1 };
             self.arriving.insert(index, delivery);
+        }
+    }
+
+    /// Adds the commands that clients make of answers to what arrives.
+    fn take_answers(&mut self) {
+        let mut observed = self.observed.borrow_mut();
+        for body in std::mem::take(&mut observed.to_send) {
+            count("message: made of an answer");
+            for copy in 0..self.random.usize(1..3) {
+                let id = format!("answer-{}-{copy}", observed.sent.len());
+                let delivery = Delivery::new(id, What::Feature(body.clone()));
+                let index = self.random.usize(0..=self.arriving.len());
+                self.arriving.insert(index, delivery);
+            }
+            observed.sent.push(body);
         }
     }
 

@@ -85,7 +85,7 @@ fn pairs(commands: &Commands<'_>) -> BTreeMap<(String, String), Pair> {
 }
 
 /// Whether readers may be shown an activity, or may not.
-fn may_show(id: &str, commands: &Commands<'_>, shown: bool) -> bool {
+pub(super) fn may_show(id: &str, commands: &Commands<'_>, shown: bool) -> bool {
     let variants = |reference: &Reference| reference.publishes.get(id).cloned().unwrap_or_default();
     let deleted = |reference: &Reference, actor: &str| {
         reference.deletes.contains(&(id.to_owned(), actor.to_owned()))
