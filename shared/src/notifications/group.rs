@@ -68,7 +68,7 @@ impl LikeGroup {
     }
 
     /// A like turns out to be from earlier. False if its viewer is not known by name.
-    fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) -> bool {
+    pub fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) -> bool {
         let Some(liker) = self.latest.iter_mut().find(|liker| liker.viewer_id == *viewer) else {
             return false;
         };
@@ -214,9 +214,9 @@ impl Unread {
         });
     }
 
-    /// A like turns out to be from earlier. Nothing changes if its viewer is not known by name.
-    pub fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) {
-        let _ = self.0.iter_mut().any(|group| group.move_back(viewer, at));
+    /// A like turns out to be from earlier. False if its viewer is not known by name.
+    pub fn move_back(&mut self, viewer: &ViewerId, at: Timestamp) -> bool {
+        self.0.iter_mut().any(|group| group.move_back(viewer, at))
     }
 
     /// Joins neighbours until what is left is small enough. All but the newest ones are joined in pairs, so the

@@ -13,7 +13,7 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::likes::{self, Recorded};
 use crate::projection::{Change, Fold, State};
-use crate::values::{ActorId, Packer, Timestamp, Unpacker, ViewerId};
+use crate::values::{ActivityId, ActorId, Packer, Timestamp, Unpacker, ViewerId};
 
 /// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
 /// says nothing.
@@ -138,6 +138,7 @@ impl ActivityLikes {
     fn like_changed(
         &mut self,
         viewer: ViewerId,
+        activity: &ActivityId,
         before: Option<Recorded>,
         after: Option<Recorded>,
     ) {
@@ -146,10 +147,26 @@ impl ActivityLikes {
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
-            (Some(before), Some(after)) if before != after => self.unread.move_back(&viewer, after),
+            (Some(before), Some(after)) if before != after => {
+                self.move_back(&viewer, activity, after);
+            }
             (Some(_), None) => self.erase(viewer.as_str()),
             _ => {}
         }
+    }
+
+    /// A like turns out to be from earlier. What was read before the last notification stays as it was read.
+    fn move_back(&mut self, viewer: &ViewerId, activity: &ActivityId, at: Timestamp) {
+        if self.unread.move_back(viewer, at) {
+            return;
+        }
+        let Some(mut last) = self.last_read.take() else { return };
+        let before = last.place(activity);
+        if last.group.move_back(viewer, at) {
+            self.moves.push(Move::Delete(before));
+            self.moves.push(Move::Put(last.notification(activity)));
+        }
+        self.last_read = Some(last);
     }
 
     /// The name goes, the numbers stay.
@@ -160,29 +177,21 @@ impl ActivityLikes {
         }
     }
 
-    fn marked(&mut self, mark: Mark, keys: &Place) {
+    fn marked(&mut self, mark: Mark, activity: &ActivityId) {
         let there_are = self.read + self.unread.count();
         let through = mark.through.min(there_are);
         let Some(mut group) = self.unread.cut(through.saturating_sub(self.read)) else { return };
         let mut behind = self.read;
         if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
             // One and the same notification, marked once more with a greater number.
-            self.moves.push(Move::Delete(Place {
-                last_at: last.group.last_at,
-                behind: Some(last.behind),
-                ..keys.clone()
-            }));
+            self.moves.push(Move::Delete(last.place(activity)));
             group.join(last.group);
             behind = last.behind;
         }
         self.read = through;
-        self.moves.push(Move::Put(ReadNotification {
-            activity_id: keys.activity_id.clone(),
-            behind,
-            read_at: mark.read_at,
-            group: group.clone(),
-        }));
-        self.last_read = Some(LastRead { behind, read_at: mark.read_at, group });
+        let last = LastRead { behind, read_at: mark.read_at, group };
+        self.moves.push(Move::Put(last.notification(activity)));
+        self.last_read = Some(last);
     }
 }
 
@@ -245,15 +254,14 @@ impl State for ActivityLikes {
 
 impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        if let Some((viewer, _)) = likes::keys::of_key(&change.key) {
+        if let Some((viewer, activity)) = likes::keys::of_key(&change.key) {
             let (before, after) = rows(change, facts, Recorded::read)?;
-            self.like_changed(viewer, before, after);
-        } else if let Some((viewer, activity_id)) = keys::of_mark(&change.key) {
+            self.like_changed(viewer, &activity, before, after);
+        } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {
             let (_, after) = rows(change, facts, Mark::read)?;
             let reads = self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str());
             if let Some(mark) = after.filter(|_| reads && !self.deleted) {
-                let place = Place { last_at: mark.read_at, activity_id, behind: None };
-                self.marked(mark, &place);
+                self.marked(mark, &activity);
             }
         } else if owner::of_key(&change.key).is_some() {
             let (_, after) = rows(change, facts, Owner::read)?;
@@ -266,6 +274,19 @@ impl Fold for ActivityLikes {
 }
 
 impl LastRead {
+    fn notification(&self, activity: &ActivityId) -> ReadNotification {
+        ReadNotification {
+            activity_id: activity.clone(),
+            behind: self.behind,
+            read_at: self.read_at,
+            group: self.group.clone(),
+        }
+    }
+
+    fn place(&self, activity: &ActivityId) -> Place {
+        self.notification(activity).place()
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let mut packer = Packer::default();
         packer.number(self.behind);

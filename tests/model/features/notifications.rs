@@ -104,6 +104,7 @@ fn parts(id: &str) -> Option<(u64, String)> {
 struct Item {
     activity: String,
     unread: bool,
+    behind: u64,
     count: u64,
     names: Vec<String>,
     first_at: String,
@@ -120,6 +121,7 @@ fn items(answer: &Value) -> Vec<Item> {
     let items = items.map(|item| Item {
         activity: text(item, "activity_id"),
         unread: item["state"] == "unread",
+        behind: parts(&text(item, "notification_id")).unwrap().0,
         count: item["count"].as_u64().unwrap(),
         names: names(item),
         first_at: text(item, "first_at"),
@@ -218,8 +220,10 @@ fn judge_in_the_end(
     if !fits || (!only_unread && sum(true) + sum(false) != there_are) {
         return Some(format!("{activity}: {there_are} viewers, of whom {read} are read"));
     }
-    // Where all are named it is known when they liked it.
-    let wrong = items.iter().find(|item| {
+    // Where all are named it is known when they liked it. What was read before the last one stays as it was read.
+    let last_read = items.iter().filter(|item| !item.unread).map(|item| item.behind).max();
+    let told = items.iter().filter(|item| item.unread || Some(item.behind) == last_read);
+    let wrong = told.into_iter().find(|item| {
         let mut ats: Vec<_> = item.names.iter().map(|name| (&others[name], name)).collect();
         let bounds = (ats.last().map(|at| at.0), ats.first().map(|at| at.0));
         let is_sorted = ats.iter().rev().is_sorted();

@@ -75,7 +75,7 @@ proptest! {
         let mut moved = likers.clone();
         moved[n].at = Timestamp::from_unix_millis(at);
         let mut some = unread(&likers);
-        some.move_back(&likers[n].viewer_id, moved[n].at);
+        prop_assert!(some.move_back(&likers[n].viewer_id, moved[n].at));
         prop_assert_eq!(said(some.all()), group(&moved));
     }
 
