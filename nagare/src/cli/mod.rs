@@ -21,6 +21,7 @@ mod forget;
 mod input;
 mod lines;
 mod log;
+mod notifications;
 mod print;
 mod publish;
 mod records;
@@ -109,6 +110,8 @@ enum Subcommands {
     Like(Like),
     /// VIEWER no longer likes ACTIVITY.
     Unlike(Like),
+    /// Read what VIEWER is notified of, and mark it as read.
+    Notifications(notifications::Notifications),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -215,6 +218,7 @@ impl Cli {
             Subcommands::Unfollow(edge) => edge.send(false).await,
             Subcommands::Like(like) => like.send(true).await,
             Subcommands::Unlike(like) => like.send(false).await,
+            Subcommands::Notifications(notifications) => notifications.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,

@@ -1,6 +1,7 @@
 //! The command on notifications.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
 use crate::values::ViewerId;
@@ -68,9 +69,10 @@ impl Fact for MarkRead {
         let body = body.text("viewer_id", &self.viewer_id);
         match &self.what {
             Marked::All => body.json(ALL, "true"),
-            // Strings and numbers can always be written.
             Marked::These(list) => {
-                body.json(READ, &serde_json::to_string(list).unwrap_or_default())
+                // Strings and numbers can always be written.
+                let list: Vec<_> = list.iter().map(|one| json!(one).to_string()).collect();
+                body.json(READ, &format!("[{}]", list.join(",")))
             }
         }
     }
