@@ -5,6 +5,7 @@
 mod alerter;
 mod alerter_dies;
 mod answers;
+mod audit_likes;
 mod cost;
 mod event_source;
 mod forgetting;

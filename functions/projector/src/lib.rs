@@ -5,6 +5,7 @@
 //!   event     what Lambda hands over
 //!   subject   what a change is about
 //!   likes     folds what is about activities
+//!   single    folds what has a view for itself
 //!   outcome   what became of the changes of one subject
 //!   metrics   what is counted of a batch
 //! ```
@@ -19,13 +20,14 @@ mod event;
 mod likes;
 mod metrics;
 mod outcome;
+mod single;
 mod subject;
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use shared::facts::Facts;
-use shared::projection::{Change, Views};
+use shared::projection::{Change, Passed, Sequence, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
@@ -68,16 +70,24 @@ impl Projector {
             let read = event.read();
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
             let mut by_activity: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+            let mut by_barrier: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             for change in &changes {
                 match Subject::of(change) {
                     Some(Subject::Activity(id)) => by_activity.entry(id).or_default().push(change),
+                    Some(Subject::Barrier(id)) => by_barrier.entry(id).or_default().push(change),
                     None => {}
                 }
             }
-            let outcomes = likes::fold(self, shard, by_activity, deadline).await;
+            let mut outcomes = likes::fold(self, shard, by_activity, deadline).await;
+            // Last, as they say that all before them is folded: those behind what is not wait.
+            let end = first_failed(&outcomes);
+            for (barrier, mut changes) in by_barrier {
+                changes.retain(|change| end.is_none_or(|end| change.sequence < end));
+                let rows = single::fold::<Passed>(self, shard, barrier.view(), changes, deadline);
+                outcomes.push(rows.await);
+            }
             self.report(&changes, &outcomes);
-            let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
-            let first = failed.filter_map(|outcome| outcome.first).min();
+            let first = first_failed(&outcomes);
             let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
             Ok(StreamResponse {
                 batch_item_failures: failed.into_iter().collect(),
@@ -106,4 +116,10 @@ impl Projector {
         }
         self.metrics.record(&batch, now);
     }
+}
+
+/// Where the first change is that is not folded.
+fn first_failed(outcomes: &[Outcome]) -> Option<Sequence> {
+    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some());
+    failed.filter_map(|outcome| outcome.first).min()
 }

@@ -1,7 +1,7 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
 use shared::activities::owner;
-use shared::projection::Change;
+use shared::projection::{Barrier, Change};
 use shared::values::ActivityId;
 use shared::{likes, notifications};
 
@@ -10,6 +10,8 @@ use shared::{likes, notifications};
 pub(crate) enum Subject {
     /// Likes of an activity, who published it, how far that actor has read.
     Activity(ActivityId),
+    /// Rows of a barrier.
+    Barrier(Barrier),
 }
 
 impl Subject {
@@ -18,6 +20,7 @@ impl Subject {
         let key = &change.key;
         let liked = likes::keys::of_key(key).map(|(_, activity)| activity);
         let read = || notifications::keys::of_mark(key).map(|(_, activity)| activity);
-        liked.or_else(read).or_else(|| owner::of_key(key)).map(Self::Activity)
+        let activity = liked.or_else(read).or_else(|| owner::of_key(key)).map(Self::Activity);
+        activity.or_else(|| Barrier::of_key(key).map(Self::Barrier))
     }
 }

@@ -207,6 +207,13 @@ impl Unread {
         unnamed.map(|group| group.count -= 1).is_some()
     }
 
+    /// More of whom nothing is known, where there is anybody beside them.
+    pub fn add_unnamed(&mut self, count: u64) {
+        if let Some(first) = self.0.first_mut() {
+            first.count += count;
+        }
+    }
+
     /// The name goes, the number stays.
     pub fn erase(&mut self, viewer: &str) {
         self.0.iter_mut().for_each(|group| {

@@ -79,6 +79,16 @@ impl Inbox {
         self.unread
     }
 
+    /// What these listings come to, the latest of them last.
+    #[must_use]
+    pub fn recounted(listings: &[(ActivityId, Listing)]) -> Self {
+        let mut inbox = Self::default();
+        listings
+            .iter()
+            .for_each(|(activity, listing)| inbox.update(activity, None, Some(*listing)));
+        inbox
+    }
+
     /// The notifications that are listed in the inbox itself.
     pub fn listed(&self) -> impl Iterator<Item = &Listed> {
         self.listed.iter()

@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
 
 use super::group::{LikeGroup, Liker, Unread};
 use super::inbox::Listing;
@@ -29,12 +30,25 @@ pub struct ActivityLikes {
     owed: bool,
     /// How many likes the actor has read.
     read: u64,
+    /// How many of those that the actor was notified of were erased since.
+    erased: u64,
     /// Likes that the actor has not read.
     unread: Unread,
     /// The last notification that was read.
     last_read: Option<LastRead>,
     /// What became of notifications that were read, since the view was read.
     moves: Vec<Move>,
+}
+
+/// What a view says of an activity in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// Viewers who like it.
+    pub count: i64,
+    /// Likes that its actor was notified of, and has read.
+    pub read: u64,
+    /// Likes that its actor was notified of, and has not read.
+    pub unread: u64,
 }
 
 /// A change of a read notification's item.
@@ -54,6 +68,47 @@ struct LastRead {
 }
 
 impl ActivityLikes {
+    /// What facts come to: how many like it now, who ever did and since when, who published it, and how far that
+    /// actor has read. In which order likes were taken in no fact says, so it is that of their instants. Nor does any
+    /// say how many were erased, and what was read last; that is as it was stored.
+    #[must_use]
+    pub fn recounted(
+        count: u64,
+        likers: Vec<Liker>,
+        owner: Option<Owner>,
+        mark: Option<Mark>,
+        stored: &Self,
+    ) -> Self {
+        let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut recounted = Self { count, actor, ..Self::default() };
+        if owner.is_some_and(|owner| owner.deleted) {
+            recounted.delete();
+        }
+        let mut likers = likers;
+        likers.sort_unstable();
+        likers.into_iter().for_each(|liker| recounted.liked(liker));
+        recounted.unread.add_unnamed(stored.erased);
+        recounted.erased = stored.erased;
+        let through = mark.map_or(0, |mark| mark.through.min(recounted.unread.count()));
+        recounted.unread.cut(through);
+        if !recounted.deleted {
+            recounted.read = through;
+            recounted.last_read.clone_from(&stored.last_read);
+        }
+        recounted
+    }
+
+    /// The numbers that a recount has to come to as well.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        let (read, unread) = match self.notifies() {
+            true => (self.read, self.unread.count()),
+            false => (0, 0),
+        };
+        Numbers { count: self.count, read, unread }
+    }
+
     /// Who published it, once that is known.
     #[must_use]
     pub fn actor(&self) -> Option<&ActorId> {
@@ -150,7 +205,10 @@ impl ActivityLikes {
             (Some(before), Some(after)) if before != after => {
                 self.move_back(&viewer, activity, after);
             }
-            (Some(_), None) => self.erase(viewer.as_str()),
+            (Some(_), None) => {
+                self.erased += 1;
+                self.erase(viewer.as_str());
+            }
             _ => {}
         }
     }
@@ -209,6 +267,7 @@ fn rows<'a, T>(
 
 impl State for ActivityLikes {
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let count = |name: &str| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
         let unread = row.packed("unread", "unread likes", Unread::from_bytes)?;
         let last_read = row.packed("last_read", "a notification", LastRead::from_bytes)?;
         Ok(Self {
@@ -216,7 +275,8 @@ impl State for ActivityLikes {
             actor: row.optional("actor", "the id of an actor")?,
             deleted: row.flag("deleted")?,
             owed: row.flag("owed")?,
-            read: if row.item.contains_key("read") { row.count("read")? } else { 0 },
+            read: count("read")?,
+            erased: count("erased")?,
             unread: unread.unwrap_or_default(),
             last_read,
             moves: Vec::new(),
@@ -237,8 +297,10 @@ impl State for ActivityLikes {
                 set(name, truth(true));
             }
         }
-        if self.read > 0 {
-            set("read", number(self.read));
+        for (name, count) in [("read", self.read), ("erased", self.erased)] {
+            if count > 0 {
+                set(name, number(count));
+            }
         }
         let mut unread = self.unread.clone();
         unread.compact();

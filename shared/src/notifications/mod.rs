@@ -55,7 +55,7 @@ pub use command::{MarkRead, Marked, ReadThrough};
 pub use group::{LikeGroup, Liker, NAMED, Unread};
 pub use id::NotificationId;
 pub use inbox::{Inbox, Listed, Listing, Spill};
-pub use likes::{ActivityLikes, Move};
+pub use likes::{ActivityLikes, Move, Numbers};
 pub use mark::{Mark, Marks};
 pub use read::ReadNotification;
 pub use store::{Notification, NotificationPage, Notifications, Wanted};

@@ -32,6 +32,14 @@ impl HighWaterMarks {
         self.0.insert(shard, (sequence, hour));
     }
 
+    /// Takes over what others have that is above.
+    pub fn join(&mut self, others: &Self) {
+        for (shard, other) in &others.0 {
+            let mark = self.0.entry(*shard).or_insert(*other);
+            *mark = (*mark).max(*other);
+        }
+    }
+
     /// True if nothing was folded within the time that marks are kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {

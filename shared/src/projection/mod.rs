@@ -32,10 +32,12 @@
 //! for four hours or so, so a table of four partitions has 48 shards in that time, and a view that changes all
 //! the time 1.4 KB of marks. One that changes now and then has a few.
 
+mod barrier;
 mod change;
 mod high_water;
 mod views;
 
+pub use barrier::{Barrier, Passed};
 pub use change::{Change, Sequence, SequenceError, Shard};
 pub use high_water::{HighWaterMarks, KEPT};
 pub use views::{Fold, State, View, Views, Write};

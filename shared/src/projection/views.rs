@@ -78,6 +78,25 @@ impl<S: State> View<S> {
         self.version
     }
 
+    /// The same view, saying something else.
+    #[must_use]
+    pub fn with(self, state: S) -> Self {
+        Self { state, ..self }
+    }
+
+    /// The same view as of what another has folded: what that has passed is in what this one says.
+    #[must_use]
+    pub fn caught_up_with<T>(mut self, other: &View<T>) -> Self {
+        self.marks.join(&other.marks);
+        self
+    }
+
+    /// The same, once it is written.
+    #[must_use]
+    pub fn written(self) -> Self {
+        Self { version: self.version + 1, ..self }
+    }
+
     /// What writes it, unless somebody else has written it since it was read.
     #[must_use]
     pub fn write(&self, key: Key) -> Write {

@@ -1,4 +1,4 @@
-//! Audits: comparing timelines with the ledger.
+//! Audits: comparing timelines with the ledger, and views with the facts that they are folded from.
 //!
 //! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
 //! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
@@ -9,6 +9,8 @@
 //! for only while that is still so. So a repair may run beside any traffic, and readers, who check every
 //! entry anyway, notice nothing but the entries that were missing.
 
+mod inboxes;
+mod likes;
 mod reads;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -27,6 +29,8 @@ use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use super::soon;
 use crate::progress;
 
+pub use inboxes::InboxDifference;
+pub use likes::{AuditError, Found, LikesAuditor, LikesDifference};
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 
 /// Entries that are hydrated at once.
