@@ -6,6 +6,7 @@
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
+use shared::likes::{LikeChange, LikeState};
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 /// The viewer whose timeline is shown first.
@@ -34,17 +35,21 @@ const ACTORS: [(&str, &str); 12] = [
 pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
     let hour = now.plus_millis(-now.unix_millis().rem_euclid(HOUR));
     let follows = (1..=VIEWERS).flat_map(move |viewer| {
-        let followed = ACTORS.iter().enumerate().filter(move |(n, _)| follows(viewer, *n));
+        let followed = ACTORS.iter().enumerate().filter(move |(n, _)| follows_actor(viewer, *n));
         followed.filter_map(move |(_, (actor, _))| follow(viewer, actor, hour))
     });
     let lives = ACTORS.iter().enumerate().flat_map(move |(n, (actor, title))| {
         (0..3).filter_map(move |turn| activity(n, actor, title, turn, hour))
     });
-    follows.chain(lives).collect()
+    let likes = ACTORS.iter().enumerate().flat_map(move |(n, (actor, _))| {
+        let liked = (1..=VIEWERS).filter(move |viewer| follows_actor(*viewer, n));
+        liked.filter_map(move |viewer| like(viewer, actor, n, viewer % 3, hour))
+    });
+    follows.chain(lives).chain(likes).collect()
 }
 
 /// Who follows whom: the first viewer follows everybody, the others some.
-fn follows(viewer: usize, actor: usize) -> bool {
+fn follows_actor(viewer: usize, actor: usize) -> bool {
     viewer == 1 || (viewer * 7 + actor * 5) % 11 < 4
 }
 
@@ -55,14 +60,32 @@ fn follow(viewer: usize, actor: &str, hour: Timestamp) -> Option<Command> {
     Some(Command::Follow(FollowChange { follower_id, followee_id, state }))
 }
 
-fn activity(n: usize, actor: &str, title: &str, turn: usize, hour: Timestamp) -> Option<Command> {
+/// Each follower likes one activity of each actor, some minutes after it.
+fn like(viewer: usize, actor: &str, n: usize, turn: usize, hour: Timestamp) -> Option<Command> {
+    let published_at = published_at(n, turn, hour);
+    let changed_at = published_at.plus_millis(viewer as i64 * MINUTE);
+    Some(Command::Like(LikeChange {
+        viewer_id: ViewerId::new(format!("viewer-{viewer:02}")).ok()?,
+        activity_id: activity_id(actor, published_at)?,
+        state: LikeState { liked: true, changed_at },
+    }))
+}
+
+fn published_at(n: usize, turn: usize, hour: Timestamp) -> Timestamp {
     let ago = (turn * 7 + 1) as i64 * HOUR + (n * 5) as i64 * MINUTE;
-    let published_at = hour.plus_millis(-ago);
+    hour.plus_millis(-ago)
+}
+
+fn activity_id(actor: &str, published_at: Timestamp) -> Option<ActivityId> {
+    ActivityId::new(format!("{actor}-{}", published_at.unix_millis() / 1000)).ok()
+}
+
+fn activity(n: usize, actor: &str, title: &str, turn: usize, hour: Timestamp) -> Option<Command> {
+    let published_at = published_at(n, turn, hour);
     let kind = if turn == 1 { "post" } else { "live" };
     let payload = format!(r#"{{"title":"{title}","part":{}}}"#, 3 - turn);
     Some(Command::Publish(Publish {
-        activity_id: ActivityId::new(format!("{actor}-{}", published_at.unix_millis() / 1000))
-            .ok()?,
+        activity_id: activity_id(actor, published_at)?,
         actor_id: ActorId::new(actor).ok()?,
         published_at,
         kind: Kind::new(kind).ok()?,
