@@ -89,15 +89,15 @@ fn said(reference: &Reference) -> Said {
             _ => {}
         }
     }
-    // Ids of which no answer can ever have told.
-    said.read.retain(|_, through| *through < 9);
     said
 }
 
 /// Behind how many likes of which activity a notification begins: what the greatest of several marks is found by.
 fn parts(id: &str) -> Option<(u64, String)> {
     let (behind, activity) = id.strip_prefix("like:")?.split_once(':')?;
-    Some((behind.parse().ok()?, activity.to_owned()))
+    // Of more no answer can ever have told.
+    let behind = behind.parse().ok().filter(|behind| *behind < viewers().count() as u64)?;
+    Some((behind, activity.to_owned()))
 }
 
 /// One notification of an answer.
