@@ -1,8 +1,12 @@
 //! The facts: what commands state that views are [folded](crate::projection) from, one row each.
 //!
 //! ```text
-//! pk              sk           what                                whose
-//! likes#<viewer>  <activity>   whether the viewer likes it         likes
+//! pk                   sk             what                                                     whose
+//! likes#<viewer>       <activity>     whether the viewer likes it, and since when they first   likes
+//!                                     did
+//! activity#<activity>  owner          who published it, and whether it was deleted             activities
+//! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
+//! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
 //! ```
 //!
 //! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger

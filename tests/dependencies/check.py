@@ -151,6 +151,7 @@ LAYERS = [
     "follows",
     "profiles",
     "likes",
+    "notifications",
     "timelines",
     "fanout",
     "dead_letters",
@@ -158,8 +159,12 @@ LAYERS = [
     "ledger_item",
 ]
 # Features that others are built on. No other feature is seen by a feature.
-SEEN_BY_FEATURES = {"timelines": {"activities", "follows"}, "fanout": {"activities", "follows"}}
-FEATURES = {"activities", "follows", "profiles", "likes", "timelines", "fanout", "dead_letters"}
+SEEN_BY_FEATURES = {
+    "notifications": {"activities", "likes"},
+    "timelines": {"activities", "follows"},
+    "fanout": {"activities", "follows"},
+}
+FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

@@ -131,6 +131,16 @@ def _like(kind, viewer, activity, at):
     return {"type": kind, "viewer_id": viewer, "activity_id": activity, "at": at or instant()}
 
 
+def mark_read(viewer, *notifications):
+    """Of items of an answer, each up to its `through`."""
+    marks = [{name: one[name] for name in ("notification_id", "through")} for one in notifications]
+    return {"type": "notifications.read", "viewer_id": viewer, "read": marks}
+
+
+def mark_all_read(viewer):
+    return {"type": "notifications.read", "viewer_id": viewer, "all": True}
+
+
 def _edge(kind, follower, followee, at):
     return {
         "type": kind,
@@ -381,6 +391,12 @@ class Stack:
         return [plain(item) for page in pages for item in page["Items"]]
 
     # The HTTP API
+
+    def notifications(self, viewer, query="", headers=None):
+        """A page of what a viewer is notified of, which has to be there."""
+        answer = self.request(f"/v1/notifications/{viewer}" + (f"?{query}" if query else ""), headers=headers)
+        assert answer.status == 200, answer.text
+        return answer.json
 
     def request(self, target, method="GET", headers=None, data=None):
         url = urllib.parse.urlsplit(self.exports["NAGARE_API_URL"])

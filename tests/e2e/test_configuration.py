@@ -10,7 +10,7 @@ from conftest import DEADLINE, NAGARE
 
 NEEDED = {
     "fanout-writer": [
-        "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_QUEUE_URL",
+        "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_QUEUE_URL",
         "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
     ],
     "timeline-reader": [
@@ -47,11 +47,14 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [("NAGARE_AUTHORIZATION", "none"), ("NAGARE_RETENTION_DAYS", "0")],
+    ("function", "variable", "value"),
+    [
+        ("timeline-reader", "NAGARE_AUTHORIZATION", "none"), ("timeline-reader", "NAGARE_RETENTION_DAYS", "0"),
+        ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"),
+    ],
 )
-def test_what_is_wrong_is_named_at_start(variable, value):
-    assert variable in ended("timeline-reader", **{variable: value})
+def test_what_is_wrong_is_named_at_start(function, variable, value):
+    assert variable in ended(function, **{variable: value})
 
 
 @pytest.mark.parametrize(

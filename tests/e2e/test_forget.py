@@ -8,7 +8,8 @@ import time
 import pytest
 
 from conftest import (
-    NAGARE, Stack, delete, follow, ids, instant, like, plain, publish, unfollow, unique, unlike, until, update,
+    NAGARE, Stack, delete, follow, ids, instant, like, mark_all_read, mark_read, plain, publish, unfollow, unique, unlike, until,
+    update,
 )
 
 TABLES = [
@@ -25,12 +26,16 @@ def everything(stack):
 
 
 def naming(stack, text):
-    return [(table, item) for table, item in everything(stack) if text in json.dumps(item)]
+    """Every item that has a text, or has it in what it keeps as bytes."""
+    has = lambda item: any(one in json.dumps(item) for one in (text, text.encode().hex()))
+    return [(table, item) for table, item in everything(stack) if has(item)]
 
 
 def kind_of(item):
     """Which of the tombstones of docs/OPERATIONS.md an item is; nothing if it says more than one may."""
-    kind = item["pk"].split("#")[0] + ("#claim" if item["sk"] == "claim" else "")
+    kind = item["pk"].split("#")[0]
+    if item["sk"] in ("claim", "owner") or item["sk"].startswith("all#"):
+        kind += "#" + item["sk"].split("#")[0]
     says = {name: value for name, value in item.items() if name not in ("pk", "sk", "forget_at", "revision")}
     expected = {
         "followers": {"follower_id": None, "followee_id": None, "following": False, "changed_at": None},
@@ -39,6 +44,9 @@ def kind_of(item):
         "activity": {"deleted": True},
         "person": {"at": None},
         "likes": {"liked": False, "changed_at": None},
+        "activity#owner": {"actor": None, "deleted": True},
+        "read": {"through": None, "behind": None, "read_at": None},
+        "read#all": {},
     }
     if kind == "activity" and "published_at" in says:
         expected[kind] |= {"published_at": None, "kind": "post", "payload": "null"}
@@ -48,9 +56,12 @@ def kind_of(item):
 
 def only_tombstones(stack, person):
     """Asserts that nothing is left of somebody but tombstones; returns their kinds."""
+    of_views = lambda: [item for table, item in naming(stack, person) if table == "NAGARE_VIEWS_TABLE"]
+    follows = lambda item: "forget_at" in item and item.get("count", 0) == 0 and item.get("unread", 0) == 0
+    until(lambda: all(follows(item) for item in of_views()), "the views to follow")
     left = naming(stack, person)
     for table, item in left:
-        # A view says of an activity that is gone how many like it, and nothing of anybody.
+        # A view says of an activity that is gone how many like it, an inbox how many are unread, and nothing of anybody.
         assert table == "NAGARE_VIEWS_TABLE" or (table in ("NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE") and kind_of(item)), item
         assert 18 * DAY < item["forget_at"] - time.time() < 33 * DAY, item
     return {kind_of(item) for table, item in left if table != "NAGARE_VIEWS_TABLE"}
@@ -93,6 +104,25 @@ def a_life(person, others):
     ]
 
 
+def notified(stack, viewer):
+    """State, number and names of all that a viewer is notified of."""
+    return [(one["state"], one["count"], one["viewers"]) for one in stack.notifications(viewer)["items"]]
+
+
+def marks(stack, person, others):
+    """What somebody is notified of and somebody is told of them: unread, read, and all of it read. Returns the commands."""
+    fan, friend, idol, _ = others
+    until(lambda: notified(stack, person) == [("unread", 1, [fan])], "the fan's like")
+    until(lambda: notified(stack, friend) == [("unread", 1, [person])], "the like that was undone")
+    until(lambda: len(notified(stack, idol)) == 1 and notified(stack, idol)[0][1] == 2, "two likes")
+    of_idol, of_person = (stack.notifications(one)["items"] for one in (idol, person))
+    sent = [mark_read(idol, *of_idol), mark_read(person, *of_person), mark_all_read(person), like(friend, f"{person}:1")]
+    stack.apply(*sent)
+    until(lambda: notified(stack, idol) == [("read", 2, [friend, person])], "the idol to have read")
+    until(lambda: notified(stack, person) == [("unread", 1, [friend]), ("read", 1, [fan])], "a like after the mark")
+    return sent
+
+
 @pytest.fixture
 def others():
     return [unique(name) for name in ("fan", "friend", "idol", "former")]
@@ -104,6 +134,7 @@ def life(stack, others):
     commands = a_life(person, others)
     stack.send(follow(others[0], others[1]), follow(others[1], others[2]))
     stack.apply(*commands)
+    commands += marks(stack, person, others)
     until(lambda: len([one for one in naming(stack, person) if "DEAD" in one[0]]) == 3, "three dead letters")
     assert stack.timeline(person) and stack.timeline(others[0])
     return person, commands
@@ -114,7 +145,13 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
     fan, friend, idol, former = others
     assert counts(forget(stack, person)) == [5, 4, 3, 3]
     assert naming(stack, "secret of " + person) == []
-    assert only_tombstones(stack, person) == {"followers", "outbox", "activity", "activity#claim", "person", "likes"}
+    assert only_tombstones(stack, person) == {
+        "followers", "outbox", "activity", "activity#claim", "activity#owner", "person", "likes", "read", "read#all",
+    }
+    # Others are told of as many likes as before, without the name.
+    assert notified(stack, idol) == [("read", 2, [friend])]
+    assert notified(stack, friend) == [("unread", 1, [])]
+    assert stack.notifications(person) == {"viewer_id": person, "unread_count": 0, "items": [], "next_cursor": None}
     # Theirs counts no more, the others' do.
     until(lambda: stack.request(f"/v1/activities/{idol}:1").json["likes"]["count"] == 1, "one like less")
     assert stack.entries(person) == [] and stack.timeline(person) == []
@@ -147,8 +184,24 @@ KNOWN = {
             "changes": {"epoch", "count", "latest", "copies"},
         }.items()
     },
-    "NAGARE_FACTS_TABLE": {"likes": {"pk", "sk", "liked", "changed_at", "forget_at"}},
-    "NAGARE_VIEWS_TABLE": {"activity likes": {"pk", "sk", "count", "marks", "version", "forget_at"}},
+    "NAGARE_FACTS_TABLE": {
+        kind: {"pk", "sk", "forget_at"} | attributes
+        for kind, attributes in {
+            "likes": {"liked", "changed_at", "first_liked_at"},
+            "activity owner": {"actor", "deleted"},
+            "read activity": {"through", "behind", "read_at"},
+            "read all": set(),
+        }.items()
+    },
+    "NAGARE_VIEWS_TABLE": {
+        kind: {"pk", "sk", "forget_at"} | attributes
+        for kind, attributes in {
+            "activity likes": {"count", "marks", "version", "actor", "deleted", "owed", "read", "unread", "last_read"},
+            "notifications inbox": {"unread", "listed", "version"},
+            "notifications unread": {"count"},
+            "notifications read": {"read_at", "likes"},
+        }.items()
+    },
     "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
 }
 
@@ -157,7 +210,11 @@ def known_kind(table, item):
     """Which of the above an item is."""
     if table not in ("NAGARE_TIMELINES_TABLE", "NAGARE_DEAD_LETTERS_TABLE"):
         kind, *pk = item["pk"].split("#")
-        details = {"activity": item["sk"].split("#")[0], "fanout": item["sk"].split("#")[0], "person": pk[-1]}
+        first, more = item["sk"].split("#")[0], item["sk"].count("#")
+        details = {
+            "activity": first, "fanout": first, "person": pk[-1], "read": "all" if first == "all" else "activity",
+            "notifications": ("inbox", "unread", "read")[min(more, 2)],
+        }
         kind = f"{kind} {details[kind]}" if kind in details else kind
     else:
         kind = item["part"].split("#")[0] if "part" in item else "entry"
@@ -177,6 +234,8 @@ def places(person, other):
         "stored_at": old, "parts": 1, "digest": "d",
     }
     of_other = json.dumps(delete(other, f"{other}:9"))
+    # More unread ones than an inbox has room for.
+    yield "NAGARE_VIEWS_TABLE", {"pk": f"notifications#{person}", "sk": f"{old}#{person}:9", "count": 1}
     yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#spread#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#erase#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread#0000-ffff", **part}
@@ -268,6 +327,7 @@ def test_parts_that_may_wait_for_their_letter_stay_for_now(own_stack):
 def test_again_there_is_nothing_to_do(stack, life):
     person, _ = life
     forget(stack, person)
+    only_tombstones(stack, person)
     before = sorted(json.dumps(one, sort_keys=True) for one in everything(stack))
     assert counts(forget(stack, person)) == [0, 0, 0, 0]
     assert sorted(json.dumps(one, sort_keys=True) for one in everything(stack)) == before

@@ -12,7 +12,7 @@ from conftest import ROOT, body, delete, follow, instant, publish, unfollow, uni
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
-         "like.created", "like.deleted"]
+         "like.created", "like.deleted", "notifications.read"]
 
 
 def not_json(word):
@@ -52,6 +52,14 @@ def unfollowed(**members):
     return changed(unfollow(unique("viewer"), unique("actor")), **members)
 
 
+def marked(**members):
+    return changed({"type": "notifications.read", "viewer_id": unique("viewer")}, **members)
+
+
+def one_mark(**members):
+    return marked(read=[changed({"notification_id": "like:0:live-1", "through": 5}, **members)])
+
+
 DEEP = {"list": [1, 2.5, None, {"é": "\n"}], "empty": {}}
 GOOD = {
     "a publish with no more than it needs": published(),
@@ -79,6 +87,16 @@ GOOD = {
     "a leap second": published(published_at="2016-12-31T23:59:60Z"),
     "29 February": followed(at="2024-02-29T00:00:00Z"),
     "the first instant": published(published_at="2015-01-01T00:00:00Z"),
+    "a mark": one_mark(),
+    "a mark with unknown members": one_mark(surplus=DEEP),
+    "a mark of what there never was": one_mark(notification_id=""),
+    "a mark of nothing of it": one_mark(through=0),
+    "the greatest mark": one_mark(through=2**64 - 1),
+    "no marks": marked(read=[]),
+    "marks, and not all": marked(read=[], all=False),
+    "marks, and nothing said of all": marked(read=[], all=None),
+    "all": marked(all=True),
+    "all, and no list": marked(all=True, read=None),
     "white space": json.dumps(published(), indent=2),
     "escapes": json.dumps(published(activity_id=unique("a"))).replace("actor", "\\u0061ctor"),
 }
@@ -127,6 +145,21 @@ BAD = {
     "33 characters of kind": published(kind="k" * 33),
     "a kind with a colon": updated(kind="a:b"),
     "a kind that is a number": published(kind=1),
+    "a mark of nobody": marked(viewer_id=..., all=True),
+    "neither marks nor all": marked(),
+    "not all, and no marks": marked(all=False),
+    "marks that are null": marked(read=None),
+    "marks and all": marked(read=[], all=True),
+    "all that is a text": marked(all="true"),
+    "marks that are no list": marked(read={"notification_id": "like:0:live-1", "through": 5}),
+    "a mark that is a text": marked(read=["like:0:live-1"]),
+    "a mark without its notification": one_mark(notification_id=...),
+    "a mark without its number": one_mark(through=...),
+    "a mark of a number": one_mark(notification_id=7),
+    "a mark below nothing": one_mark(through=-1),
+    "a mark in between": one_mark(through=1.5),
+    "a mark up to a text": one_mark(through="5"),
+    "a mark beyond all numbers": one_mark(through=2**64),
 }
 
 

@@ -87,6 +87,14 @@ BREAKS = {
         set_at(*properties("LikesRoute", "AuthorizationType", "NONE")),
         check.test_every_route_has_an_authorizer,
     ),
+    "what somebody is notified of, without authorization": (
+        set_at(*properties("NotificationsRoute", "AuthorizationType", "NONE")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "notifications that no route leads to": (
+        drop_at("Resources", "NotificationsRoute"),
+        check.test_every_route_has_an_authorizer,
+    ),
     "activities for any scope": (
         drop_at(*properties("ActivitiesRoute", "AuthorizationScopes")),
         check.test_every_route_has_an_authorizer,
@@ -207,8 +215,12 @@ BREAKS = {
         set_at(*statement("FanoutWriterRole", 1, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
-    "a projector that reads the facts": (
-        set_at(*statement("ProjectorRole", 0, "Resource", [{"Fn::GetAtt": "FactsTable.StreamArn"}, {"Fn::GetAtt": "FactsTable.Arn"}])),
+    "a projector that cannot tell whose an activity is": (
+        drop_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 1)),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a projector that states facts": (
+        set_at(*statement("ProjectorRole", 1, "Action", ["dynamodb:BatchGetItem", "dynamodb:PutItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a stream that Lambda refuses to map": (
@@ -219,12 +231,16 @@ BREAKS = {
         set_at(*statement("ProjectorRole", 0, "Resource", {"Fn::Sub": "${FactsTable.Arn}/stream/*"})),
         check.test_no_policy_has_a_wildcard,
     ),
-    "a projector that deletes views": (
-        set_at(*statement("ProjectorRole", 1, "Action", ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"])),
+    "notifications that cannot go elsewhere": (
+        set_at(*statement("ProjectorRole", 2, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a projector that looks at all views": (
+        set_at(*statement("ProjectorRole", 2, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "changes that are given up and cannot be sent anywhere": (
-        set_at(*statement("ProjectorRole", 2, "Resource", {"Fn::GetAtt": "CommandQueue.Arn"})),
+        set_at(*statement("ProjectorRole", 3, "Resource", {"Fn::GetAtt": "CommandQueue.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a writer that cannot state likes": (
@@ -235,12 +251,32 @@ BREAKS = {
         set_at(*statement("FanoutWriterRole", 5, "Resource", [{"Fn::GetAtt": "FactsTable.Arn"}, {"Fn::GetAtt": "ViewsTable.Arn"}])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "a writer that marks all, whatever was marked before": (
+        set_at(*statement("FanoutWriterRole", 5, "Action", ["dynamodb:PutItem", "dynamodb:UpdateItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a writer that cannot see what there is to mark": (
+        drop_at(*properties("FanoutWriterRole", "Policies", 0, "PolicyDocument", "Statement", 6)),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a writer that marks notifications by itself": (
+        set_at(*statement("FanoutWriterRole", 6, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
     "a reader that cannot list likes": (
         set_at(*statement("TimelineReaderRole", 3, "Action", "dynamodb:BatchGetItem")),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that writes counts": (
-        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:PutItem"])),
+        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:PutItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a reader that cannot list notifications": (
+        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a reader that cannot go on with notifications": (
+        set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "two functions with one role": (
@@ -283,12 +319,24 @@ BREAKS = {
         drop_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL")),
         check.test_variables_are_those_that_the_code_reads,
     ),
+    "a writer without the views": (
+        drop_at(*properties("FanoutWriter", "Environment", "Variables", "NAGARE_VIEWS_TABLE")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
+    "a projector that does not know how long to keep what was read": (
+        drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_READ_NOTIFICATION_DAYS")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
     "a projector without its views": (
         drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_VIEWS_TABLE")),
         check.test_variables_are_those_that_the_code_reads,
     ),
     "another retention": (
         set_at("Parameters", "RetentionDays", "Default", 31),
+        check.test_retention_is_the_code_s,
+    ),
+    "notifications that are kept for a century": (
+        set_at("Parameters", "ReadNotificationDays", "MaxValue", 36500),
         check.test_retention_is_the_code_s,
     ),
     "another timeout": (

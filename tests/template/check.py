@@ -437,6 +437,8 @@ def test_variables_are_those_that_the_code_reads(stack):
             wanted |= secret_variables()[constant]
         if "env::retention()" in main:
             wanted.add(variables()["RETENTION_DAYS"])
+        if "env::read_notifications()" in main:
+            wanted.add(variables()["READ_NOTIFICATION_DAYS"])
         if "env::stage()" in main:
             wanted.add(variables()["STAGE"])
         assert wanted <= given, f"{function} is not given {wanted - given}"
@@ -444,10 +446,11 @@ def test_variables_are_those_that_the_code_reads(stack):
 
 def test_retention_is_the_code_s(stack):
     days = number(r"pub const DEFAULT_RETENTION_DAYS: u32 = ([\d_]+);", "shared/src/values/retention.rs")
-    assert stack.default("RetentionDays") == days
-    low, high = re.findall(r"days @ ([\d_]+)\.\.=([\d_]+) =>", read(ENV))[0]
-    parameter = stack.expanded["Parameters"]["RetentionDays"]
-    assert (parameter["MinValue"], parameter["MaxValue"]) == (int(low), int(high))
+    low, high = one(r"days @ ([\d_]+)\.\.=([\d_]+) =>", ENV)
+    for name in ("RetentionDays", "ReadNotificationDays"):
+        assert stack.default(name) == days, name
+        parameter = stack.expanded["Parameters"][name]
+        assert (parameter["MinValue"], parameter["MaxValue"]) == (int(low), int(high)), name
 
 
 def test_timeouts_are_the_code_s(stack):
@@ -741,9 +744,9 @@ def test_tables_survive(stack):
         assert ttl == {"AttributeName": marked, "Enabled": True}, field
     functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
     named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
-    assert named_in == {"ledger.rs", "hidden.rs", "store.rs", "views.rs"}, (
-        "only operators mark, and look for marks; one other write takes a mark off, one takes it along, and what clients "
-        "have seen is born with it"
+    assert named_in == {"ledger.rs", "hidden.rs", "store.rs", "views.rs", "read.rs"}, (
+        "only operators mark, and look for marks; one other write takes a mark off, one takes it along, and three things are "
+        "born with it: what clients have seen, notifications that were read, and that a message marked all"
     )
 
 
