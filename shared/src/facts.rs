@@ -3,6 +3,7 @@
 //! ```text
 //! pk              sk           what                                whose
 //! likes#<viewer>  <activity>   whether the viewer likes it         likes
+//! changed#<pk>    <sk>#<id>    a change of that row comes back     projection
 //! ```
 //!
 //! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger

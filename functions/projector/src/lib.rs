@@ -2,18 +2,23 @@
 //!
 //! ```text
 //! handle      a batch of one shard in, the first record to be delivered again out
-//!   event     what Lambda hands over
-//!   route     which view a change is folded into
-//!   metrics   what is counted of a batch
+//!   event         what Lambda hands over
+//!   route         which view a change is folded into
+//!   dead_letters  what a view cannot fold goes to the dead-letter queue
+//!   failure       why changes have to be delivered again
+//!   metrics       what is counted of a batch
 //! ```
 //!
 //! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
 //!
 //! The changes of a batch are gathered by view, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What others
-//! have folded meanwhile they pass.
+//! have folded meanwhile they pass. A change that no delivery can fold is set aside as a dead letter, and holds up
+//! nothing.
 
+mod dead_letters;
 mod event;
+mod failure;
 mod metrics;
 mod route;
 
@@ -21,15 +26,17 @@ use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::dynamo::IN_FLIGHT;
 use shared::facts::Facts;
-use shared::projection::{Change, Folded, Sequence, Shard, Views};
+use shared::projection::{Change, Folded, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
-use tracing::error;
+use tracing::{error, warn};
 
+pub use dead_letters::DeadLetterQueue;
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
+use failure::Failure;
 use metrics::Batch;
 use route::View;
 
@@ -40,6 +47,8 @@ pub struct Projector {
     pub facts: Facts,
     /// What it is folded into.
     pub views: Views,
+    /// Where changes go that cannot be folded.
+    pub dead_letters: DeadLetterQueue,
     /// Where changes are counted.
     pub metrics: Metrics,
     /// What time it is.
@@ -61,9 +70,10 @@ impl Projector {
         Box::pin(async move {
             let read = event.read();
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
+            let changes = self.open(changes);
             let mut by_view: BTreeMap<View, Vec<&Change>> = BTreeMap::new();
             for change in &changes {
-                for view in View::of(change) {
+                for view in View::of(change).filter(|view| change.concerns(&view.key())) {
                     by_view.entry(view).or_default().push(change);
                 }
             }
@@ -81,16 +91,32 @@ impl Projector {
         })
     }
 
+    /// The changes to fold: those of rows that bring one back are replaced by that one.
+    fn open(&self, changes: Vec<Change>) -> Vec<Change> {
+        let facts = self.facts.table().name();
+        let opened = changes.into_iter().filter_map(|change| {
+            let sequence = change.sequence;
+            // Nobody but the writer writes such rows. What cannot be read stays where it is, among the facts.
+            let opened = change.open(facts);
+            opened.inspect_err(|failure| error!(%sequence, "not brought back: {failure}")).ok()?
+        });
+        opened.collect()
+    }
+
     /// Folds changes into a view. Returns what became of them, and where the first of them is.
     fn fold<'a>(
         &'a self,
         (view, changes): (View, Vec<&'a Change>),
         shard: Shard,
         deadline: Deadline,
-    ) -> BoxFuture<'a, (Result<Folded, DynamoError>, Sequence)> {
+    ) -> BoxFuture<'a, (Result<Folded, Failure>, Sequence)> {
         Box::pin(async move {
             let (facts, now) = (self.facts.table().name(), self.clock.now());
             let folded = view.fold(&self.views, shard, &changes, facts, now, deadline).await;
+            let folded = match folded {
+                Ok(folded) => self.set_aside(&view, shard, &changes, folded, deadline).await,
+                Err(failure) => Err(failure.into()),
+            };
             if let Err(failure) = &folded {
                 let (changes, reason) = (changes.len(), failure.reason());
                 error!(view = %view, changes, reason, "not folded: {failure}");
@@ -99,9 +125,31 @@ impl Projector {
         })
     }
 
-    fn count(&self, changes: &[Change], folded: &[(Result<Folded, DynamoError>, Sequence)]) {
+    /// Makes dead letters of what a view has set aside.
+    async fn set_aside(
+        &self,
+        view: &View,
+        shard: Shard,
+        changes: &[&Change],
+        folded: Folded,
+        deadline: Deadline,
+    ) -> Result<Folded, Failure> {
+        if folded.unfolded.is_empty() {
+            return Ok(folded);
+        }
+        let (key, unfolded) = (view.key(), &folded.unfolded);
+        self.dead_letters.send(&key, shard, changes, unfolded, deadline).await?;
+        for Unfolded { sequence, why } in unfolded {
+            warn!(view = %view, %sequence, "set aside: {why}");
+        }
+        Ok(folded)
+    }
+
+    fn count(&self, changes: &[Change], folded: &[(Result<Folded, Failure>, Sequence)]) {
         let now = self.clock.now();
-        let oldest = changes.iter().map(|change| change.at).min();
+        // One that comes back has been late for long.
+        let first = changes.iter().filter(|change| change.redriven.is_none());
+        let oldest = first.map(|change| change.at).min();
         let lag = oldest.map(|at| now.unix_millis().saturating_sub(at.unix_millis()));
         let mut batch = Batch {
             projection_lag: lag.and_then(|lag| u64::try_from(lag).ok()),
@@ -109,8 +157,9 @@ impl Projector {
         };
         for (folded, _) in folded {
             match folded {
-                Ok(Folded { new, conflicts }) => {
+                Ok(Folded { new, conflicts, unfolded }) => {
                     batch.changes_folded += *new as u64;
+                    batch.changes_set_aside += unfolded.len() as u64;
                     batch.view_conflicts += *conflicts as u64;
                 }
                 Err(_) => batch.views_failed += 1,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use shared::dynamo::DynamoError;
+use shared::dynamo::item::Key;
 use shared::likes::{self, LikeCount};
 use shared::projection::{Change, Folded, Shard, Views};
 use shared::runtime::deadline::Deadline;
@@ -21,6 +22,13 @@ impl View {
         likes::keys::of_key(&change.key).map(|(_, activity)| Self::LikeCount(activity)).into_iter()
     }
 
+    /// Where it is.
+    pub(crate) fn key(&self) -> Key {
+        match self {
+            Self::LikeCount(activity) => likes::keys::count(activity),
+        }
+    }
+
     pub(crate) async fn fold(
         &self,
         views: &Views,
@@ -31,8 +39,8 @@ impl View {
         deadline: Deadline,
     ) -> Result<Folded, DynamoError> {
         match self {
-            Self::LikeCount(activity) => {
-                let key = likes::keys::count(activity);
+            Self::LikeCount(_) => {
+                let key = self.key();
                 views.fold::<LikeCount>(key, shard, changes, facts, now, deadline).await
             }
         }

@@ -24,8 +24,13 @@ pub const MAX_RECEIVES: u32 = 5;
 /// The reason of a letter that the queue moved without one: the function died on it every time.
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
 
+/// The reason of a change of a fact that a view could not fold.
+pub const UNFOLDABLE: &str = "unfoldable";
+/// The reason of a batch of changes that was given up ([`StreamBatch`](super::StreamBatch)).
+pub const STREAM_BATCH: &str = "stream-batch";
+
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 16] = [
+pub const REASONS: [&str; 18] = [
     "not-json",
     "unknown-type",
     "malformed",
@@ -42,6 +47,8 @@ pub const REASONS: [&str; 16] = [
     "corrupt-record",
     "out-of-time",
     RECEIVES_EXHAUSTED,
+    UNFOLDABLE,
+    STREAM_BATCH,
 ];
 
 /// The reason, if it is one; `other` for the words of somebody else, which stay out of logs and

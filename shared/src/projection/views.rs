@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Change, HighWaterMarks, Shard};
+use super::{Change, HighWaterMarks, Sequence, SetAside, Shard};
 use crate::dynamo::item::{Item, Key, Row, number};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::ledger::FORGET_AT;
@@ -12,6 +12,8 @@ use crate::values::Timestamp;
 
 /// How far the view has come.
 const MARKS: &str = "marks";
+/// What it has passed without folding it.
+const SET_ASIDE: &str = "set_aside";
 /// How often it was written: nobody else has written it as long as this stays the same.
 const VERSION: &str = "version";
 
@@ -26,20 +28,32 @@ pub trait Fold: Default {
     /// Writes what it says: attributes other than those of this module.
     fn write(&self) -> Item;
 
-    /// Goes on by one change.
+    /// Goes on by one change. Changes that were set aside come later, so whatever their order the end is the same.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes.
+    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes. The view is as it was.
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError>;
 }
 
 /// What became of some changes of one shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folded {
-    /// How many were not folded before.
+    /// How many were folded that were not folded before.
     pub new: usize,
     /// How often the view was written by somebody else meanwhile.
     pub conflicts: usize,
+    /// Those that are set aside, by this call or an earlier one. They have to become dead letters before the changes
+    /// are acknowledged.
+    pub unfolded: Vec<Unfolded>,
+}
+
+/// A change that could not be folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfolded {
+    /// Where it is.
+    pub sequence: Sequence,
+    /// Why, in a sentence that quotes nothing of what is stored.
+    pub why: String,
 }
 
 /// The table of views. Cheap to clone.
@@ -65,7 +79,8 @@ impl Views {
         &self.0
     }
 
-    /// Folds changes of one shard, in their order, into one view. What it has folded already is passed.
+    /// Folds changes of one shard, in their order, into one view. What it has folded already is passed, and what
+    /// cannot be folded is set aside.
     ///
     /// `facts` is the name of the table that the changes are of, for errors.
     ///
@@ -83,16 +98,40 @@ impl Views {
         let mut there = self.0.get(key.clone().into_item(), deadline).await?.map(|row| row.item);
         let mut conflicts = 0;
         loop {
-            let seen = there.map(|item| Seen::<F>::read(&self.0.row(item))).transpose()?;
-            let Seen { mut view, mut marks, version, forget_at } = seen.unwrap_or_default();
+            let seen = there.map(|item| Seen::<F>::read(&self.0.row(item))).transpose();
+            let seen = match seen {
+                Ok(seen) => seen.unwrap_or_default(),
+                Err(corrupt) => return Ok(without_marks(changes, &corrupt)),
+            };
+            let Seen { mut view, mut marks, mut set_aside, version, forget_at, unreadable } = seen;
             let new = changes.iter().filter(|change| marks.is_new(shard, change.sequence));
             let new: Vec<_> = new.collect();
-            let Some(last) = new.last() else { return Ok(Folded { new: 0, conflicts }) };
-            new.iter().try_for_each(|change| view.fold(change, facts))?;
+            let mut unfolded = set_aside_before(&set_aside, shard, changes);
+            let Some(last) = new.last() else { return Ok(Folded { new: 0, conflicts, unfolded }) };
+            let before = unfolded.len();
+            unfolded.extend(new.iter().filter_map(|change| {
+                let folded = match &unreadable {
+                    None => view.fold(change, facts).map_err(|failure| failure.to_string()),
+                    Some((_, why)) => Err(why.clone()),
+                };
+                Some(Unfolded { sequence: change.sequence, why: folded.err()? })
+            }));
+            let folded = new.len() - (unfolded.len() - before);
             marks.raise(shard, last.sequence, now);
+            set_aside.retain(shard, changes[0].sequence, &marks);
+            unfolded.iter().for_each(|change| set_aside.insert(shard, change.sequence));
             let mut item = key.clone().into_item();
-            item.extend(view.write());
+            match unreadable {
+                None => item.extend(view.write()),
+                // It stays as it is, but for how far it has come.
+                Some((there, _)) => item.extend(there),
+            }
             item.insert(MARKS.to_owned(), AttributeValue::B(Blob::new(marks.to_bytes())));
+            item.remove(SET_ASIDE);
+            if !set_aside.is_empty() {
+                let bytes = Blob::new(set_aside.to_bytes());
+                item.insert(SET_ASIDE.to_owned(), AttributeValue::B(bytes));
+            }
             item.insert(VERSION.to_owned(), number(version + 1));
             // A view of what was erased goes at its time, whatever is folded into it until then.
             item.extend(forget_at.map(|at| (FORGET_AT.to_owned(), at)));
@@ -101,7 +140,7 @@ impl Views {
                 _ => Condition::new("version = :seen").value(":seen", number(version)),
             };
             match self.0.put_if(item, unchanged, deadline).await? {
-                Put::Done => return Ok(Folded { new: new.len(), conflicts }),
+                Put::Done => return Ok(Folded { new: folded, conflicts, unfolded }),
                 // By somebody else, or by an attempt of ours whose answer was lost: the marks tell.
                 Put::Refused(other) => there = Some(other).filter(|item| !item.is_empty()),
             }
@@ -110,13 +149,32 @@ impl Views {
     }
 }
 
+/// All changes, of a view of which nobody knows how far it has come. Nothing can be noted there.
+fn without_marks(changes: &[&Change], corrupt: &DynamoError) -> Folded {
+    let unfolded = changes.iter().map(|change| {
+        let (sequence, why) = (change.sequence, corrupt.to_string());
+        Unfolded { sequence, why }
+    });
+    Folded { new: 0, conflicts: 0, unfolded: unfolded.collect() }
+}
+
+/// Those that an earlier delivery has set aside and whose dead letters it may not have sent.
+fn set_aside_before(set_aside: &SetAside, shard: Shard, changes: &[&Change]) -> Vec<Unfolded> {
+    let why = "set aside by an earlier delivery, whose log says why";
+    let unfolded = set_aside.among(shard, changes).into_iter();
+    unfolded.map(|sequence| Unfolded { sequence, why: why.to_owned() }).collect()
+}
+
 /// A view as it was read.
 #[derive(Default)]
 struct Seen<F> {
     view: F,
     marks: HighWaterMarks,
+    set_aside: SetAside,
     version: i64,
     forget_at: Option<AttributeValue>,
+    /// What is there and why it cannot be read, though its marks can.
+    unreadable: Option<(Item, String)>,
 }
 
 impl<F: Fold> Seen<F> {
@@ -124,7 +182,19 @@ impl<F: Fold> Seen<F> {
         let marks = row.item.get(MARKS).and_then(|marks| marks.as_b().ok());
         let marks = marks.and_then(|bytes| HighWaterMarks::from_bytes(bytes.as_ref()));
         let marks = marks.ok_or_else(|| row.corrupt(MARKS, "the high-water marks of a view"))?;
-        let forget_at = row.item.get(FORGET_AT).cloned();
-        Ok(Self { view: F::read(row)?, marks, version: row.number(VERSION)?, forget_at })
+        let set_aside = match row.item.get(SET_ASIDE) {
+            None => SetAside::default(),
+            Some(bytes) => {
+                let bytes =
+                    bytes.as_b().ok().and_then(|bytes| SetAside::from_bytes(bytes.as_ref()));
+                bytes.ok_or_else(|| row.corrupt(SET_ASIDE, "changes that were set aside"))?
+            }
+        };
+        let (version, forget_at) = (row.number(VERSION)?, row.item.get(FORGET_AT).cloned());
+        let (view, unreadable) = match F::read(row) {
+            Ok(view) => (view, None),
+            Err(corrupt) => (F::default(), Some((row.item.clone(), corrupt.to_string()))),
+        };
+        Ok(Self { view, marks, set_aside, version, forget_at, unreadable })
     }
 }

@@ -1,6 +1,7 @@
 //! Applying commands: one file for each feature.
 
 mod activities;
+mod changes;
 mod follows;
 mod likes;
 mod profiles;
@@ -23,6 +24,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Follow(change) => Box::pin(follows::follow(cx, change)).await,
         Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
         Command::Like(change) => Box::pin(likes::like(cx, change)).await,
+        Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);

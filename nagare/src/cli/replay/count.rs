@@ -112,7 +112,8 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Delete(_)
         | Command::Follow(_)
         | Command::Profile(_)
-        | Command::Like(_) => None,
+        | Command::Like(_)
+        | Command::Changed(_) => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a person likes, and who likes what they published.
 //!
 //! A row that says *liked* becomes one that does not, so the projector counts it no more, and is marked with the time
-//! at which it expires: a like that is still in flight and older does not win over it.
+//! at which it expires: a like that is still in flight and older does not win over it. A row that has brought back the
+//! change of such a row loses what it says, and is marked too.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -11,6 +12,7 @@ use shared::dynamo::item::{Key, number, text, truth};
 use shared::dynamo::{DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes::keys;
+use shared::projection::redriven;
 use shared::values::ActivityId;
 
 use super::{Erasure, for_each};
@@ -20,7 +22,8 @@ use crate::progress;
 /// A row of a like.
 struct Found {
     key: Key,
-    changed_at: String,
+    /// The `at` that it says; nothing if it brings back a change of a like.
+    changed_at: Option<String>,
 }
 
 impl Erasure {
@@ -60,10 +63,14 @@ impl Erasure {
             bar.inc(page.scanned);
             for row in &page.rows {
                 let key = Key::of(row)?;
-                let (viewer, activity) =
-                    keys::of_key(&key).ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
+                let brought_back = redriven::brought_back(&key);
+                let (viewer, activity) = keys::of_key(brought_back.as_ref().unwrap_or(&key))
+                    .ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
                 if viewer == self.viewer || activities.contains(&activity) {
-                    let changed_at = row.text("changed_at")?.to_owned();
+                    let changed_at = match brought_back {
+                        Some(_) => None,
+                        None => Some(row.text("changed_at")?.to_owned()),
+                    };
                     found.push(Found { key, changed_at });
                 }
             }
@@ -74,6 +81,7 @@ impl Erasure {
 
     /// One that was changed since it was read is found again.
     async fn undo(&self, like: &Found) -> Result<(), DynamoError> {
+        let Some(changed_at) = &like.changed_at else { return self.empty(&like.key).await };
         let update = Update {
             expression: "SET liked = :no, #forget = :until",
             condition: Some("changed_at = :seen"),
@@ -81,11 +89,22 @@ impl Erasure {
             values: vec![
                 (":no", truth(false)),
                 (":until", number(self.until)),
-                (":seen", text(&like.changed_at)),
+                (":seen", text(changed_at)),
             ],
         };
         let key = like.key.clone().into_item();
         self.facts.table().update(key, update, soon()).await.map(|_| ())
+    }
+
+    /// Takes out of a row that has brought a change back what it says. That it did stays known until it expires.
+    async fn empty(&self, key: &Key) -> Result<(), DynamoError> {
+        let update = Update {
+            expression: "SET #forget = :until REMOVE #change",
+            condition: Some("attribute_exists(pk)"),
+            names: vec![("#forget", FORGET_AT), ("#change", redriven::CHANGE)],
+            values: vec![(":until", number(self.until))],
+        };
+        self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
     }
 
     async fn mark_count(&self, activity: &ActivityId) -> Result<(), DynamoError> {
