@@ -8,6 +8,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use futures::future::join_all;
 use nagare::local::engine::stream::StreamRecord;
 use nagare::local::faults::{Fault, inject};
 use nagare::local::stream_source::event as batch;
@@ -299,6 +300,22 @@ async fn a_row_that_is_too_long_is_kept_without_what_it_says() {
     assert_eq!(letters[0].detail, "member `after`: expected an item");
 }
 
+/// It was not the writer who wrote it, so there is nothing in it that anybody waits for.
+#[tokio::test]
+async fn a_row_that_brings_nothing_back_holds_up_nothing() {
+    let world = World::new();
+    for (n, row) in
+        [json!({}), json!({"change": {"S": "{}"}, "letter": {"S": "x"}})].iter_mut().enumerate()
+    {
+        row["pk"] = json!({"S": "changed#likes#mal"});
+        row["sk"] = json!({"S": format!("a#{n}")});
+        call(&world, "PutItem", &json!({"TableName": "nagare-facts", "Item": row}));
+    }
+    world.done(&[like("bob", "a")]).await;
+    assert_eq!(deliver_all(&world).await, None);
+    assert_eq!((count(&world, "a").await, kept(&world).await.len()), (1, 0));
+}
+
 /// What Lambda sends of a batch that it gave up is kept under a reason of its own, and is no command.
 #[tokio::test]
 async fn a_batch_that_was_given_up_is_kept_and_not_redriven() {
@@ -328,8 +345,8 @@ enum Happens {
     Break,
     Repair,
     QueueFails(bool),
-    /// Again from somewhere before, as far as somewhere behind.
-    Deliver(usize, usize),
+    /// Again from somewhere before, as far as somewhere behind, perhaps to two functions at once.
+    Deliver(usize, usize, bool),
     Redrive,
 }
 
@@ -339,7 +356,8 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(Happens::Break),
         1 => Just(Happens::Repair),
         1 => any::<bool>().prop_map(Happens::QueueFails),
-        4 => (0_usize..4, 1_usize..6).prop_map(|(back, ahead)| Happens::Deliver(back, ahead)),
+        4 => (0_usize..4, 1_usize..6, any::<bool>())
+            .prop_map(|(back, ahead, twice)| Happens::Deliver(back, ahead, twice)),
         1 => Just(Happens::Redrive),
     ]
 }
@@ -363,11 +381,13 @@ proptest! {
                     Happens::Break => break_view(&world, "a"),
                     Happens::Repair => repair_view(&world, "a"),
                     Happens::QueueFails(fail) => fails.store(fail, Ordering::Relaxed),
-                    Happens::Deliver(back, ahead) => {
+                    Happens::Deliver(back, ahead, twice) => {
                         let records = records(&world);
                         let end = (done + ahead).min(records.len());
                         let start = done.saturating_sub(back).min(end);
-                        let failed = deliver(&world, &records[start..end]).await;
+                        let batch = &records[start..end];
+                        let times = (0..=u8::from(twice)).map(|_| deliver(&world, batch));
+                        let failed = join_all(times).await[0];
                         let first = |number| records.iter().position(|r| r.number == number);
                         done = done.max(failed.and_then(first).unwrap_or(end));
                     }

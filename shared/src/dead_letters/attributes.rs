@@ -1,8 +1,8 @@
 //! What travels with a command on its way to the dead letters: names of message attributes.
 //!
-//! The writer sends a command that failed for good to the dead-letter queue itself, with the reason;
-//! one that the queue moved there by its receive count has none of these. Nothing tells the writer's
-//! messages from those of anybody else who may send to that queue, so all of them are claims: they have
+//! The writer sends a command that failed for good to the dead-letter queue itself, with the reason, and the
+//! projector a change that cannot be folded; a command that the queue moved there by its receive count has none of
+//! these. Nothing tells the functions' messages from those of anybody else who may send to that queue, so all of them are claims: they have
 //! to have a form ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and a length ([`cut`]), and what is kept of them is marked
 //! as unverified.
 

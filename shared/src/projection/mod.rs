@@ -28,7 +28,7 @@
 //! * A change that cannot be folded, because a row is not what its feature writes or the view itself cannot be read,
 //!   is [set aside](SetAside): the view notes so in the write that raises its mark above it, and the batch is
 //!   acknowledged only once its dead letter was sent. So it was folded, or it is a dead letter that can be
-//!   [redriven](redriven), and never both.
+//!   [redriven], and never both.
 //! * A mark is kept for [two days](high_water::KEPT), twice as long as the stream keeps changes, whatever
 //!   became of the shard. That a shard has ended is no reason to forget it: from the horizon it is read again.
 //!
