@@ -138,10 +138,10 @@ impl Projector {
             return Ok(folded);
         }
         let (key, unfolded) = (view.key(), &folded.unfolded);
-        self.dead_letters.send(&key, shard, changes, unfolded, deadline).await?;
         for Unfolded { sequence, why } in unfolded {
             warn!(view = %view, %sequence, "set aside: {why}");
         }
+        self.dead_letters.send(&key, shard, changes, unfolded, deadline).await?;
         Ok(folded)
     }
 

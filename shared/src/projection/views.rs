@@ -99,47 +99,26 @@ impl Views {
         let mut conflicts = 0;
         loop {
             let seen = there.map(|item| Seen::<F>::read(&self.0.row(item))).transpose();
-            let seen = match seen {
+            let mut seen = match seen {
                 Ok(seen) => seen.unwrap_or_default(),
                 Err(corrupt) => return Ok(without_marks(changes, &corrupt)),
             };
-            let Seen { mut view, mut marks, mut set_aside, version, forget_at, unreadable } = seen;
-            let new = changes.iter().filter(|change| marks.is_new(shard, change.sequence));
-            let new: Vec<_> = new.collect();
-            let mut unfolded = set_aside_before(&set_aside, shard, changes);
+            let new = changes.iter().filter(|change| seen.marks.is_new(shard, change.sequence));
+            let new: Vec<_> = new.copied().collect();
+            let mut unfolded = set_aside_before(&seen.set_aside, shard, changes);
             let Some(last) = new.last() else { return Ok(Folded { new: 0, conflicts, unfolded }) };
-            let before = unfolded.len();
-            unfolded.extend(new.iter().filter_map(|change| {
-                let folded = match &unreadable {
-                    None => view.fold(change, facts).map_err(|failure| failure.to_string()),
-                    Some((_, why)) => Err(why.clone()),
-                };
-                Some(Unfolded { sequence: change.sequence, why: folded.err()? })
-            }));
-            let folded = new.len() - (unfolded.len() - before);
-            marks.raise(shard, last.sequence, now);
-            set_aside.retain(shard, changes[0].sequence, &marks);
-            unfolded.iter().for_each(|change| set_aside.insert(shard, change.sequence));
-            let mut item = key.clone().into_item();
-            match unreadable {
-                None => item.extend(view.write()),
-                // It stays as it is, but for how far it has come.
-                Some((there, _)) => item.extend(there),
-            }
-            item.insert(MARKS.to_owned(), AttributeValue::B(Blob::new(marks.to_bytes())));
-            item.remove(SET_ASIDE);
-            if !set_aside.is_empty() {
-                let bytes = Blob::new(set_aside.to_bytes());
-                item.insert(SET_ASIDE.to_owned(), AttributeValue::B(bytes));
-            }
-            item.insert(VERSION.to_owned(), number(version + 1));
-            // A view of what was erased goes at its time, whatever is folded into it until then.
-            item.extend(forget_at.map(|at| (FORGET_AT.to_owned(), at)));
+            let failed = seen.fold(&new, facts);
+            let folded = new.len() - failed.len();
+            unfolded.extend(failed);
+            seen.marks.raise(shard, last.sequence, now);
+            seen.set_aside.retain(shard, changes[0].sequence, &seen.marks);
+            unfolded.iter().for_each(|change| seen.set_aside.insert(shard, change.sequence));
+            let version = seen.version;
             let unchanged = match version {
                 0 => Condition::new("attribute_not_exists(version)"),
                 _ => Condition::new("version = :seen").value(":seen", number(version)),
             };
-            match self.0.put_if(item, unchanged, deadline).await? {
+            match self.0.put_if(seen.write(key.clone()), unchanged, deadline).await? {
                 Put::Done => return Ok(Folded { new: folded, conflicts, unfolded }),
                 // By somebody else, or by an attempt of ours whose answer was lost: the marks tell.
                 Put::Refused(other) => there = Some(other).filter(|item| !item.is_empty()),
@@ -196,5 +175,36 @@ impl<F: Fold> Seen<F> {
             Err(corrupt) => (F::default(), Some((row.item.clone(), corrupt.to_string()))),
         };
         Ok(Self { view, marks, set_aside, version, forget_at, unreadable })
+    }
+
+    /// Goes on by these changes. Returns those that cannot be folded.
+    fn fold(&mut self, changes: &[&Change], facts: &str) -> Vec<Unfolded> {
+        let unfolded = changes.iter().filter_map(|change| {
+            let folded = match &self.unreadable {
+                None => self.view.fold(change, facts).map_err(|failure| failure.to_string()),
+                Some((_, why)) => Err(why.clone()),
+            };
+            Some(Unfolded { sequence: change.sequence, why: folded.err()? })
+        });
+        unfolded.collect()
+    }
+
+    /// The item after that. One that cannot be read stays as it is, but for how far it has come.
+    fn write(self, key: Key) -> Item {
+        let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
+        let mut item = key.into_item();
+        match self.unreadable {
+            None => item.extend(self.view.write()),
+            Some((there, _)) => item.extend(there),
+        }
+        item.insert(MARKS.to_owned(), bytes(self.marks.to_bytes()));
+        match self.set_aside.is_empty() {
+            true => drop(item.remove(SET_ASIDE)),
+            false => drop(item.insert(SET_ASIDE.to_owned(), bytes(self.set_aside.to_bytes()))),
+        }
+        item.insert(VERSION.to_owned(), number(self.version + 1));
+        // A view of what was erased goes at its time, whatever is folded into it until then.
+        item.extend(self.forget_at.map(|at| (FORGET_AT.to_owned(), at)));
+        item
     }
 }
