@@ -7,6 +7,8 @@
 //! activity#<activity>  owner          who published it, and whether it was deleted             activities
 //! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
 //! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
+//! changed#<pk>         <sk>#<id>      a change of that row comes back                          projection
+//! barrier#<id>#<n>     barrier        that all before it is folded; expires                    projection
 //! ```
 //!
 //! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger

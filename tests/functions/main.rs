@@ -24,5 +24,7 @@ mod redaction;
 mod redrive;
 mod request_logs;
 mod split;
+mod stream_source;
+mod unfoldable;
 mod units;
 mod writer;

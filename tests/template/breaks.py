@@ -243,6 +243,10 @@ BREAKS = {
         set_at(*statement("ProjectorRole", 3, "Resource", {"Fn::GetAtt": "CommandQueue.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "a projector that sends commands": (
+        set_at(*statement("ProjectorRole", 2, "Resource", [{"Fn::GetAtt": "DeadLetterQueue.Arn"}, {"Fn::GetAtt": "CommandQueue.Arn"}])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
     "a writer that cannot state likes": (
         drop_at(*properties("FanoutWriterRole", "Policies", 0, "PolicyDocument", "Statement", 5)),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
@@ -287,8 +291,8 @@ BREAKS = {
         set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_LEDGER_TABLE", {"Ref": "LedgerTable"})),
         check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
     ),
-    "a projector that is told of the dead-letter queue": (
-        set_at(*properties("Projector", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL", {"Ref": "DeadLetterQueue"})),
+    "a projector that is told of the queue of commands": (
+        set_at(*properties("Projector", "Environment", "Variables", "NAGARE_QUEUE_URL", {"Ref": "CommandQueue"})),
         check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
     ),
     "counts that go to the table of facts": (
@@ -326,6 +330,14 @@ BREAKS = {
     "a projector that does not know how long to keep what was read": (
         drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_READ_NOTIFICATION_DAYS")),
         check.test_variables_are_those_that_the_code_reads,
+    ),
+    "a projector without its dead-letter queue": (
+        drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_DEAD_LETTER_QUEUE_URL")),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
+    ),
+    "a projector whose letters the writer does not know": (
+        set_at(*properties("Projector", "Environment", "Variables", "NAGARE_INTERNAL_SECRET", {"Fn::Sub": "{{resolve:secretsmanager:${CursorSecret}}}"})),
+        check.test_functions_are_told_of_what_they_may_use_and_of_nothing_else,
     ),
     "a projector without its views": (
         drop_at(*properties("Projector", "Environment", "Variables", "NAGARE_VIEWS_TABLE")),

@@ -31,6 +31,8 @@ TABLES = {
 # What can be made again.
 DERIVED = {"timelines", "views"}
 SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWriter": {"InternalSecret", "SecondInternalSecret"}}
+# Its dead letters are commands that only the writer takes, and from nobody else.
+SECRETS["Projector"] = SECRETS["FanoutWriter"]
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -477,9 +479,8 @@ def test_secrets_are_generated_and_long_enough(stack):
 
 def test_two_secrets_are_valid_at_a_time(stack):
     check_two_secrets(stack, "TimelineReader", "Cursor", "cursors", condition="FirstSeals", again="IsMadeAgain")
-    check_two_secrets(
-        stack, "FanoutWriter", "Internal", "internal", condition="FirstSealsInternally", again="InternalIsMadeAgain"
-    )
+    for function in ("FanoutWriter", "Projector"):
+        check_two_secrets(stack, function, "Internal", "internal", condition="FirstSealsInternally", again="InternalIsMadeAgain")
 
 
 def check_two_secrets(stack, function, kind, names, condition, again):
@@ -612,6 +613,9 @@ def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
     assert DAY / 4 <= age <= DAY / 2
     # While a table refuses, an attempt takes as long as the function may: age ends these, not their number.
     assert age / stack.properties("Projector")["Timeout"] < attempts <= 1_000
+    # The local stack gives up when Lambda does.
+    given_up = "nagare/src/local/given_up.rs"
+    assert (age, attempts) == (seconds("RECORD_AGE", given_up), number(r"pub const RETRIES: u32 = ([\d_]+);", given_up))
     # A mark outlives what can be delivered again.
     kept = seconds("KEPT", "shared/src/projection/high_water.rs")
     assert kept >= 2 * DAY

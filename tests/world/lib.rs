@@ -174,8 +174,11 @@ impl World {
         let (retention, output) = (Retention::default(), Output::default());
         let metrics = Metrics::to(output.clone(), "test");
         let sender = Sender::new(connector::sqs(inside.clone()), wire.queue_url(COMMANDS));
-        let sqs = connector::sqs(Observed::of("fanout-writer", &inside));
-        let to = |name| queue::Sender::new(sqs.clone(), wire.queue_url(name));
+        let sender_of = |function, name| {
+            let sqs = connector::sqs(Observed::of(function, &inside));
+            queue::Sender::new(sqs, wire.queue_url(name))
+        };
+        let to = |name| sender_of("fanout-writer", name);
         let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
         let projectors = of("projector");
         let (commands, dead_letters) =
@@ -220,6 +223,10 @@ impl World {
             projector: Projector {
                 facts: projectors.facts,
                 views: projectors.views,
+                dead_letters: projector::DeadLetterQueue::new(
+                    sender_of("projector", DEAD_LETTERS),
+                    internal_seal(),
+                ),
                 metrics,
                 clock: clock.clone(),
                 read_notifications: retention,

@@ -3,8 +3,8 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
 use shared::dead_letters::{
-    DETAIL, DeadLetter, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT, cut,
-    is_reason,
+    DETAIL, DeadLetter, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT,
+    STREAM_BATCH, StreamBatch, cut, is_reason,
 };
 use shared::values::{Timestamp, is_message_id};
 
@@ -49,13 +49,14 @@ fn cause(message: &SqsMessage, body: &str, now: Timestamp) -> Cause {
     Cause { reason: reason.to_owned(), detail, verified: false }
 }
 
-/// The body says whether it is a command at all. If it is, and nothing else is known, the function died
+/// The body says whether it is a command at all, or what Lambda sends of changes that it gave up. If it is a command, and nothing else is known, the function died
 /// on it every time. Whether an internal command was sealed by the writer is not asked: one that was not
 /// comes with the writer's own word for that.
 fn judged(body: &str, now: Timestamp) -> Cause {
-    let (reason, detail) = match Command::parse_unverified(body, now) {
-        Err(error) => (error.reason(), error.unredacted()),
-        Ok(_) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
+    let (reason, detail) = match (Command::parse_unverified(body, now), StreamBatch::read(body)) {
+        (Err(_), Some(batch)) => (STREAM_BATCH, batch.to_string()),
+        (Err(error), None) => (error.reason(), error.unredacted()),
+        (Ok(_), _) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
     };
     Cause { reason: reason.to_owned(), detail: cut(detail), verified: true }
 }

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
+use shared::dynamo::AnsweredItem;
 use shared::dynamo::item::{Item, Key, Row};
 use shared::projection::{Change, Shard};
 use shared::values::Timestamp;
 
 /// A batch of records.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamEvent {
     /// The records, the earliest first.
@@ -23,43 +23,24 @@ pub struct StreamEvent {
 }
 
 /// A record of a stream.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Record {
     /// What it says.
     pub dynamodb: StreamRecord,
 }
 
 /// What a record says.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct StreamRecord {
-    keys: HashMap<String, Attribute>,
-    old_image: Option<HashMap<String, Attribute>>,
-    new_image: Option<HashMap<String, Attribute>>,
+    keys: AnsweredItem,
+    old_image: Option<AnsweredItem>,
+    new_image: Option<AnsweredItem>,
     /// Where in the shard it is.
     pub sequence_number: String,
     /// In seconds.
     #[serde(default)]
     approximate_creation_date_time: f64,
-}
-
-/// An attribute of one of the types that facts have.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-enum Attribute {
-    S(String),
-    N(String),
-    #[serde(rename = "BOOL")]
-    Bool(bool),
-}
-
-impl From<Attribute> for AttributeValue {
-    fn from(attribute: Attribute) -> Self {
-        match attribute {
-            Attribute::S(text) => Self::S(text),
-            Attribute::N(digits) => Self::N(digits),
-            Attribute::Bool(value) => Self::Bool(value),
-        }
-    }
 }
 
 /// The answer: where the first record is that is to be delivered again, with all that follow it.
@@ -111,19 +92,17 @@ impl StreamEvent {
 }
 
 fn change(record: StreamRecord) -> Result<Change, &'static str> {
-    let item = |image: HashMap<String, Attribute>| -> Item {
-        image.into_iter().map(|(name, value)| (name, value.into())).collect()
-    };
-    let keys = Row { table: "", item: item(record.keys) };
+    let keys = Row { table: "", item: record.keys.into() };
     Ok(Change {
         key: Key::of(&keys).map_err(|_| "expected the keys `pk` and `sk`, both strings")?,
-        before: record.old_image.map(item),
-        after: record.new_image.map(item),
+        before: record.old_image.map(Item::from),
+        after: record.new_image.map(Item::from),
         sequence: record
             .sequence_number
             .parse()
             .map_err(|_| "expected a sequence number of 1 to 40 digits")?,
         at: Timestamp::from_unix_millis(millis(record.approximate_creation_date_time)),
+        redriven: None,
     })
 }
 

@@ -2,21 +2,25 @@
 //!
 //! ```text
 //! handle      a batch of one shard in, the first record to be delivered again out
-//!   event     what Lambda hands over
-//!   subject   what a change is about
-//!   likes     folds what is about activities
-//!   single    folds what has a view for itself
-//!   outcome   what became of the changes of one subject
-//!   metrics   what is counted of a batch
+//!   event         what Lambda hands over
+//!   subject       what a change is about
+//!   likes         folds what is about activities
+//!   single        folds what has a view for itself
+//!   outcome       what became of the changes of one subject
+//!   dead_letters  what a view cannot fold goes to the dead-letter queue
+//!   failure       why changes have to be delivered again
+//!   metrics       what is counted of a batch
 //! ```
 //!
 //! Why a change is folded exactly once, however often it comes, is argued in [`shared::projection`].
 //!
 //! The changes of a batch are gathered by subject, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
-//! is passed.
+//! //! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
 
+mod dead_letters;
 mod event;
+mod failure;
 mod likes;
 mod metrics;
 mod outcome;
@@ -24,16 +28,18 @@ mod single;
 mod subject;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use shared::facts::Facts;
-use shared::projection::{Change, Passed, Sequence, Views};
+use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
-use tracing::error;
+use tracing::{error, warn};
 
+pub use dead_letters::DeadLetterQueue;
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
 use metrics::Batch;
 use outcome::Outcome;
@@ -46,6 +52,8 @@ pub struct Projector {
     pub facts: Facts,
     /// What it is folded into.
     pub views: Views,
+    /// Where changes go that cannot be folded.
+    pub dead_letters: DeadLetterQueue,
     /// Where changes are counted.
     pub metrics: Metrics,
     /// What time it is.
@@ -71,8 +79,9 @@ impl Projector {
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
             let mut by_activity: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             let mut by_barrier: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+            let changes = self.open(changes);
             for change in &changes {
-                match Subject::of(change) {
+                match Subject::of(change).filter(|subject| change.concerns(&subject.view())) {
                     Some(Subject::Activity(id)) => by_activity.entry(id).or_default().push(change),
                     Some(Subject::Barrier(id)) => by_barrier.entry(id).or_default().push(change),
                     None => {}
@@ -86,6 +95,7 @@ impl Projector {
                 let rows = single::fold::<Passed>(self, shard, barrier.view(), changes, deadline);
                 outcomes.push(rows.await);
             }
+            let outcomes = self.set_aside(shard, &changes, outcomes, deadline).await;
             self.report(&changes, &outcomes);
             let first = first_failed(&outcomes);
             let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
@@ -96,22 +106,64 @@ impl Projector {
         })
     }
 
+    /// The changes to fold: those of rows that bring one back are replaced by that one.
+    fn open(&self, changes: Vec<Change>) -> Vec<Change> {
+        let facts = self.facts.table().name();
+        let opened = changes.into_iter().filter_map(|change| {
+            let sequence = change.sequence;
+            // Nobody but the writer writes such rows. What cannot be read stays where it is, among the facts.
+            let opened = change.open(facts);
+            opened.inspect_err(|failure| error!(%sequence, "not brought back: {failure}")).ok()?
+        });
+        opened.collect()
+    }
+
+    /// Makes dead letters of what views have set aside. Where that fails the changes have to come again.
+    async fn set_aside(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        outcomes: Vec<Outcome>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let mut kept = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            for Unfolded { sequence, why } in &outcome.unfolded {
+                warn!(view = outcome.subject, %sequence, "set aside: {why}");
+            }
+            let (view, unfolded) = (&outcome.view, &outcome.unfolded);
+            let sent = match unfolded.is_empty() {
+                true => Ok(()),
+                false => self.dead_letters.send(view, shard, changes, unfolded, deadline).await,
+            };
+            kept.push(match sent {
+                Ok(()) => outcome,
+                Err(failure) => outcome.failed(Arc::new(failure.into())),
+            });
+        }
+        kept
+    }
+
     fn report(&self, changes: &[Change], outcomes: &[Outcome]) {
         let now = self.clock.now();
-        let oldest = changes.iter().map(|change| change.at).min();
+        // One that comes back has been late for long.
+        let first = changes.iter().filter(|change| change.redriven.is_none());
+        let oldest = first.map(|change| change.at).min();
         let lag = oldest.map(|at| now.unix_millis().saturating_sub(at.unix_millis()));
         let mut batch = Batch {
             projection_lag: lag.and_then(|lag| u64::try_from(lag).ok()),
             ..Batch::default()
         };
-        for Outcome { subject, changes, is_written, conflicts, failure, .. } in outcomes {
+        for outcome in outcomes {
+            let Outcome { subject, changes, folded, unfolded, conflicts, failure, .. } = outcome;
             batch.view_conflicts += *conflicts;
+            batch.changes_folded += *folded as u64;
             if let Some(failure) = failure {
                 batch.views_failed += 1;
                 let reason = failure.reason();
                 error!(subject, changes, reason, "not folded: {failure}");
-            } else if *is_written {
-                batch.changes_folded += *changes as u64;
+            } else {
+                batch.changes_set_aside += unfolded.len() as u64;
             }
         }
         self.metrics.record(&batch, now);

@@ -14,12 +14,13 @@ use shared::dynamo::item::Key;
 use shared::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Inbox, Move, Spill, keys};
-use shared::projection::{Change, Shard, View, Write};
+use shared::projection::{Change, Folded, Shard, Unfolded, View, Write};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use crate::Projector;
+use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 /// Items written with one inbox at most: a transaction takes a hundred.
@@ -39,6 +40,7 @@ struct Ready<'a> {
     task: Task<'a>,
     before: ActivityLikes,
     view: View<ActivityLikes>,
+    folded: Folded,
 }
 
 /// What became of a task.
@@ -57,7 +59,8 @@ pub(crate) async fn fold(
     let mut tasks: Vec<_> = changes
         .into_iter()
         .map(|(activity, changes)| {
-            let outcome = Outcome::of(format!("likes of {activity}"), &changes);
+            let view = likes::keys::count(&activity);
+            let outcome = Outcome::of(format!("likes of {activity}"), view, &changes);
             Task { activity, changes, outcome, asked_again: false }
         })
         .collect();
@@ -83,7 +86,8 @@ pub(crate) async fn fold(
             backoff.reset();
         }
         if let Err(late) = backoff.wait(deadline).await {
-            let failure = failed.unwrap_or_else(|| Arc::new(late.into()));
+            let late = || Arc::new(DynamoError::from(late).into());
+            let failure = failed.unwrap_or_else(late);
             outcomes.extend(tasks.into_iter().map(|task| task.outcome.failed(failure.clone())));
             return outcomes;
         }
@@ -104,7 +108,7 @@ impl<'p> Attempt<'p> {
         let (views, known) = match views {
             Ok(read) => read,
             Err(failure) => {
-                let failure = Arc::new(failure);
+                let failure: Arc<Failure> = Arc::new(failure.into());
                 let failed = |task: Task<'a>| End::Done(task.outcome.failed(failure.clone()));
                 return tasks.into_iter().map(failed).collect();
             }
@@ -112,15 +116,16 @@ impl<'p> Attempt<'p> {
         let mut by_actor: BTreeMap<ActorId, Vec<Ready<'a>>> = BTreeMap::new();
         let mut alone = Vec::new();
         for (task, view) in tasks.into_iter().zip(views) {
-            let folded = view.and_then(|view| self.fold(&task, view, &known));
-            match folded {
-                Err(failure) => ends.push(End::Done(task.outcome.failed(Arc::new(failure)))),
-                Ok(None) => ends.push(End::Done(task.outcome)),
-                Ok(Some((before, view))) => {
+            match view.map(|view| self.fold(&task, view, &known)) {
+                Err(failure) => {
+                    ends.push(End::Done(task.outcome.refused(failure, &task.changes)));
+                }
+                Ok((None, folded)) => ends.push(End::Done(task.outcome.known(folded))),
+                Ok((Some((before, view)), folded)) => {
                     let is_news =
                         before.listing() != view.state.listing() || !view.state.moves().is_empty();
                     let actor = view.state.actor().filter(|_| is_news).cloned();
-                    let ready = Ready { task, before, view };
+                    let ready = Ready { task, before, view, folded };
                     match actor {
                         Some(actor) => by_actor.entry(actor).or_default().push(ready),
                         None => alone.push(ready),
@@ -144,7 +149,8 @@ impl<'p> Attempt<'p> {
         tasks: &[Task<'_>],
     ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
-        let views = self.projector.views.read_all::<ActivityLikes>(&keys, self.deadline).await?;
+        let views: Vec<Result<View<ActivityLikes>, _>> =
+            self.projector.views.read_all_to_fold(&keys, self.deadline).await?;
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
             view.as_ref()
                 .is_ok_and(|view| view.state.actor().is_none())
@@ -184,20 +190,21 @@ impl<'p> Attempt<'p> {
         task: &Task<'_>,
         mut view: View<ActivityLikes>,
         known: &Known,
-    ) -> Result<Option<(ActivityLikes, View<ActivityLikes>)>, DynamoError> {
+    ) -> (Option<(ActivityLikes, View<ActivityLikes>)>, Folded) {
         let before = view.state.clone();
         if let Some(owner) = known.owners.get(&task.activity) {
             view.state.learn(owner.clone(), known.own_likes.get(&task.activity));
         }
         let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
-        view.fold(self.shard, &task.changes, facts, now)?;
+        let folded = view.fold(self.shard, &task.changes, facts, now);
         // What changes nothing may be folded any number of times, so it need not be remembered.
         let says_nothing = !view.is_there() && view.state.is_empty();
-        Ok((view.state != before && !says_nothing).then_some((before, view)))
+        let is_other = view.state != before && !says_nothing;
+        ((is_other || folded.is_noted).then_some((before, view)), folded)
     }
 
     /// Writes a view whose actor is told of nothing.
-    fn put<'a>(self, Ready { task, view, .. }: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
+    fn put<'a>(self, Ready { task, view, folded, .. }: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
     where
         'a: 'p,
     {
@@ -206,11 +213,12 @@ impl<'p> Attempt<'p> {
             let written = self.projector.views.write(vec![write], self.deadline).await;
             let end = match written {
                 Ok(true) if view.state.actor().is_none() && !task.asked_again => {
-                    End::Again(Task { asked_again: true, outcome: task.outcome.written(), ..task })
+                    let outcome = task.outcome.written(folded);
+                    End::Again(Task { asked_again: true, outcome, ..task })
                 }
-                Ok(true) => End::Done(task.outcome.written()),
+                Ok(true) => End::Done(task.outcome.written(folded)),
                 Ok(false) => End::Again(task.conflicted()),
-                Err(failure) => End::Done(task.outcome.failed(Arc::new(failure))),
+                Err(failure) => End::Done(task.outcome.failed(Arc::new(failure.into()))),
             };
             vec![end]
         })
@@ -246,7 +254,7 @@ impl<'p> Attempt<'p> {
             Ok(inbox) => (inbox, None),
             Err(failure) => (View::default(), Some(failure)),
         };
-        for Ready { task, before, view } in ready.by_ref() {
+        for Ready { task, before, view, folded } in ready.by_ref() {
             writes.push(view.write(likes::keys::count(&task.activity)));
             inbox.state.update(&task.activity, before.listing(), view.state.listing());
             for change in view.state.moves() {
@@ -262,7 +270,7 @@ impl<'p> Attempt<'p> {
                 };
                 moved.insert(key, write);
             }
-            some.push(task);
+            some.push((task, folded));
             if writes.len() + moved.len() + inbox.state.spills().len() >= TOGETHER {
                 break;
             }
@@ -284,15 +292,32 @@ impl<'p> Attempt<'p> {
             Some(failure) => Err(failure),
         };
         match written {
-            Ok(true) => some.into_iter().map(|task| End::Done(task.outcome.written())).collect(),
-            Ok(false) => some.into_iter().map(|task| End::Again(task.conflicted())).collect(),
-            Err(failure) => {
-                let (again, failure) = (failure.is_retryable(), Arc::new(failure));
-                let end = |task: Task<'a>| match again {
-                    true => End::Again(task.held_up(failure.clone())),
-                    false => End::Done(task.outcome.failed(failure.clone())),
+            Ok(true) => {
+                let done = |(task, folded): (Task<'a>, _)| End::Done(task.outcome.written(folded));
+                some.into_iter().map(done).collect()
+            }
+            Ok(false) => some.into_iter().map(|(task, _)| End::Again(task.conflicted())).collect(),
+            Err(failure) if failure.is_retryable() => {
+                let is_conflict = matches!(failure, DynamoError::Contended);
+                let failure = Arc::new(failure.into());
+                let held_up = |(task, _): (Task<'a>, _)| {
+                    End::Again(task.held_up(is_conflict, Arc::clone(&failure)))
                 };
-                some.into_iter().map(end).collect()
+                some.into_iter().map(held_up).collect()
+            }
+            // An inbox that cannot be read: nothing can be noted of what is set aside for it.
+            Err(corrupt @ DynamoError::Corrupt { .. }) => {
+                let refused = |(task, _): (Task<'a>, _)| {
+                    let unfolded = Unfolded::all(&task.changes, &corrupt);
+                    End::Done(Outcome { unfolded, ..task.outcome })
+                };
+                some.into_iter().map(refused).collect()
+            }
+            Err(failure) => {
+                let failure = Arc::new(failure.into());
+                let failed =
+                    |(task, _): (Task<'a>, _)| End::Done(task.outcome.failed(Arc::clone(&failure)));
+                some.into_iter().map(failed).collect()
             }
         }
     }
@@ -306,10 +331,8 @@ impl Task<'_> {
     }
 
     /// It may be written, or not: the view will tell.
-    fn held_up(mut self, failure: Arc<DynamoError>) -> Self {
-        if matches!(*failure, DynamoError::Contended) {
-            self.outcome.conflicts += 1;
-        }
+    fn held_up(mut self, is_conflict: bool, failure: Arc<Failure>) -> Self {
+        self.outcome.conflicts += u64::from(is_conflict);
         self.outcome.failure = Some(failure);
         self
     }

@@ -1,10 +1,12 @@
 //! The Lambda function: wires [`projector`] to its environment.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use projector::{Projector, StreamEvent};
+use projector::{DeadLetterQueue, Projector, StreamEvent};
+use shared::command::InternalSeal;
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::facts::Facts;
 use shared::projection::Views;
+use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
@@ -19,6 +21,13 @@ async fn main() -> Result<(), Error> {
     let projector = Projector {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
+        dead_letters: DeadLetterQueue::new(
+            Sender::new(
+                aws_sdk_sqs::Client::new(&config),
+                env::required(env::DEAD_LETTER_QUEUE_URL)?,
+            ),
+            InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),
+        ),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
         read_notifications: env::read_notifications()?,

@@ -9,6 +9,8 @@ use shared::runtime::metrics::{Count, Record};
 pub(crate) struct Batch {
     /// Changes that were folded.
     pub(crate) changes_folded: Count,
+    /// Changes that could not be folded, and are dead letters.
+    pub(crate) changes_set_aside: Count,
     /// Views that somebody else wrote meanwhile, which had to be read again.
     pub(crate) view_conflicts: Count,
     /// Views that could not be written.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
-use shared::projection::{Change, Sequence};
+use shared::dynamo::item::Key;
+use shared::projection::{Change, Folded, Sequence, Unfolded};
+
+use crate::failure::Failure;
 
 /// What became of the changes of one subject in a batch.
 #[derive(Debug)]
@@ -14,29 +17,47 @@ pub(crate) struct Outcome {
     pub(crate) first: Option<Sequence>,
     /// How many there are.
     pub(crate) changes: usize,
-    /// Whether a view was written.
-    pub(crate) is_written: bool,
+    /// How many of them were folded by this.
+    pub(crate) folded: usize,
+    /// Those that no delivery can fold, and their view.
+    pub(crate) unfolded: Vec<Unfolded>,
+    pub(crate) view: Key,
     /// How often somebody else wrote a view meanwhile.
     pub(crate) conflicts: u64,
     /// Why they are not folded, if they are not.
-    pub(crate) failure: Option<Arc<DynamoError>>,
+    pub(crate) failure: Option<Arc<Failure>>,
 }
 
 impl Outcome {
     /// Of changes about which nothing is known yet.
-    pub(crate) fn of(subject: String, changes: &[&Change]) -> Self {
+    pub(crate) fn of(subject: String, view: Key, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
-        let changes = changes.len();
-        Self { subject, first, changes, is_written: false, conflicts: 0, failure: None }
+        let (changes, unfolded) = (changes.len(), Vec::new());
+        Self { subject, first, changes, folded: 0, unfolded, view, conflicts: 0, failure: None }
     }
 
     /// Of changes that are folded.
-    pub(crate) fn written(self) -> Self {
-        Self { is_written: true, failure: None, ..self }
+    pub(crate) fn written(self, Folded { new, unfolded, .. }: Folded) -> Self {
+        Self { folded: self.folded + new, unfolded, failure: None, ..self }
+    }
+
+    /// Of changes of which nothing had to be written. What was set aside before may not be a dead letter yet.
+    pub(crate) fn known(self, Folded { unfolded, .. }: Folded) -> Self {
+        Self { unfolded, failure: None, ..self }
     }
 
     /// Of changes that are not.
-    pub(crate) fn failed(self, failure: Arc<DynamoError>) -> Self {
+    pub(crate) fn failed(self, failure: Arc<Failure>) -> Self {
         Self { failure: Some(failure), ..self }
+    }
+
+    /// Of changes that are not, and never will be if it is what is stored that fails: those become dead letters.
+    pub(crate) fn refused(self, failure: DynamoError, changes: &[&Change]) -> Self {
+        match failure {
+            DynamoError::Corrupt { .. } => {
+                Self { unfolded: Unfolded::all(changes, &failure), failure: None, ..self }
+            }
+            other => self.failed(Arc::new(other.into())),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;
 use shared::projection::{Change, Fold, Shard};
 use shared::runtime::deadline::Deadline;
@@ -18,29 +19,27 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     changes: Vec<&Change>,
     deadline: Deadline,
 ) -> Outcome {
-    let mut outcome = Outcome::of(format!("{} {}", key.pk, key.sk), &changes);
+    let mut outcome = Outcome::of(format!("{} {}", key.pk, key.sk), key.clone(), &changes);
     let (views, now) = (&projector.views, projector.clock.now());
     let (facts, mut backoff) = (projector.facts.table().name(), Backoff::default());
     loop {
-        let read = views.read::<F>(key.clone(), deadline).await;
-        let folded = read.and_then(|mut view| {
-            let before = view.state.clone();
-            view.fold(shard, &changes, facts, now)?;
-            Ok((view.state != before).then_some(view))
-        });
-        let written = match folded {
-            // What changes nothing may be folded any number of times.
-            Ok(None) => return outcome,
-            Ok(Some(view)) => views.write(vec![view.write(key.clone())], deadline).await,
-            Err(failure) => Err(failure),
+        let mut view = match views.read_to_fold::<F>(key.clone(), deadline).await {
+            Ok(view) => view,
+            Err(failure) => return outcome.refused(failure, &changes),
         };
-        match written {
-            Ok(true) => return outcome.written(),
+        let before = view.state.clone();
+        let folded = view.fold(shard, &changes, facts, now);
+        // What changes nothing may be folded any number of times.
+        if view.state == before && !folded.is_noted {
+            return outcome.known(folded);
+        }
+        match views.write(vec![view.write(key.clone())], deadline).await {
+            Ok(true) => return outcome.written(folded),
             Ok(false) => outcome.conflicts += 1,
-            Err(failure) => return outcome.failed(Arc::new(failure)),
+            Err(failure) => return outcome.failed(Arc::new(failure.into())),
         }
         if let Err(late) = backoff.wait(deadline).await {
-            return outcome.failed(Arc::new(late.into()));
+            return outcome.failed(Arc::new(DynamoError::from(late).into()));
         }
     }
 }

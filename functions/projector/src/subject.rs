@@ -1,6 +1,7 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
 use shared::activities::owner;
+use shared::dynamo::item::Key;
 use shared::projection::{Barrier, Change};
 use shared::values::ActivityId;
 use shared::{likes, notifications};
@@ -15,6 +16,14 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
+    /// Where its view is.
+    pub(crate) fn view(&self) -> Key {
+        match self {
+            Self::Activity(activity) => likes::keys::count(activity),
+            Self::Barrier(barrier) => barrier.view(),
+        }
+    }
+
     /// What a change is about, if any view depends on it.
     pub(crate) fn of(change: &Change) -> Option<Self> {
         let key = &change.key;

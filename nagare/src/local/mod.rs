@@ -20,6 +20,7 @@ pub mod engine;
 pub mod event_source;
 pub mod faults;
 pub mod gateway;
+pub mod given_up;
 mod ports;
 pub mod schema;
 pub mod sqs;

@@ -1,6 +1,9 @@
 //! Lambda's side of a stream: it invokes the handler with batches of records, and goes on behind what the handler
 //! has worked off.
 //!
+//! A batch that fails as a whole is cut in half, down to the record that is the cause. What fails too often, or until it
+//! is too old, is [given up](super::given_up), and the shard goes on.
+//!
 //! The embedded tables have one shard. Where it has come to is not stored: records that were worked off are
 //! deleted, and those that are still there when a stack starts are delivered, maybe again.
 
@@ -9,6 +12,7 @@ use std::time::Duration;
 use projector::{EventError, StreamEvent, StreamResponse};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -16,6 +20,7 @@ use tracing::{error, warn};
 use super::engine::stream::StreamRecord;
 use super::engine::{Engine, EngineError};
 use super::faults::Deliveries;
+use super::given_up::GivingUp;
 
 /// Records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;
@@ -34,6 +39,8 @@ pub struct StreamSource {
     pub timeout: Duration,
     /// What goes wrong on purpose.
     pub faults: Deliveries,
+    /// When a batch is given up.
+    pub giving_up: GivingUp,
 }
 
 /// What of a batch is to be delivered again.
@@ -41,6 +48,27 @@ enum Left {
     Nothing,
     /// This record and all that follow.
     From(i64),
+    /// All, since the function failed.
+    Whole,
+}
+
+/// How far the shard is worked off.
+#[derive(Debug)]
+struct Progress {
+    /// The number of the last record that was worked off.
+    behind: i64,
+    /// Records in the next batch, at most.
+    size: usize,
+    /// How often the next batch has failed. That a batch was cut is none.
+    failures: u32,
+}
+
+impl Progress {
+    /// The records up to this one are worked off.
+    fn go_on(&mut self, engine: &Engine, number: i64) -> Result<(), EngineError> {
+        *self = Self { behind: number, size: BATCH, failures: 0 };
+        engine.forget_stream_up_to(number)
+    }
 }
 
 impl StreamSource {
@@ -50,16 +78,13 @@ impl StreamSource {
         H: Fn(StreamEvent, Deadline) -> F + Send + Sync + 'static,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
-        let (mut behind, mut failures) = (0, 0_u32);
+        let mut progress = Progress { behind: 0, size: BATCH, failures: 0 };
         loop {
-            match self.next(&engine, &handler, &mut behind).await {
-                Ok(Left::Nothing) => failures = 0,
-                Ok(Left::From(_)) => failures += 1,
-                Err(failure) => {
-                    error!("the stream could not be read: {failure}");
-                    failures += 1;
-                }
+            let read = self.next(&engine, &handler, &mut progress).await;
+            if let Err(failure) = &read {
+                error!("the stream could not be read: {failure}");
             }
+            let failures = progress.failures.max(u32::from(read.is_err()));
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stopping| *stopping) => return,
@@ -73,25 +98,52 @@ impl StreamSource {
         &self,
         engine: &Engine,
         handler: &H,
-        behind: &mut i64,
-    ) -> Result<Left, EngineError>
+        progress: &mut Progress,
+    ) -> Result<(), EngineError>
     where
         H: Fn(StreamEvent, Deadline) -> F,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
         loop {
-            let records = engine.stream_behind(*behind, self.faults.cut(BATCH))?;
-            let Some(last) = records.last() else { return Ok(Left::Nothing) };
+            let records = engine.stream_behind(progress.behind, self.faults.cut(progress.size))?;
+            let (Some(first), Some(last)) = (records.first(), records.last()) else {
+                return Ok(());
+            };
             match self.deliver(&records, handler).await {
-                Left::Nothing => {
-                    *behind = last.number;
-                    engine.forget_stream_up_to(*behind)?;
+                Left::Nothing => progress.go_on(engine, last.number)?,
+                Left::Whole if records.len() > 1 => progress.size = records.len().div_ceil(2),
+                Left::From(number) if number > first.number => {
+                    progress.go_on(engine, number - 1)?;
+                    progress.failures = 1;
+                    return Ok(());
                 }
-                Left::From(number) => {
-                    *behind = number - 1;
-                    engine.forget_stream_up_to(*behind)?;
-                    return Ok(Left::From(number));
+                Left::Whole | Left::From(_) => {
+                    progress.failures += 1;
+                    return self.give_up(engine, &records, progress).await;
                 }
+            }
+        }
+    }
+
+    /// Gives up what has failed too often or is too old, once that is said where it is to be said.
+    async fn give_up(
+        &self,
+        engine: &Engine,
+        records: &[StreamRecord],
+        progress: &mut Progress,
+    ) -> Result<(), EngineError> {
+        let now = Clock::system().now();
+        let (count, why) = self.giving_up.given_up(records, progress.failures, now);
+        let given_up = &records[..count];
+        let Some(last) = given_up.last() else { return Ok(()) };
+        match self.giving_up.send(SHARD, given_up, why, now).await {
+            Ok(()) => {
+                error!(records = count, "given up: {why}");
+                progress.go_on(engine, last.number)
+            }
+            Err(failure) => {
+                error!("what was given up could not be said: {failure}");
+                Ok(())
             }
         }
     }
@@ -101,12 +153,11 @@ impl StreamSource {
         H: Fn(StreamEvent, Deadline) -> F,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
-        let whole = Left::From(records[0].number);
         let event = match event(SHARD, records) {
             Ok(event) => event,
             Err(failure) => {
                 error!("a record of the stream: {failure}");
-                return whole;
+                return Left::Whole;
             }
         };
         if let Some(delay) = self.faults.delay() {
@@ -122,7 +173,10 @@ impl StreamSource {
         let why: &dyn std::fmt::Display = match &answer {
             Ok(Ok(Ok(response))) => {
                 let Some(failed) = response.batch_item_failures.first() else {
-                    return if self.faults.loses_delete() { whole } else { Left::Nothing };
+                    return match self.faults.loses_delete() {
+                        true => Left::From(records[0].number),
+                        false => Left::Nothing,
+                    };
                 };
                 let number = failed.item_identifier.parse();
                 let known = |number: &i64| records.iter().any(|record| record.number == *number);
@@ -136,7 +190,7 @@ impl StreamSource {
             Err(_) => &"the function timed out",
         };
         warn!(records = records.len(), "the whole batch failed: {why}");
-        whole
+        Left::Whole
     }
 }
 

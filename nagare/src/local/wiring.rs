@@ -34,6 +34,7 @@ use super::engine::Engine;
 use super::event_source::EventSource;
 use super::faults::{Deliveries, Faults, Faulty};
 use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
+use super::given_up::GivingUp;
 use super::schema;
 use super::sqs::{Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
@@ -166,6 +167,10 @@ impl Wiring {
         let projector = Projector {
             facts: self.tables.facts.clone(),
             views: self.tables.views.clone(),
+            dead_letters: projector::DeadLetterQueue::new(
+                self.sender(DEAD_LETTERS),
+                self.internal.clone(),
+            ),
             metrics: Metrics::off(),
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
@@ -192,7 +197,11 @@ impl Wiring {
             keeps_visibility: self.keeps_visibility,
             faults: self.deliveries.clone(),
         };
-        let stream = StreamSource { timeout: FUNCTION_TIMEOUT, faults: self.deliveries.clone() };
+        let stream = StreamSource {
+            timeout: FUNCTION_TIMEOUT,
+            faults: self.deliveries.clone(),
+            giving_up: GivingUp::new(self.sender(DEAD_LETTERS)),
+        };
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),

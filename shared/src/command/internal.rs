@@ -1,6 +1,7 @@
-//! What the writer sends to itself, in an envelope that only it can seal.
+//! What the functions send to themselves, in an envelope that only they can seal: the writer, and the projector.
 //!
-//! Segments of fan-outs and rests of commands go back to the queue that producers send to, so that whoever
+//! A change that the projector could not fold comes back as a command, once its dead letter is redriven. Segments of
+//! fan-outs and rests of commands go back to the queue that producers send to, so that whoever
 //! waits for it to drain waits for them too. Producers must not be able to send such commands: ranges of
 //! their own choosing would rewrite every entry again and again. So on the queue they look like this,
 //! with a seal over the bytes of `command` as they stand there:
@@ -25,12 +26,12 @@ use crate::values::Timestamp;
 pub(super) const CONTINUED: &str = "command.continued";
 /// The type of envelopes.
 pub(super) const INTERNAL: &str = "internal";
-/// The longest envelope, in bytes: more than a payload, some ids, and their names. Nothing longer is
-/// looked into.
-pub(super) const MAX_LENGTH: usize = 8_192;
+/// The longest envelope, in bytes: more than two images of a row of the facts, some ids, and their names. Nothing
+/// longer is looked into.
+pub(super) const MAX_LENGTH: usize = 320_000;
 const PURPOSE: &str = "nagare internal command";
 
-/// Seals internal commands and opens them. Only the writer has the secret.
+/// Seals internal commands and opens them. Only writer and projector have the secret.
 #[derive(Debug, Clone)]
 pub struct InternalSeal(Seal);
 

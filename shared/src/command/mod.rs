@@ -10,10 +10,11 @@ use std::fmt::Write;
 use crate::activities::{Delete, Publish, Update};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
-use crate::likes::LikeChange;
+use crate::likes::{self, LikeChange};
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
 use crate::notifications::MarkRead;
 use crate::profiles::ProfileUpdate;
+use crate::projection::UnfoldedChange;
 use crate::queue::Message;
 use crate::values::{Origin, Timestamp};
 
@@ -32,6 +33,8 @@ macro_rules! commands {
             )*
             /// Not for producers: the writer sends it to itself, sealed.
             Segment(FanOutSegment),
+            /// Not for producers: the projector makes it, sealed, of a change that it cannot fold.
+            Changed(UnfoldedChange),
             /// `command.continued`. Not for producers: the writer sends it to itself, sealed.
             Continued(Continued),
         }
@@ -58,6 +61,7 @@ macro_rules! commands {
                 match self {
                     $(Self::$variant(fact) => fact.type_name(),)*
                     Self::Segment(segment) => segment.type_name(),
+                    Self::Changed(change) => change.type_name(),
                     Self::Continued(_) => CONTINUED,
                 }
             }
@@ -66,6 +70,7 @@ macro_rules! commands {
                 match self {
                     $(Self::$variant(fact) => fact.write(body),)*
                     Self::Segment(segment) => segment.write(body),
+                    Self::Changed(change) => change.write(body),
                     Self::Continued(continued) => continued.write(body),
                 }
             }
@@ -76,6 +81,7 @@ macro_rules! commands {
                 match self {
                     $(Self::$variant(fact) => fact.subject(),)*
                     Self::Segment(segment) => segment.subject(),
+                    Self::Changed(change) => subject_of(change),
                     Self::Continued(continued) => continued.command.subject(),
                 }
             }
@@ -86,6 +92,7 @@ macro_rules! commands {
                 match self {
                     $(Self::$variant(fact) => fact.group(),)*
                     Self::Segment(segment) => segment.group(),
+                    Self::Changed(change) => change.group(),
                     Self::Continued(continued) => continued.command.group(),
                 }
             }
@@ -116,7 +123,19 @@ pub struct Continued {
 }
 
 /// Members of internal commands, which are ignored in a producer's.
-const INTERNAL_MEMBERS: &[&str] = &["followers", "origin", "redelivered", "seal", "command"];
+const INTERNAL_MEMBERS: &[&str] = &[
+    "followers",
+    "origin",
+    "redelivered",
+    "seal",
+    "command",
+    "key",
+    "view",
+    "shard",
+    "sequence",
+    "before",
+    "after",
+];
 const NAMES: Names = Names { known: MEMBERS, besides: INTERNAL_MEMBERS };
 
 impl Command {
@@ -156,12 +175,12 @@ impl Command {
         }
     }
 
-    /// Reads an internal command: a segment, or the rest of a command.
+    /// Reads an internal command: a segment, a change, or the rest of a command.
     fn read_internal(members: &Members<'_>) -> Result<Self, CommandError> {
         let type_name = members.string(TYPE)?;
         match type_name.as_str() {
             CONTINUED => Continued::read(members).map(Self::Continued),
-            other => segment(other, members).unwrap_or_else(|| Err(unknown_type(other))),
+            other => internal(other, members).unwrap_or_else(|| Err(unknown_type(other))),
         }
     }
 
@@ -172,10 +191,10 @@ impl Command {
         self.write(Body::new(self.type_name())).end()
     }
 
-    /// True for what only the writer sends, to itself.
+    /// True for what is sealed: what the writer sends to itself, and what the projector could not fold.
     #[must_use]
     pub fn is_internal(&self) -> bool {
-        matches!(self, Self::Segment(_) | Self::Continued(_))
+        matches!(self, Self::Segment(_) | Self::Changed(_) | Self::Continued(_))
     }
 }
 
@@ -188,8 +207,8 @@ impl Continued {
         let redelivered = members.raw("redelivered") == Some("true");
         let members = Members::read(command, NAMES, members.now())?;
         let type_name = members.string(TYPE)?;
-        let command =
-            segment(&type_name, &members).unwrap_or_else(|| Command::read(&type_name, &members))?;
+        let command = internal(&type_name, &members)
+            .unwrap_or_else(|| Command::read(&type_name, &members))?;
         Ok(Self { origin, redelivered, command: Box::new(command) })
     }
 
@@ -200,10 +219,22 @@ impl Continued {
     }
 }
 
-/// Reads a segment of a fan-out, if the type says that it is one.
-fn segment(type_name: &str, members: &Members<'_>) -> Option<Result<Command, CommandError>> {
-    let is_segment = FanOutSegment::TYPES.contains(&type_name);
-    is_segment.then(|| FanOutSegment::read(type_name, members).map(Command::Segment))
+/// Reads a segment of a fan-out or a change, if the type says that it is one.
+fn internal(type_name: &str, members: &Members<'_>) -> Option<Result<Command, CommandError>> {
+    if FanOutSegment::TYPES.contains(&type_name) {
+        return Some(FanOutSegment::read(type_name, members).map(Command::Segment));
+    }
+    let is_change = UnfoldedChange::TYPES.contains(&type_name);
+    is_change.then(|| UnfoldedChange::read(type_name, members).map(Command::Changed))
+}
+
+/// The ids that a change is about: those of the command that the row is of.
+fn subject_of(change: &UnfoldedChange) -> Subject {
+    let Some((viewer, activity)) = likes::keys::of_key(&change.key) else {
+        return Subject::default();
+    };
+    let (viewer_id, activity_id) = (Some(viewer.to_string()), Some(activity.to_string()));
+    Subject { viewer_id, activity_id, ..Subject::default() }
 }
 
 impl From<&Command> for Message {

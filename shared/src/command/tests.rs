@@ -1,7 +1,9 @@
 use super::*;
 use crate::crypto::seal::Secrets;
+use crate::dynamo::item::{Key, text};
 use crate::follows::{FollowState, FollowerRange};
 use crate::message::MAX_FUTURE_MILLIS;
+use crate::projection::{Change, Shard};
 use crate::values::{ActivityId, ActorId, Kind, Payload, ViewerId};
 use proptest::prelude::*;
 
@@ -106,8 +108,8 @@ fn is_unknown(parsed: Result<Command, CommandError>) {
     assert_eq!(parsed.expect_err("it is not sealed").reason(), "unknown-type");
 }
 
-/// A part, and the rest of one.
-fn internal() -> [Command; 2] {
+/// A part, the rest of one, and a change.
+fn internal() -> [Command; 3] {
     let part = Command::Segment(FanOutSegment {
         activity_id: ActivityId::new("live-1").expect("an id"),
         actor_id: ActorId::new("anna").expect("an id"),
@@ -116,7 +118,52 @@ fn internal() -> [Command; 2] {
     });
     let origin = Origin::new("0b8d-7".to_owned()).expect("an id");
     let rest = Continued { origin, redelivered: true, command: Box::new(part.clone()) };
-    [part, Command::Continued(rest)]
+    [part, Command::Continued(rest), Command::Changed(changed("live-1"))]
+}
+
+/// A change of a row that no queue would take as it is.
+fn changed(activity: &str) -> UnfoldedChange {
+    let key = |pk: &str, sk: &str| Key { pk: pk.to_owned(), sk: sk.to_owned() };
+    let change = Change {
+        key: key("likes#bob", activity),
+        before: None,
+        after: Some([("liked".to_owned(), text("\u{1}\u{ffff}\""))].into()),
+        sequence: "4421584500000000017450439091".parse().expect("a number"),
+        at: NOW.parse().expect("a fixed instant"),
+        redriven: None,
+    };
+    UnfoldedChange::of(&change, Shard::of("shard"), key(&format!("activity#{activity}"), "likes"))
+}
+
+#[test]
+fn a_change_says_whose_it_is_and_travels() {
+    let command = Command::Changed(changed("live-1"));
+    let subject = command.subject();
+    assert_eq!(
+        (subject.viewer_id.as_deref(), subject.activity_id.as_deref()),
+        (Some("bob"), Some("live-1"))
+    );
+    assert_eq!(command.group(), "bob");
+    let body = command.to_body();
+    let queueable = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    assert!(body.chars().all(queueable), "{body}");
+    assert!(body.contains(r#""after":{"liked":{"S":"\u0001\uffff\""}}"#), "{body}");
+}
+
+/// It is told apart by its view, and by its place.
+#[test]
+fn a_change_has_an_id_of_its_own() {
+    let one = changed("live-1");
+    let id = one.id();
+    assert_eq!(changed("live-1").id(), id);
+    assert!(Origin::new(id.clone()).is_ok(), "{id}");
+    assert_ne!(changed("live-2").id(), id);
+    let mut other = one.clone();
+    other.shard = Shard::of("other");
+    assert_ne!(other.id(), id);
+    let mut later = one;
+    later.sequence = "5".parse().expect("a number");
+    assert_ne!(later.id(), id);
 }
 
 #[test]
@@ -153,7 +200,7 @@ fn an_internal_command_without_its_seal_is_of_an_unknown_type() {
             is_unknown(seal(1).parse(&forged, now));
             is_unknown(Command::parse(&forged, now));
         }
-        let padded = format!("{body}{}", " ".repeat(8_192));
+        let padded = format!("{body}{}", " ".repeat(320_000));
         is_unknown(seal(1).parse(&padded, now));
         is_unknown(Command::parse_unverified(&padded, now));
     }
@@ -162,7 +209,7 @@ fn an_internal_command_without_its_seal_is_of_an_unknown_type() {
 #[test]
 fn nothing_but_internal_commands_is_in_an_envelope() {
     let now = NOW.parse().expect("a fixed instant");
-    let [part, _] = internal();
+    let [part, ..] = internal();
     for inner in [publish_with("kind", ""), seal(1).to_body(&part)] {
         let body = format!(r#"{{"type":"internal","seal":"","command":{inner}}}"#);
         is_unknown(Command::parse_unverified(&body, now));
@@ -176,7 +223,7 @@ fn two_secrets_open_internal_commands_and_the_first_seals() {
         let secrets = secrets(first).also_opening(&[other; 32]);
         InternalSeal::new(&secrets.expect("long enough"))
     };
-    let [part, _] = internal();
+    let [part, ..] = internal();
     for (sealing, secret) in [(both(1, 2), 1), (both(2, 1), 2)] {
         let body = sealing.to_body(&part);
         assert_eq!(body, seal(secret).to_body(&part));
@@ -244,6 +291,7 @@ proptest! {
                 published_at: at,
                 followers: FollowerRange::split(7)[3],
             }),
+            Command::Changed(changed("live-1")),
         ];
         let rests = commands.clone().map(|command| Command::Continued(Continued {
             origin: Origin::new("0b8d-7".to_owned()).expect("an id"),

@@ -1,8 +1,8 @@
 //! What travels with a command on its way to the dead letters: names of message attributes.
 //!
-//! The writer sends a command that failed for good to the dead-letter queue itself, with the reason;
-//! one that the queue moved there by its receive count has none of these. Nothing tells the writer's
-//! messages from those of anybody else who may send to that queue, so all of them are claims: they have
+//! The writer sends a command that failed for good to the dead-letter queue itself, with the reason, and the
+//! projector a change that cannot be folded; a command that the queue moved there by its receive count has none of
+//! these. Nothing tells the functions' messages from those of anybody else who may send to that queue, so all of them are claims: they have
 //! to have a form ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and a length ([`cut`]), and what is kept of them is marked
 //! as unverified.
 
@@ -24,8 +24,13 @@ pub const MAX_RECEIVES: u32 = 5;
 /// The reason of a letter that the queue moved without one: the function died on it every time.
 pub const RECEIVES_EXHAUSTED: &str = "receives-exhausted";
 
+/// The reason of a change of a fact that a view could not fold.
+pub const UNFOLDABLE: &str = "unfoldable";
+/// The reason of a batch of changes that was given up ([`StreamBatch`](super::StreamBatch)).
+pub const STREAM_BATCH: &str = "stream-batch";
+
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 16] = [
+pub const REASONS: [&str; 18] = [
     "not-json",
     "unknown-type",
     "malformed",
@@ -42,6 +47,8 @@ pub const REASONS: [&str; 16] = [
     "corrupt-record",
     "out-of-time",
     RECEIVES_EXHAUSTED,
+    UNFOLDABLE,
+    STREAM_BATCH,
 ];
 
 /// The reason, if it is one; `other` for the words of somebody else, which stay out of logs and

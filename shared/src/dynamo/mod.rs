@@ -11,7 +11,7 @@
 //! pacing/         how fast that is
 //! transport/      a request of the SDK, captured once and repeated with other bodies
 //! item            attributes of items
-//! answer          items in answers that the SDK does not read
+//! answer          items in JSON that the SDK does not read
 //! usage           what calls have cost
 //! error           what can go wrong, and whether a retry helps
 //! ```
@@ -36,6 +36,7 @@ mod usage;
 
 use futures::future::BoxFuture;
 
+pub use answer::{AnsweredItem, to_json};
 pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
 pub use client::{Dynamo, sdk_config, timeouts};

@@ -244,8 +244,7 @@ impl Notifications {
     ) -> Result<HashMap<ActivityId, ActivityLikes>, DynamoError> {
         let keys: Vec<_> = activities.iter().map(likes::keys::count).collect();
         let views = self.views.read_all::<ActivityLikes>(&keys, deadline).await?;
-        let views = activities.iter().cloned().zip(views);
-        views.map(|(activity, view)| Ok((activity, view?.state))).collect()
+        Ok(activities.iter().cloned().zip(views.into_iter().map(|view| view.state)).collect())
     }
 
     /// Marks notifications of a viewer as read. Those that are not theirs, that are read, or that there never were

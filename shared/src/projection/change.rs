@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use super::Redriven;
 use crate::dynamo::item::{Item, Key};
 use crate::values::Timestamp;
 
@@ -23,6 +24,16 @@ pub struct Change {
     pub sequence: Sequence,
     /// When it happened, to the second or so.
     pub at: Timestamp,
+    /// What it comes back for, if it could not be folded before.
+    pub redriven: Option<Redriven>,
+}
+
+impl Change {
+    /// True unless it comes back for another view.
+    #[must_use]
+    pub fn concerns(&self, view: &Key) -> bool {
+        self.redriven.as_ref().is_none_or(|redriven| redriven.view == *view)
+    }
 }
 
 /// A shard of a stream, by a digest of its id: 64 bits, of a few hundred shards that a table has within two days.
@@ -37,6 +48,28 @@ impl Shard {
         let mut first = [0; 8];
         first.copy_from_slice(&digest.as_ref()[..8]);
         Self(first)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", u64::from_be_bytes(self.0))
+    }
+}
+
+/// A text is no shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a shard: 16 of 0-9 and a-f")]
+pub struct ShardError;
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let is_digest =
+            text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let number = u64::from_str_radix(text, 16).ok().filter(|_| is_digest);
+        number.map(|number| Self(number.to_be_bytes())).ok_or(ShardError)
     }
 }
 
@@ -123,6 +156,12 @@ mod tests {
         }
 
         #[test]
+        fn a_shard_survives_its_text(id in ".{0,40}") {
+            let shard = Shard::of(&id);
+            prop_assert_eq!(shard.to_string().parse(), Ok(shard));
+        }
+
+        #[test]
         fn numbers_are_in_order(one: u128, other: u128) {
             let sequence = |number: u128| number.to_string().parse::<Sequence>().expect("a number");
             prop_assert_eq!(sequence(one).cmp(&sequence(other)), one.cmp(&other));
@@ -133,6 +172,9 @@ mod tests {
     fn what_is_no_number_is_refused() {
         for text in ["", "-1", "1e3", "٣", "12345678901234567890123456789012345678901"] {
             assert_eq!(text.parse::<Sequence>(), Err(SequenceError), "{text}");
+        }
+        for text in ["", "+123456789abcdef", "0123456789ABCDEF", "0123456789abcdef0"] {
+            assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
         }
     }
 }

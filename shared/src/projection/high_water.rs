@@ -24,6 +24,12 @@ impl HighWaterMarks {
         self.0.get(&shard).is_none_or(|(mark, _)| *mark < sequence)
     }
 
+    /// True if it has a mark of this shard.
+    #[must_use]
+    pub fn knows(&self, shard: Shard) -> bool {
+        self.0.contains_key(&shard)
+    }
+
     /// Raises the mark of a shard, and drops those that are too old to matter.
     pub fn raise(&mut self, shard: Shard, sequence: Sequence, now: Timestamp) {
         let hour = hour(now);

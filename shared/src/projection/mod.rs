@@ -25,6 +25,10 @@
 //! * All changes of one row are in one shard, or in a shard and its children, which begin when it has ended. So
 //!   they are folded in the order in which they happened, and what a view makes of a row needs no more than the
 //!   row before and after.
+//! * A change that cannot be folded, because a row is not what its feature writes or the view itself cannot be read,
+//!   is [set aside](SetAside): the view notes so in the write that raises its mark above it, and the batch is
+//!   acknowledged only once its dead letter was sent. So it was folded, or it is a dead letter that can be
+//!   [redriven], and never both.
 //! * A mark is kept for [two days](high_water::KEPT), twice as long as the stream keeps changes, whatever
 //!   became of the shard. That a shard has ended is no reason to forget it: from the horizon it is read again.
 //!
@@ -34,10 +38,16 @@
 
 mod barrier;
 mod change;
+mod command;
 mod high_water;
+pub mod redriven;
+mod set_aside;
 mod views;
 
 pub use barrier::{Barrier, Passed};
-pub use change::{Change, Sequence, SequenceError, Shard};
+pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
+pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use views::{Fold, State, View, Views, Write};
+pub use redriven::Redriven;
+pub use set_aside::SetAside;
+pub use views::{Fold, Folded, State, Unfolded, View, Views, Write};

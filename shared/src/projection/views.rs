@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put as TransactPut, TransactWriteItem};
 
-use super::{Change, HighWaterMarks, Shard};
+use super::{Change, HighWaterMarks, Sequence, SetAside, Shard};
 use crate::dynamo::item::{Item, Key, Row, number};
 use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, Put, Table};
 use crate::ledger::FORGET_AT;
@@ -14,6 +14,8 @@ use crate::values::Timestamp;
 
 /// How far the view has come.
 const MARKS: &str = "marks";
+/// What it has passed without folding it.
+const SET_ASIDE: &str = "set_aside";
 /// How often it was written: nobody else has written it as long as this stays the same.
 const VERSION: &str = "version";
 const UNWRITTEN: &str = "attribute_not_exists(version)";
@@ -33,10 +35,10 @@ pub trait State: Default {
 
 /// What a projection makes of changes.
 pub trait Fold: State {
-    /// Goes on by one change.
+    /// Goes on by one change. Changes that were set aside come later, so whatever their order the end is the same.
     ///
     /// # Errors
-    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes.
+    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes. The view is as it was.
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError>;
 }
 
@@ -46,8 +48,44 @@ pub struct View<S> {
     /// What it says.
     pub state: S,
     marks: HighWaterMarks,
+    set_aside: SetAside,
     version: i64,
     forget_at: Option<AttributeValue>,
+    /// What is there and why it cannot be read, though its marks can.
+    unreadable: Option<(Item, String)>,
+}
+
+/// What became of some changes of one shard.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Folded {
+    /// How many were folded that were not folded before.
+    pub new: usize,
+    /// Those that are set aside, by this delivery or an earlier one. They have to become dead letters before the
+    /// changes are acknowledged.
+    pub unfolded: Vec<Unfolded>,
+    /// Whether the view has to be written for what it says of changes alone.
+    pub is_noted: bool,
+}
+
+/// A change that could not be folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfolded {
+    /// Where it is.
+    pub sequence: Sequence,
+    /// Why, in a sentence that quotes nothing of what is stored.
+    pub why: String,
+}
+
+impl Unfolded {
+    /// All changes, of a view of which nobody knows how far it has come. Nothing can be noted there.
+    #[must_use]
+    pub fn all(changes: &[&Change], corrupt: &DynamoError) -> Vec<Self> {
+        let unfolded = changes.iter().map(|change| {
+            let (sequence, why) = (change.sequence, corrupt.to_string());
+            Self { sequence, why }
+        });
+        unfolded.collect()
+    }
 }
 
 impl<S: State> View<S> {
@@ -56,14 +94,45 @@ impl<S: State> View<S> {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read_from(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let view = Self::read_marks(row)?;
+        Ok(Self { state: S::read(row)?, ..view })
+    }
+
+    /// Reads it from its item, to go on from there: one that cannot be read stays as it is, but for how far it has
+    /// come.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]: nobody knows how far it has come.
+    pub fn read_to_fold(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let view = Self::read_marks(row)?;
+        Ok(match S::read(row) {
+            Ok(state) => Self { state, ..view },
+            Err(corrupt) => {
+                Self { unreadable: Some((row.item.clone(), corrupt.to_string())), ..view }
+            }
+        })
+    }
+
+    /// How far it has come.
+    fn read_marks(row: &Row<'_>) -> Result<Self, DynamoError> {
         let marks =
             row.packed(MARKS, "the high-water marks of a view", HighWaterMarks::from_bytes)?;
+        let set_aside =
+            row.packed(SET_ASIDE, "changes that were set aside", SetAside::from_bytes)?;
         Ok(Self {
-            state: S::read(row)?,
+            state: S::default(),
             marks: marks.unwrap_or_default(),
+            set_aside: set_aside.unwrap_or_default(),
             version: row.number(VERSION)?,
             forget_at: row.item.get(FORGET_AT).cloned(),
+            unreadable: None,
         })
+    }
+
+    /// Whether it says nothing that anybody can read.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        self.unreadable.is_some()
     }
 
     /// True if it has been written.
@@ -81,7 +150,7 @@ impl<S: State> View<S> {
     /// The same view, saying something else.
     #[must_use]
     pub fn with(self, state: S) -> Self {
-        Self { state, ..self }
+        Self { state, unreadable: None, ..self }
     }
 
     /// The same view as of what another has folded: what that has passed is in what this one says.
@@ -100,11 +169,17 @@ impl<S: State> View<S> {
     /// What writes it, unless somebody else has written it since it was read.
     #[must_use]
     pub fn write(&self, key: Key) -> Write {
+        let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
         let mut item = key.into_item();
-        item.extend(self.state.write());
-        if !self.marks.is_empty() {
-            let marks = AttributeValue::B(Blob::new(self.marks.to_bytes()));
-            item.insert(MARKS.to_owned(), marks);
+        match &self.unreadable {
+            None => item.extend(self.state.write()),
+            Some((there, _)) => item.extend(there.clone()),
+        }
+        let marks = (!self.marks.is_empty()).then(|| bytes(self.marks.to_bytes()));
+        let set_aside = (!self.set_aside.is_empty()).then(|| bytes(self.set_aside.to_bytes()));
+        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside)] {
+            item.remove(name);
+            item.extend(value.map(|value| (name.to_owned(), value)));
         }
         item.insert(VERSION.to_owned(), number(self.version + 1));
         // A view of what was erased goes at its time, whatever is folded into it until then.
@@ -114,28 +189,45 @@ impl<S: State> View<S> {
 }
 
 impl<F: Fold> View<F> {
-    /// Folds changes of one shard, in their order. What it has folded already is passed. Returns how many were new.
+    /// Folds changes of one shard, in their order, which begin with the first of a batch. What it has folded already
+    /// is passed, and what cannot be folded is set aside.
     ///
     /// `facts` is the name of the table that the changes are of, for errors.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]: the view is of no use any more.
     pub fn fold(
         &mut self,
         shard: Shard,
         changes: &[&Change],
         facts: &str,
         now: Timestamp,
-    ) -> Result<usize, DynamoError> {
-        let mut new = 0;
-        for change in changes {
-            if self.marks.is_new(shard, change.sequence) {
-                self.state.fold(change, facts)?;
-                self.marks.raise(shard, change.sequence, now);
-                new += 1;
+    ) -> Folded {
+        let mut folded =
+            Folded { unfolded: self.set_aside_before(shard, changes), ..Folded::default() };
+        let is_new = |change: &&&Change| self.marks.is_new(shard, change.sequence);
+        let new: Vec<_> = changes.iter().filter(is_new).collect();
+        let (Some(first), Some(last)) = (changes.first(), new.last()) else { return folded };
+        for change in &new {
+            let done = match &self.unreadable {
+                None => self.state.fold(change, facts).map_err(|failure| failure.to_string()),
+                Some((_, why)) => Err(why.clone()),
+            };
+            match done {
+                Ok(()) => folded.new += 1,
+                Err(why) => folded.unfolded.push(Unfolded { sequence: change.sequence, why }),
             }
         }
-        Ok(new)
+        self.marks.raise(shard, last.sequence, now);
+        let before = self.set_aside.clone();
+        self.set_aside.retain(shard, first.sequence, &self.marks);
+        folded.unfolded.iter().for_each(|change| self.set_aside.insert(shard, change.sequence));
+        folded.is_noted = self.set_aside != before;
+        folded
+    }
+
+    /// Those that an earlier delivery has set aside and whose dead letters it may not have sent.
+    fn set_aside_before(&self, shard: Shard, changes: &[&Change]) -> Vec<Unfolded> {
+        let why = "set aside by an earlier delivery, whose log says why";
+        let unfolded = self.set_aside.among(shard, changes).into_iter();
+        unfolded.map(|sequence| Unfolded { sequence, why: why.to_owned() }).collect()
     }
 }
 
@@ -191,12 +283,12 @@ impl Views {
         row.as_ref().map_or_else(|| Ok(View::default()), View::read_from)
     }
 
-    /// The views at these keys, none of them named twice, in the same order; an error for each that is not what a
-    /// view should be.
+    /// The views at these keys, none of them named twice, in the same order, to go on from there; an error for each of
+    /// which nobody knows how far it has come.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn read_all<S: State>(
+    pub async fn read_all_to_fold<S: State>(
         &self,
         keys: &[Key],
         deadline: Deadline,
@@ -205,11 +297,44 @@ impl Views {
         for some in keys.chunks(BATCH_GET) {
             let items = some.iter().cloned().map(Key::into_item).collect();
             for row in self.0.batch_get(items, deadline).await? {
-                found.insert(Key::of(&row)?, View::read_from(&row));
+                found.insert(Key::of(&row)?, View::read_to_fold(&row));
             }
         }
         let view = |key| found.remove(key).unwrap_or_else(|| Ok(View::default()));
         Ok(keys.iter().map(view).collect())
+    }
+
+    /// The view at a key, to go on from there.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn read_to_fold<S: State>(
+        &self,
+        key: Key,
+        deadline: Deadline,
+    ) -> Result<View<S>, DynamoError> {
+        let row = self.0.get(key.into_item(), deadline).await?;
+        row.as_ref().map_or_else(|| Ok(View::default()), View::read_to_fold)
+    }
+
+    /// The views at these keys, none of them named twice, in the same order.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn read_all<S: State>(
+        &self,
+        keys: &[Key],
+        deadline: Deadline,
+    ) -> Result<Vec<View<S>>, DynamoError> {
+        let views = self.read_all_to_fold(keys, deadline).await?.into_iter();
+        let strict = |view: Result<View<S>, DynamoError>| {
+            let view = view?;
+            match &view.unreadable {
+                None => Ok(view),
+                Some((item, _)) => S::read(&self.0.row(item.clone())).map(|state| view.with(state)),
+            }
+        };
+        views.map(strict).collect()
     }
 
     /// Writes all of these or none. False if one of the views was written by somebody else.

@@ -28,7 +28,7 @@ pub const CHANGE_LOG_COPIES: &str = "NAGARE_CHANGE_LOG_COPIES";
 /// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
 /// the second is not set there is none.
 pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"];
-/// The secret that the writer seals with what it sends to itself, and another, as for cursors.
+/// The secret that seals what the functions send to themselves, and another, as for cursors.
 pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
 /// `jwt`, `iam` or `open`: who vouches for callers of the API. The command line signs its requests with `iam`.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";

@@ -1,6 +1,7 @@
 //! Applying commands: one file for each feature.
 
 mod activities;
+mod changes;
 mod follows;
 mod likes;
 mod notifications;
@@ -25,6 +26,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
         Command::Like(change) => Box::pin(likes::like(cx, change)).await,
         Command::MarkRead(mark) => Box::pin(notifications::mark_read(cx, mark)).await,
+        Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {
             let (command, delivery) = cx.delivery.clone().open(command);

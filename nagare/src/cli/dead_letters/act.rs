@@ -8,7 +8,7 @@
 use std::pin::pin;
 
 use futures::{StreamExt, stream};
-use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, fits};
+use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
 use shared::queue::Message;
 use shared::values::is_message_id;
 
@@ -46,6 +46,17 @@ pub(super) async fn redrive_all(
         _ => Ok(Outcome::Gone),
     };
     each(which, letters, "sent again", one).await
+}
+
+/// What Lambda sent of changes that it gave up says which they are, and not what they say.
+fn check(letter: &DeadLetter) -> Result<(), Failure> {
+    match StreamBatch::read(&letter.body) {
+        None => Ok(()),
+        Some(batch) => Err(Failure::No(format!(
+            "this is no command; it stands for {batch}. docs/OPERATIONS.md says how to set the views right: \
+             \"Changes of facts that were given up\". Then drop it"
+        ))),
+    }
 }
 
 /// Removes the letters.
@@ -149,6 +160,7 @@ pub async fn redrive(
     sender: &Sender,
     letter: &DeadLetter,
 ) -> Result<(), Failure> {
+    check(letter)?;
     let mut attributes = vec![(ORIGIN, letter.id.clone())];
     // The longest bodies leave no room for the id; such a letter comes back under another one.
     attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));

@@ -113,7 +113,8 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Follow(_)
         | Command::Profile(_)
         | Command::Like(_)
-        | Command::MarkRead(_) => None,
+        | Command::MarkRead(_)
+        | Command::Changed(_) => None,
     }
 }
 

@@ -76,7 +76,7 @@ impl LikesAuditor {
                     found.busy.push(viewer_id);
                     continue;
                 }
-                let Some(difference) = tally.difference(&viewer_id, &after.state) else { continue };
+                let Some(difference) = tally.difference(&viewer_id, &after) else { continue };
                 let mended = repair && self.mend(&viewer_id, after, &tally).await?;
                 if repair && !mended {
                     found.busy.push(viewer_id);
@@ -91,7 +91,8 @@ impl LikesAuditor {
 
     async fn read_inboxes(&self, viewers: &[ViewerId]) -> Result<Vec<View<Inbox>>, DynamoError> {
         let keys: Vec<_> = viewers.iter().map(keys::inbox).collect();
-        self.views.read_all(&keys, soon()).await?.into_iter().collect()
+        // One that cannot be read says nothing, which differs.
+        self.views.read_all_to_fold(&keys, soon()).await?.into_iter().collect()
     }
 
     async fn inbox_tallies(
@@ -168,14 +169,16 @@ impl LikesAuditor {
 }
 
 impl Tally {
-    fn difference(&self, viewer: &ViewerId, inbox: &Inbox) -> Option<InboxDifference> {
+    fn difference(&self, viewer: &ViewerId, view: &View<Inbox>) -> Option<InboxDifference> {
+        let inbox = &view.state;
         let mut stored = self.rows.clone();
         stored.extend(inbox.listed().map(|listed| (listed.place.clone(), listed.count)));
         let listings = self.listings.iter().map(|(place, (_, l))| (place.clone(), l.count));
         let recounted: BTreeMap<_, _> = listings.collect();
         let unread = recounted.values().sum();
         let (stored_notifications, recounted_notifications) = (stored.len(), recounted.len());
-        (inbox.unread() != unread || stored != recounted).then(|| InboxDifference {
+        let differs = inbox.unread() != unread || stored != recounted || view.is_unreadable();
+        differs.then(|| InboxDifference {
             viewer_id: viewer.clone(),
             stored: inbox.unread(),
             recounted: unread,

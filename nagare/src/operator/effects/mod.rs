@@ -183,8 +183,10 @@ impl Watch<'_> {
             Command::Profile(update) => effects.profile(update).await,
             Command::Like(change) => effects.liked(change).await,
             Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
-            // The writer alone sends these; what they do belongs to another command.
-            Command::Segment(_) | Command::Continued(_) => Ok(Standing::Pending),
+            // The functions alone make these; what they do belongs to another command.
+            Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
+                Ok(Standing::Pending)
+            }
         }
     }
 }

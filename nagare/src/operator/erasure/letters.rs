@@ -105,6 +105,8 @@ fn verdict(letter: &DeadLetter, person: &str, now: Timestamp) -> Verdict {
 
 fn body_names(letter: &DeadLetter, person: &str, now: Timestamp) -> bool {
     match Command::parse_unverified(&letter.body, now) {
+        // All of the row is in it.
+        Ok(Command::Changed(_)) => stands_in(&letter.body, person),
         Ok(command) => command.subject().people().any(|id| id == person),
         Err(_) => stands_in(&letter.body, person) || stands_in(&unescaped(&letter.body), person),
     }

@@ -2,7 +2,8 @@
 //!
 //! A row that says *liked* becomes one that does not, so the projector counts it no more and takes the name out of
 //! what is unread; it is marked with the time at which it expires: a like that is still in flight and older does
-//! not win over it. The number of likes that somebody was notified of stays, without the name.
+//! not win over it. A row that has brought back the change of such a row loses what it says, and is marked too. The
+//! number of likes that somebody was notified of stays, without the name.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -16,7 +17,8 @@ use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes;
 use shared::notifications::{ReadNotification, keys};
-use shared::values::ActivityId;
+use shared::projection::redriven;
+use shared::values::{ActivityId, Timestamp};
 
 use super::{Erasure, for_each};
 use crate::operator::soon;
@@ -28,6 +30,8 @@ enum Fact {
     Like { key: Key, changed_at: String },
     /// How far they have read, or what they published.
     Other(Key),
+    /// A row that has brought back a change of such a row.
+    BroughtBack(Key),
 }
 
 /// A view about the person.
@@ -96,17 +100,30 @@ impl Erasure {
         activities: &HashSet<ActivityId>,
     ) -> Result<Option<Fact>, DynamoError> {
         let key = Key::of(row)?;
-        if let Some((viewer, activity)) = likes::keys::of_key(&key) {
-            let is_theirs = viewer == self.viewer || activities.contains(&activity);
-            let changed_at = row.text("changed_at")?.to_owned();
-            return Ok(is_theirs.then_some(Fact::Like { key, changed_at }));
+        if let Some(of) = redriven::brought_back(&key) {
+            let is_theirs = self.is_theirs(&of, activities);
+            return Ok(is_theirs.unwrap_or(false).then_some(Fact::BroughtBack(key)));
         }
-        let is_theirs = match (keys::of_mark(&key), owner::of_key(&key)) {
-            (Some((viewer, _)), _) => viewer == self.viewer,
-            (None, Some(activity)) => activities.contains(&activity),
-            (None, None) => return Err(row.corrupt("pk", "the key of a fact")),
-        };
-        Ok(is_theirs.then_some(Fact::Other(key)))
+        let is_theirs = self.is_theirs(&key, activities);
+        let is_theirs = is_theirs.ok_or_else(|| row.corrupt("pk", "the key of a fact"))?;
+        Ok(is_theirs.then_some(match likes::keys::of_key(&key) {
+            Some(_) => {
+                let changed_at = row.text("changed_at")?.to_owned();
+                Fact::Like { key, changed_at }
+            }
+            None => Fact::Other(key),
+        }))
+    }
+
+    /// Whether a row is about the person, if it is of a kind that may be.
+    fn is_theirs(&self, key: &Key, activities: &HashSet<ActivityId>) -> Option<bool> {
+        if let Some((viewer, activity)) = likes::keys::of_key(key) {
+            return Some(viewer == self.viewer || activities.contains(&activity));
+        }
+        if let Some((viewer, _)) = keys::of_mark(key) {
+            return Some(viewer == self.viewer);
+        }
+        owner::of_key(key).map(|activity| activities.contains(&activity))
     }
 
     /// What was changed since it was read is found again.
@@ -132,6 +149,16 @@ impl Erasure {
                 };
                 (key, delete)
             }
+            Fact::BroughtBack(key) => {
+                // That it came back stays known until it expires.
+                let empty = Update {
+                    expression: "SET #forget = :until REMOVE #change",
+                    condition: Some("attribute_exists(pk)"),
+                    names: vec![("#forget", FORGET_AT), ("#change", redriven::CHANGE)],
+                    values: vec![until],
+                };
+                (key, empty)
+            }
             Fact::Other(key) => {
                 let mark = Update {
                     expression: "SET #forget = :until",
@@ -148,10 +175,11 @@ impl Erasure {
     /// A view that goes at its time, whatever is folded into it until then.
     async fn mark_view(&self, key: Key) -> Result<(), DynamoError> {
         let update = Update {
-            expression: "SET #forget = if_not_exists(#forget, :until)",
+            // A projector that has read it before must not write it as it was.
+            expression: "SET #forget = if_not_exists(#forget, :until) ADD version :one",
             condition: Some("attribute_exists(pk)"),
             names: vec![("#forget", FORGET_AT)],
-            values: vec![(":until", number(self.until))],
+            values: vec![(":until", number(self.until)), (":one", number(1))],
         };
         self.views.table().update(key.into_item(), update, soon()).await.map(|_| ())
     }
@@ -187,11 +215,7 @@ impl Erasure {
     }
 
     /// A notification of somebody else's without the person's name, if it has it.
-    fn without_name(
-        &self,
-        row: Row<'_>,
-        now: shared::values::Timestamp,
-    ) -> Result<Option<View>, DynamoError> {
+    fn without_name(&self, row: Row<'_>, now: Timestamp) -> Result<Option<View>, DynamoError> {
         let Some(mut read) = ReadNotification::read(&row, now)? else { return Ok(None) };
         if !read.group.erase(self.viewer.as_str()) {
             return Ok(None);

@@ -1,0 +1,12 @@
+//! Changes of facts that a view could not fold.
+
+use shared::projection::{UnfoldedChange, redriven};
+
+use crate::{Context, Disposition, Failure};
+
+/// Records that a change comes back. The projector does the rest.
+pub(crate) async fn changed(cx: &Context, change: UnfoldedChange) -> Result<Disposition, Failure> {
+    let (letter, deadline) = (&cx.delivery.origin, cx.delivery.deadline);
+    redriven::bring_back(&change, letter, &cx.facts, deadline).await?;
+    Ok(Disposition::Applied(None))
+}

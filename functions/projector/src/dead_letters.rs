@@ -1,0 +1,60 @@
+//! The way to the dead-letter queue, for changes that a view cannot fold. They take along all that it takes to fold
+//! them later, sealed: whoever redrives them cannot make one up.
+
+use shared::command::{Command, InternalSeal};
+use shared::dead_letters::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
+use shared::dynamo::item::Key;
+use shared::projection::{Change, Shard, Unfolded, UnfoldedChange};
+use shared::queue::{Message, SendError, Sender};
+use shared::runtime::deadline::Deadline;
+
+/// The dead-letter queue. The alerter reads it.
+#[derive(Debug, Clone)]
+pub struct DeadLetterQueue {
+    sender: Sender,
+    seal: InternalSeal,
+}
+
+impl DeadLetterQueue {
+    /// A queue to send to, and what to seal with what goes there.
+    #[must_use]
+    pub fn new(sender: Sender, seal: InternalSeal) -> Self {
+        Self { sender, seal }
+    }
+
+    /// Sends changes of a shard that a view has set aside. Once they are accepted the batch may go.
+    ///
+    /// # Errors
+    /// [`SendError`]: some may not be on the queue. The batch must not be acknowledged.
+    pub(crate) async fn send(
+        &self,
+        view: &Key,
+        shard: Shard,
+        changes: &[Change],
+        unfolded: &[Unfolded],
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
+        let letters = unfolded.iter().filter_map(|Unfolded { sequence, why }| {
+            let change = changes.iter().find(|change| change.sequence == *sequence)?;
+            Some(self.letter(change, UnfoldedChange::of(change, shard, view.clone()), why))
+        });
+        let letters: Vec<_> = letters.collect();
+        self.sender.send(&letters, deadline).await
+    }
+
+    /// The dead letter that a change becomes.
+    fn letter(&self, change: &Change, unfolded: UnfoldedChange, why: &str) -> Message {
+        // One that was redriven comes back as the same letter.
+        let former = change.redriven.as_ref().map(|redriven| redriven.letter.clone());
+        let attributes = vec![
+            (REASON, UNFOLDABLE.to_owned()),
+            (DETAIL, cut(why.to_owned())),
+            (ORIGIN, former.unwrap_or_else(|| unfolded.id())),
+            (RECEIVES, "1".to_owned()),
+            (SENT, unfolded.at.unix_millis().to_string()),
+        ];
+        let command = Command::Changed(unfolded);
+        let (body, group) = (self.seal.to_body(&command), Some(command.group().to_owned()));
+        Message { body, group, attributes, delay_seconds: None }
+    }
+}

@@ -1,0 +1,25 @@
+//! Why changes have to be delivered again.
+
+use shared::dynamo::DynamoError;
+use shared::queue::SendError;
+
+/// Why changes have to be delivered again. Its sentence goes into logs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The view could not be read or written.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// What was set aside is not on the dead-letter queue.
+    #[error("the dead-letter queue did not take what was set aside: {0}")]
+    Queue(#[from] SendError),
+}
+
+impl Failure {
+    /// A short fixed word, as dead letters have it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Dynamo(error) => error.reason(),
+            Self::Queue(error) => error.reason(),
+        }
+    }
+}
