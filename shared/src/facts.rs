@@ -7,6 +7,8 @@
 //! activity#<activity>  owner          who published it, and whether it was deleted             activities
 //! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
 //! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
+//! barrier#<id>#<n>     barrier        nothing: that it is folded says how far views are;       projection
+//!                                     expires
 //! ```
 //!
 //! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger
