@@ -8,7 +8,8 @@
 //! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
 //! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
 //! changed#<pk>         <sk>#<id>      a change of that row comes back                          projection
-//! barrier#<id>#<n>     barrier        that all before it is folded; expires                    projection
+//! barrier#<id>#<n>     barrier        nothing: that it is folded says how far views are;       projection
+//!                                     expires
 //! ```
 //!
 //! **Why a table beside the [ledger](crate::ledger).** Its stream carries facts and nothing else; that of the ledger

@@ -191,15 +191,18 @@ KNOWN = {
             "activity owner": {"actor", "deleted"},
             "read activity": {"through", "behind", "read_at"},
             "read all": set(),
+            "barrier": set(),
         }.items()
     },
     "NAGARE_VIEWS_TABLE": {
         kind: {"pk", "sk", "forget_at"} | attributes
         for kind, attributes in {
-            "activity likes": {"count", "marks", "version", "actor", "deleted", "owed", "read", "unread", "last_read"},
+            "activity likes": {"count", "marks", "version", "actor", "deleted", "owed", "read", "erased", "unread",
+                               "last_read"},
             "notifications inbox": {"unread", "listed", "version"},
             "notifications unread": {"count"},
             "notifications read": {"read_at", "likes"},
+            "barrier": {"rows", "marks", "version"},
         }.items()
     },
     "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
@@ -234,6 +237,9 @@ def places(person, other):
         "stored_at": old, "parts": 1, "digest": "d",
     }
     of_other = json.dumps(delete(other, f"{other}:9"))
+    # What an audit leaves for a day.
+    for table, pk, says in (("NAGARE_FACTS_TABLE", "barrier#00#0", {}), ("NAGARE_VIEWS_TABLE", "barrier#00", {"rows": 1, "version": 1})):
+        yield table, {"pk": pk, "sk": "barrier", "forget_at": int(time.time()) + DAY, **says}
     # More unread ones than an inbox has room for.
     yield "NAGARE_VIEWS_TABLE", {"pk": f"notifications#{person}", "sk": f"{old}#{person}:9", "count": 1}
     yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#spread#0000-ffff", **part}

@@ -185,10 +185,14 @@ def test_from_the_command_line(stack):
     stack.apply(publish(anna, activity), *(like(viewer, activity, when) for viewer, when in zip(viewers, at)))
     page = told(stack, anna, 5, (activity, "unread", 5, viewers[:-4:-1]))
     assert stack.cli_json("notifications", anna, "--json") == page["items"]
-    line = f"{at[4]}  unread  {viewers[4]}, {viewers[3]} and 3 others like {activity}"
-    assert stack.cli("notifications", anna, "--unread", "--read").stdout.splitlines() == [line]
+    names = ", ".join(viewers[:-4:-1])
+    shown = stack.cli("notifications", anna, "--unread", "--read")
+    assert shown.stdout.splitlines() == [f"{at[4]}  unread  {names} and 2 others liked {activity}"]
+    assert "5 likes are unread" in shown.stderr
     told(stack, anna, 0, (activity, "read", 5, viewers[:-4:-1]))
-    assert stack.cli("notifications", anna, "--unread").stdout == ""
+    assert stack.cli("notifications", anna).stdout.splitlines() == [f"{at[4]}  read    {names} and 2 others liked {activity}"]
+    nothing = stack.cli("notifications", anna, "--unread", "--read")
+    assert nothing.stdout == "" and "no notifications" in nothing.stderr
     assert "A-Z" in stack.cli("notifications", "an na", code=2).stderr
 
 
