@@ -21,7 +21,7 @@ pub(super) struct Demand {
     pub(super) units: Units,
     /// The table and the partition of each item, in the order of the request.
     pub(super) items: Vec<(String, String)>,
-    /// Whether some of it may be granted and the rest given back. A transaction has all or nothing.
+    /// Whether some of it may be taken where there is not enough for all.
     pub(super) divisible: bool,
 }
 

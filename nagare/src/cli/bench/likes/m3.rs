@@ -22,8 +22,9 @@
 //! limit is that of the design, as it is for an account that pays by the unit.
 //!
 //! The embedded tables execute one call after the other, so transactions never conflict here. On AWS those that
-//! meet at one item at the same time do, and only one of them goes on. And the local throttle counts an item as
-//! one unit (two in a transaction) whatever its size, though the list of who liked grows. Both favour this design.
+//! meet at one item at the same time do, and only one of them goes on. The local throttle counts an item as one unit
+//! (two in a transaction) whatever its size, though the list of who liked grows; and here a transaction that it
+//! refuses takes nothing. All three favour this design.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
