@@ -118,9 +118,11 @@ impl Likes {
     async fn at_rate(&self, rate: f64, setting: &Setting) -> Result<Lag, Failure> {
         let stage = self.stage(setting)?;
         ours::publish(&stage).await?;
+        stage.meter.reset();
         let plan = self.plan(self.likes, &stage)?;
         let ran = ours::run(&stage, &plan, self.writers, Pace::Rate(rate)).await?;
-        Ok(Lag::of(rate, &plan, &ran.lags, ours::counted(&stage).await?))
+        let (measured, counted) = (stage.meter.read(), ours::counted(&stage).await?);
+        Ok(Lag::of(rate, &plan, &ran.lags, &measured, counted))
     }
 
     async fn storms(&self, setting: &Setting) -> Result<Vec<Storm>, Failure> {

@@ -63,6 +63,7 @@ pub(super) struct Lag {
     changes: usize,
     pub(super) fact_to_view: Option<Percentiles>,
     command_to_view: Option<Percentiles>,
+    write_units_per_like: f64,
     counted: Counted,
     truth: u64,
 }
@@ -105,12 +106,19 @@ fn after_burst(measured: &Measured, ended: Instant) -> Option<f64> {
 }
 
 impl Lag {
-    pub(super) fn of(rate: f64, plan: &Plan, lags: &Lags, counted: Counted) -> Self {
+    pub(super) fn of(
+        rate: f64,
+        plan: &Plan,
+        lags: &Lags,
+        measured: &Measured,
+        counted: Counted,
+    ) -> Self {
         Self {
             likes_per_second: rate,
             changes: lags.facts.len(),
             fact_to_view: Percentiles::of(&lags.facts),
             command_to_view: Percentiles::of(&lags.commands),
+            write_units_per_like: measured.all_units() / measured.stored as f64,
             counted,
             truth: plan.truth,
         }
@@ -127,8 +135,11 @@ impl Lag {
             let Some(Percentiles { p50_ms, p99_ms, max_ms }) = percentiles else { continue };
             say!("{what:<18}{p50_ms:>10.0}{p99_ms:>10.0}{max_ms:>10.0}")?;
         }
-        let Self { likes_per_second, changes, counted, truth, .. } = self;
-        say!("{changes} changes, {likes_per_second} a second; counted {} of {truth}", counted.likes)
+        let Self { likes_per_second, changes, write_units_per_like, counted, truth, .. } = self;
+        say!(
+            "{changes} changes, {likes_per_second} a second, {write_units_per_like:.3} write units each; counted {} of {truth}",
+            counted.likes
+        )
     }
 }
 
