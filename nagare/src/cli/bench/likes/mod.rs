@@ -7,11 +7,17 @@
 //!   meter  what calls consume, and how many are refused
 //! ours     the writer's and the projector's handlers
 //! m3       the transaction that they are compared with
+//!   functions  as they are deployed
+//!   folded     what is in its view so far
+//! lone     what single commands cost
 //! lag      from fact to view
 //! report   what is printed
 //! ```
 
+mod folded;
+mod functions;
 mod lag;
+mod lone;
 mod m3;
 mod meter;
 mod ours;
@@ -30,10 +36,11 @@ use tokio::time::Instant;
 use super::super::Failure;
 use super::in_flight;
 use crate::local::faults::{Faults, FaultsError};
+use lone::lone;
 use m3::Design;
 use ours::Pace;
 use plan::Plan;
-use report::{Lag, Lone, Storm, print_lone, print_storms};
+use report::{Lag, Storm, print_lone, print_storms};
 use stage::Stage;
 
 /// What the code that ships is called in the output.
@@ -151,10 +158,10 @@ impl Likes {
         ours::publish(&stage).await?;
         stage.meter.reset();
         let plan = self.plan(self.likes, &stage)?;
-        let begun = Instant::now();
         let ran = ours::run(&stage, &plan, self.writers, Pace::Storm).await?;
         let (measured, counted) = (stage.meter.read(), ours::counted(&stage).await?);
-        Ok(Storm::of((NAGARE, &setting.text), &plan, &measured, (begun, ran.ended), counted))
+        let span = (ran.begun, ran.ended);
+        Ok(Storm::of((NAGARE, &setting.text), &plan, &measured, span, counted))
     }
 
     fn stage(&self, setting: &Setting) -> Result<Stage, Failure> {
@@ -172,40 +179,6 @@ fn settings() -> Result<Vec<Setting>, Failure> {
     let settings = SETTINGS.map(str::parse).into_iter();
     let settings = settings.collect::<Result<_, _>>();
     settings.map_err(|e: FaultsError| Failure::Usage(e.to_string()))
-}
-
-/// What single commands cost in each design.
-async fn lone() -> Result<[Lone; 2], Failure> {
-    Ok([lone_m3().await?, lone_nagare().await?])
-}
-
-async fn lone_m3() -> Result<Lone, Failure> {
-    let (stage, design) = (Stage::new(&Faults::default())?, Design::in_four());
-    let now = stage.clock.now();
-    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
-    let mut units = Vec::new();
-    for plan in [&like, &like, &undo] {
-        stage.meter.reset();
-        m3::run(&stage, &design, plan, 1).await?;
-        let measured = stage.meter.read();
-        units.push(measured.all_units() + measured.refused_units);
-    }
-    Ok(Lone { design: "m3", like: units[0], duplicate: units[1], undo: units[2] })
-}
-
-async fn lone_nagare() -> Result<Lone, Failure> {
-    let stage = Stage::new(&Faults::default())?;
-    ours::publish(&stage).await?;
-    let now = stage.clock.now();
-    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
-    let mut units = Vec::new();
-    for plan in [&like, &like, &undo] {
-        stage.meter.reset();
-        ours::run(&stage, plan, 1, Pace::Storm).await?;
-        let measured = stage.meter.read();
-        units.push(measured.all_units() + measured.refused_units);
-    }
-    Ok(Lone { design: NAGARE, like: units[0], duplicate: units[1], undo: units[2] })
 }
 
 fn likes(text: &str) -> Result<usize, String> {

@@ -2,35 +2,32 @@
 //! from the stream of facts, each called as the local stack calls it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
-use projector::{Projector, StreamEvent};
+use fanout_writer::Delivery;
+use projector::StreamEvent;
 use serde_json::Value;
 use shared::activities::Publish;
-use shared::activities::changes::Copies;
-use shared::command::{Command, InternalSeal};
-use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
-use shared::likes::{LikeChange, LikeCounts, keys};
-use shared::queue::{BATCH, Sender};
+use shared::command::Command;
+use shared::likes::{LikeChange, LikeCounts};
+use shared::queue::BATCH;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::metrics::Metrics;
-use shared::values::{ActorId, Kind, Payload, Retention};
+use shared::values::{ActorId, Kind, Payload};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::super::Failure;
 use super::super::ACTOR;
+use super::folded::Folded;
+use super::functions::{projector, writer};
 use super::lag::Lags;
-use super::meter::{Fact, Meter};
 use super::plan::{Plan, activity};
 use super::report::Counted;
 use super::stage::{Stage, broken};
+use crate::local::COMMANDS;
 use crate::local::event_source::EventSource;
 use crate::local::sqs::{NewMessage, Queue};
 use crate::local::stream_source::StreamSource;
-use crate::local::{COMMANDS, DEAD_LETTERS};
 
 /// How long one invocation may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -41,66 +38,12 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// What a run was.
 pub(super) struct Ran {
+    /// When the first command could be taken.
+    pub(super) begun: Instant,
     /// When the last change was in its view.
     pub(super) ended: Instant,
     /// What each change took.
     pub(super) lags: Lags,
-}
-
-/// What the projector has folded so far.
-#[derive(Debug, Clone)]
-struct Folded(Arc<Mutex<Progress>>);
-
-#[derive(Debug)]
-struct Progress {
-    /// The number of the last record.
-    behind: i64,
-    ended: Instant,
-    /// When commands that came at a rate were first sent.
-    sent: HashMap<Fact, Instant>,
-    lags: Lags,
-}
-
-impl Folded {
-    /// Takes note of a batch that was folded.
-    fn note(&self, event: &Value, meter: &Meter) {
-        let (ended, facts) = (Instant::now(), facts(event));
-        let put = meter.put_at(&facts);
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let behind = records(event).filter_map(|record| {
-            record["dynamodb"]["SequenceNumber"].as_str()?.parse::<i64>().ok()
-        });
-        progress.behind = behind.fold(progress.behind, i64::max);
-        progress.ended = ended;
-        progress.lags.facts.extend(put.into_iter().map(|at| ended.duration_since(at)));
-        let sent = facts.iter().filter_map(|fact| progress.sent.get(fact).copied());
-        let sent: Vec<_> = sent.map(|at| ended.duration_since(at)).collect();
-        progress.lags.commands.extend(sent);
-    }
-
-    /// Takes note of a command that is sent.
-    fn sent(&self, change: &LikeChange) {
-        let fact = (keys::of_viewer(&change.viewer_id), change.state.changed_at.to_string());
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.sent.entry(fact).or_insert_with(Instant::now);
-    }
-
-    fn behind(&self) -> i64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).behind
-    }
-}
-
-fn records(event: &Value) -> impl Iterator<Item = &Value> {
-    event["Records"].as_array().into_iter().flatten()
-}
-
-/// The facts that a batch of the stream tells of.
-fn facts(event: &Value) -> Vec<Fact> {
-    let facts = records(event).filter_map(|record| {
-        let row = &record["dynamodb"]["NewImage"];
-        Some((row["pk"]["S"].as_str()?.to_owned(), row["changed_at"]["S"].as_str()?.to_owned()))
-    });
-    facts.collect()
 }
 
 /// How commands come.
@@ -123,9 +66,7 @@ pub(super) async fn run(
     if let Pace::Storm = pace {
         send(&queue, &plan.deliveries)?;
     }
-    let progress =
-        Progress { behind: 0, ended: Instant::now(), sent: HashMap::new(), lags: Lags::default() };
-    let folded = Folded(Arc::new(Mutex::new(progress)));
+    let (folded, begun) = (Folded::new(), Instant::now());
     let (stop, stopped) = watch::channel(false);
     let tasks = start(stage, &queue, writers, &folded, &stopped)?;
     if let Pace::Rate(rate) = pace {
@@ -138,8 +79,8 @@ pub(super) async fn run(
     for task in tasks {
         let _ = task.await;
     }
-    let progress = folded.0.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Ran { ended: progress.ended, lags: progress.lags.clone() })
+    let (ended, lags) = folded.end();
+    Ok(Ran { begun, ended, lags })
 }
 
 fn start(
@@ -229,35 +170,6 @@ async fn send_at(
         sent += batch.len();
     }
     Ok(())
-}
-
-/// The writer, otherwise as the function builds it.
-fn writer(stage: &Stage) -> Result<Writer, Failure> {
-    let sender = |queue| Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue));
-    let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
-    Ok(Writer {
-        ledger: stage.tables.ledger.clone(),
-        facts: stage.tables.facts.clone(),
-        timelines: stage.tables.timelines.clone(),
-        commands: CommandQueue::new(sender(COMMANDS), InternalSeal::new(&secrets)),
-        dead_letters: DeadLetterQueue(sender(DEAD_LETTERS)),
-        sizes: Sizes::default(),
-        retention: Retention::default(),
-        metrics: Metrics::off(),
-        clock: stage.clock.clone(),
-        change_log_copies: Copies::default(),
-        hold: stage.hold,
-    })
-}
-
-/// The projector, otherwise as the function builds it.
-fn projector(stage: &Stage) -> Projector {
-    Projector {
-        facts: stage.tables.facts.clone(),
-        views: stage.tables.views.clone(),
-        metrics: Metrics::off(),
-        clock: stage.clock.clone(),
-    }
 }
 
 /// Publishes the activity, so that there is somebody to be notified.
