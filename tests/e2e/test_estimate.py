@@ -67,6 +67,25 @@ def test_so_many_a_day(estimate):
     assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * 3)
 
 
+def test_likes(estimate):
+    rates = ["--deliveries-per-day", 0]
+    without, lines = bill(estimate(*rates, "--json"))
+    assert "likes" not in without and ("Lambda", "compute, projector") not in lines
+    likes = ["--likes-per-day", 1_000_000, "--undos-per-day", 100_000]
+    found, lines = bill(estimate(*rates, *likes, "--json"))
+    assert found["likes"] == 33 * MILLION
+    # The row, and the count that it changes.
+    assert (found["write_units"], found["read_units"]) == (66 * MILLION, 33 * MILLION)
+    assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(33)
+    # The writer's invocation and the projector's.
+    assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
+    # Rows of all months are kept.
+    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 88) / 2**30, rel=0.05)
+    storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
+    assert storm["write_units"] == pytest.approx(33 * MILLION * 1.01)
+    assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
+
+
 def test_callers_who_do_not_accept_gzip(estimate):
     def answers(share, per_page=20):
         rates = ["--deliveries-per-day", 1000, "--reads-per-day", 1_000_000, "--activities-per-read", per_page]
@@ -104,7 +123,7 @@ def test_other_prices(estimate, files, tmp_path):
     [
         [], ["--deliveries-per-day", -1], ["--deliveries-per-day", "nan"], ["--deliveries-per-day", 1, "--followers-per-publish", 0],
         ["--followers-csv", "f.csv"], ["--deliveries-per-day", 1, "--prices", "nowhere.json"],
-        ["--deliveries-per-day", 1, "--gzip-share", 1.5],
+        ["--deliveries-per-day", 1, "--gzip-share", 1.5], ["--deliveries-per-day", 1, "--likes-per-fold", 0],
         ["--followers-csv", "nowhere.csv", "--posts-csv", "nowhere.csv"],
     ],
 )

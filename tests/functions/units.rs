@@ -9,6 +9,8 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use fanout_writer::Sizes;
+use nagare::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
+use nagare::cost::likes;
 use nagare::cost::month::Graph;
 use nagare::cost::work::{self, Activity, Audience, Edge, Work};
 use serde_json::{Value, json};
@@ -218,6 +220,53 @@ async fn of_a_follow() {
             expect(work::follow(&edge("bob", &actor), 0.0, &none), counter.take(), &actor);
         }
     }
+}
+
+/// A change of a viewer's like.
+fn like(kind: &str, viewer: &str, at: &str) -> Value {
+    json!({"type": kind, "viewer_id": viewer, "activity_id": "star-live", "at": at})
+}
+
+/// The row among the facts, and the fold: once, however many likes are folded at once.
+#[tokio::test]
+async fn of_likes_and_undos() {
+    let counter = UnitCounter::new();
+    let published = publish("star", "star-live", NOW);
+    counter.apply(std::slice::from_ref(&published)).await;
+    counter.take();
+    let activity = activity(&published);
+    // Fewer changes than a batch of this world has.
+    for (viewers, at) in [(1, NOW), (30, LATER)] {
+        let names = (0..viewers).map(|n| format!("viewer-{viewers}-{n:02}"));
+        let names: Vec<_> = names.collect();
+        let length = names[0].len() as f64;
+        for (kind, each, fold) in [
+            ("like.created", likes::like(length, &activity), likes::fold_likes()),
+            ("like.deleted", likes::undo(length, &activity), likes::fold_undos()),
+        ] {
+            let changes: Vec<_> = names.iter().map(|name| like(kind, name, at)).collect();
+            counter.apply(&changes).await;
+            expect(each * f64::from(viewers), counter.take(), kind);
+            counter.world.project("shard").await;
+            expect(fold, counter.take(), &format!("{viewers} folded, {kind}"));
+        }
+    }
+}
+
+/// What the estimate's bill has for the projector's metrics.
+#[tokio::test]
+async fn of_the_projectors_metrics() {
+    let counter = UnitCounter::new();
+    counter.apply(&[like("like.created", "bob", NOW)]).await;
+    // Later than the system's clock, by which the stream goes.
+    counter.world.clock.set("2030-01-01T00:00:00Z".parse().unwrap());
+    let before = counter.world.metrics.lines().len();
+    counter.world.project("shard").await;
+    let lines = counter.world.metrics.lines().split_off(before);
+    let metrics = lines[0]["_aws"]["CloudWatchMetrics"][0]["Metrics"].as_array().unwrap().len();
+    assert_eq!((lines.len(), metrics as f64), (1, LIKE_METRICS), "{lines:#?}");
+    let length = lines[0].to_string().len() as f64 + 1.0;
+    assert!((PROJECTOR_METRICS / length - 1.0).abs() < 0.1, "{length}: {lines:#?}");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use super::replay::Post;
 use super::{Failure, follows, replay};
 use crate::cost::answers::{self, Gzip};
 use crate::cost::bill::{Bill, Line};
+use crate::cost::likes::LikeRates;
 use crate::cost::month::{Assumed, Graph, Month, Rates};
 use crate::cost::prices::Prices;
 use crate::cost::work::Activity;
@@ -49,6 +50,15 @@ pub(super) struct Estimate {
     /// Activities that a new follow brings in.
     #[arg(long, value_name = "N", value_parser = number, default_value = "30", conflicts_with = "followers_csv")]
     activities_per_follow: f64,
+    /// New likes in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    likes_per_day: f64,
+    /// Likes that are undone in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    undos_per_day: f64,
+    /// Likes or undos of one activity that are counted at once: hundreds, where many come within a second.
+    #[arg(long, value_name = "N", value_parser = one_or_more, default_value = "1")]
+    likes_per_fold: f64,
     /// Pages that viewers ask for in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     reads_per_day: f64,
@@ -68,7 +78,7 @@ pub(super) struct Estimate {
     /// Days that an activity stays in timelines.
     #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
     retention_days: f64,
-    /// Months of activities that are stored: the ledger keeps all of them.
+    /// Months of activities and likes that are stored: all of them are kept.
     #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
     months: f64,
     /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
@@ -86,6 +96,8 @@ struct Printed<'a> {
     follows: f64,
     entries: f64,
     pages: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    likes: f64,
     write_units: f64,
     read_units: f64,
     #[serde(flatten)]
@@ -113,6 +125,11 @@ impl Estimate {
             payload: self.payload_bytes,
             retention_days: self.retention_days,
             ledger_months: self.months,
+            likes: LikeRates {
+                likes: self.likes_per_day,
+                undos: self.undos_per_day,
+                together: self.likes_per_fold,
+            },
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
             let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
@@ -137,8 +154,12 @@ impl Estimate {
     }
 
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
+        let likes = match month.likes.changes {
+            0.0 => String::new(),
+            changes => format!(", {} likes and undos", count(changes)),
+        };
         say!(
-            "A month: {} publishes, {} entries, {} new follows, {} pages read.",
+            "A month: {} publishes, {} entries, {} new follows, {} pages read{likes}.",
             count(month.publishes),
             count(month.writing.entries),
             count(month.follows),
@@ -169,14 +190,15 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 
 impl<'a> Printed<'a> {
     fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
-        let Month { publishes, follows, pages, writing, reading, .. } = *month;
+        let Month { publishes, follows, pages, writing, reading, likes, .. } = *month;
         Self {
             publishes,
             follows,
             pages,
             entries: writing.entries,
-            write_units: writing.writes,
-            read_units: writing.reads + reading.reads,
+            likes: likes.changes,
+            write_units: writing.writes + likes.folding.writes,
+            read_units: writing.reads + reading.reads + likes.folding.reads,
             bill,
             prices,
         }
@@ -237,6 +259,18 @@ fn read_prices(file: &Path) -> Result<Prices, Failure> {
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number));
     number.ok_or_else(|| "expected a number from 0 to 1e15".to_owned())
+}
+
+fn one_or_more(text: &str) -> Result<f64, String> {
+    number(text)
+        .ok()
+        .filter(|number| *number >= 1.0)
+        .ok_or_else(|| "expected a number from 1 to 1e15".to_owned())
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 fn share(text: &str) -> Result<f64, String> {

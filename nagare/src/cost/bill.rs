@@ -27,6 +27,8 @@ const IDLE_POLLS: f64 = 5.0 * 3.0 * 60.0 * 24.0 * DAYS;
 /// Bytes of the line that the writer logs for a message, and of the metrics of its invocation.
 const WRITER_LINE: f64 = 495.0;
 const WRITER_METRICS: f64 = 390.0;
+/// Bytes of the metrics of an invocation of the projector, which logs nothing else.
+pub const PROJECTOR_METRICS: f64 = 260.0;
 /// Bytes of a line that the reader logs.
 const READER_LINE: f64 = 350.0;
 /// Bytes of a line of the reader's metrics, and of what each page adds to one.
@@ -48,6 +50,8 @@ const COMPRESSED: f64 = 0.15;
 /// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
 /// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
 pub const METRICS: f64 = 7.0;
+/// The projector's, where there are likes.
+pub const LIKE_METRICS: f64 = 2.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
 
@@ -114,11 +118,12 @@ fn gigabytes(bytes: f64) -> (f64, &'static str) {
 }
 
 fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
-    let Month { writing, reading, .. } = month;
+    let Month { writing, reading, likes, .. } = month;
+    let writes = writing.writes + likes.folding.writes;
     let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
     let line = |what, amount, price| line("DynamoDB", what, amount, price);
-    vec![
-        line("write units", millions(writing.writes), prices.dynamodb_million_writes),
+    let mut lines = vec![
+        line("write units", millions(writes), prices.dynamodb_million_writes),
         line("read units, writer", millions(writing.reads), prices.dynamodb_million_reads),
         line("read units, reader", millions(reading.reads), prices.dynamodb_million_reads),
         line("storage", gigabytes(kept), prices.dynamodb_gb_month),
@@ -128,22 +133,33 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
             prices.dynamodb_recovery_gb_month,
         ),
         line("deletes by TTL", millions(writing.entries), 0.0),
-    ]
+    ];
+    if likes.folds > 0.0 {
+        let reads = millions(likes.folding.reads);
+        lines.insert(2, line("read units, projector", reads, prices.dynamodb_million_reads));
+    }
+    lines
 }
 
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
-    let requests = month.writing.messages + month.pages;
+    let requests = month.writing.messages + month.pages + month.likes.folds;
     let messages = month.writing.messages;
     let writer = seconds(&month.writing, messages) + holds(messages + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
     let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
+    let projector = seconds(&month.likes.folding, month.likes.folds) * memory("Projector");
     let line = |what, amount, price| line("Lambda", what, amount, price);
-    vec![
+    let mut lines = vec![
         line("requests", millions(requests), prices.lambda_million_requests),
         line("compute, writer", (writer, "GB-second"), prices.lambda_gb_second),
         line("compute, reader", (reader, "GB-second"), prices.lambda_gb_second),
-    ]
+    ];
+    if month.likes.folds > 0.0 {
+        let compute = (projector, "GB-second");
+        lines.push(line("compute, projector", compute, prices.lambda_gb_second));
+    }
+    lines
 }
 
 /// Seconds of N invocations, each for one message, though in a burst ten messages share one.
@@ -181,6 +197,7 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let logged = logged(month);
+    let metrics = METRICS + if month.likes.folds > 0.0 { LIKE_METRICS } else { 0.0 };
     let [alarms, secrets, keys] =
         ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
@@ -188,7 +205,7 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
         cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
         cloudwatch("logs kept", gigabytes(logged * COMPRESSED), prices.logs_gb_month),
         cloudwatch("alarms", (alarms, "alarm"), prices.alarm_month),
-        cloudwatch("metrics", (METRICS, "metric"), prices.metric_month),
+        cloudwatch("metrics", (metrics, "metric"), prices.metric_month),
         cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
         line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
         line("KMS", "keys", (keys, "key"), prices.key_month),
@@ -197,11 +214,12 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
 
 /// Bytes of all logs. Lambda itself writes of invocations that failed only (`SystemLogLevel` in the template).
 fn logged(month: &Month) -> f64 {
-    let Month { writing, pages, .. } = month;
+    let Month { writing, pages, likes, .. } = month;
     let writer = writing.messages * (WRITER_LINE + WRITER_METRICS + ADDED);
     let lines = pages / default("LogOneIn") * READER_LINE;
     let metrics = metric_lines(month) * (READER_METRICS + ADDED) + pages * READER_METRICS_PAGE;
-    writer + lines + metrics + pages * access_line(month.subject)
+    let projector = likes.folds * (PROJECTOR_METRICS + ADDED);
+    writer + projector + lines + metrics + pages * access_line(month.subject)
 }
 
 /// Lines of metrics that readers write: one for as many pages as there is room for, and one for what each reader has
@@ -265,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_template_gives_resources_and_memory() {
-        for function in ["FanoutWriter", "TimelineReader"] {
+        for function in ["FanoutWriter", "TimelineReader", "Projector"] {
             assert!((0.125..=10.0).contains(&memory(function)), "{function}");
         }
         assert!(resources("AWS::CloudWatch::Alarm") > 10.0);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::answers::{self, Gzip};
+use super::likes::{LikeMonth, LikeRates};
 use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
@@ -25,8 +26,10 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities that the ledger holds; it drops none.
+    /// Months of activities and likes that are stored; none are dropped.
     pub ledger_months: f64,
+    /// Likes.
+    pub likes: LikeRates,
 }
 
 /// A month of work.
@@ -38,8 +41,10 @@ pub struct Month {
     pub follows: f64,
     /// Pages that are read.
     pub pages: f64,
-    /// What the writer does for the publishes and the follows.
+    /// What the writer does for the publishes, the follows and the likes.
     pub writing: Work,
+    /// Likes, and what the projector does for them.
+    pub likes: LikeMonth,
     /// What the reader does for the pages.
     pub reading: Work,
     /// Bytes that the reader compresses.
@@ -52,7 +57,7 @@ pub struct Month {
     pub subject: f64,
     /// Bytes that the timelines hold.
     pub timeline_bytes: f64,
-    /// Bytes that the ledger holds, without its index.
+    /// Bytes that the ledger, without its index, and the facts hold.
     pub ledger_bytes: f64,
     /// Bytes that its index holds.
     pub index_bytes: f64,
@@ -162,6 +167,8 @@ impl Month {
         let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, records, viewer, activity) * pages;
+        let likes = assumed.likes.month(viewer, activity);
+        let writing = writing + likes.writing;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
         Self {
@@ -169,6 +176,7 @@ impl Month {
             follows: 0.0,
             pages,
             writing,
+            likes,
             reading,
             subject: viewer,
             compressed_bytes: pages * packed,

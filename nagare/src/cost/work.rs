@@ -225,7 +225,7 @@ fn write_rounds(entries: f64) -> f64 {
     ((entries / BATCH).ceil() / IN_FLIGHT as f64).ceil()
 }
 
-fn write_units(bytes: f64) -> f64 {
+pub(super) fn write_units(bytes: f64) -> f64 {
     (bytes / 1024.0).ceil().max(1.0)
 }
 

@@ -14,7 +14,7 @@ use super::ports::intake::{Intake, Refused};
 /// The largest request that DynamoDB takes.
 pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 /// The prefix of every operation's target.
-pub(super) const TARGET: &str = "DynamoDB_20120810.";
+pub(crate) const TARGET: &str = "DynamoDB_20120810.";
 
 /// Serves the protocol at the root.
 pub(super) fn router(engine: Engine) -> Router {

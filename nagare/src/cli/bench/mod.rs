@@ -5,6 +5,7 @@
 //! handler     the whole of a fan-out, with followers read and progress recorded
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
+//! likes       likes of one activity, beside m3's transaction
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
@@ -15,6 +16,7 @@ mod dataset;
 mod fanout;
 mod handler;
 mod kept;
+mod likes;
 mod plain_sdk;
 mod read;
 mod report;
@@ -42,6 +44,8 @@ pub(super) enum Bench {
     PlainSdk(plain_sdk::PlainSdk),
     /// Read pages of timelines of viewers who follow few or many.
     Read(read::Read),
+    /// Deliver likes of one activity, through the code that ships and as m3's transaction.
+    Likes(likes::Likes),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -55,6 +59,7 @@ impl Bench {
             Self::Handler(handler) => handler.run().await,
             Self::PlainSdk(plain) => plain.run().await,
             Self::Read(read) => read.run().await,
+            Self::Likes(likes) => likes.run().await,
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }

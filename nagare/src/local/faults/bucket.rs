@@ -48,10 +48,19 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// Takes what a call demands, item by item, until a bucket is empty. Returns how many items are
-    /// granted.
+    /// granted. What cannot be divided and is not granted whole takes nothing.
     pub(super) fn take(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
-        let (of_table, of_partition) = rates.of(demand.units);
         self.forget(now);
+        let granted = self.take_items(rates, demand, now);
+        if granted == demand.items.len() || demand.divisible {
+            return granted;
+        }
+        self.give_back(demand, granted);
+        0
+    }
+
+    fn take_items(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
+        let (of_table, of_partition) = rates.of(demand.units);
         let granted = demand.items.iter().take_while(|(table, partition)| {
             let table_key = (demand.units, table.clone());
             let partition_key = (demand.units, table.clone(), partition.clone());
@@ -66,6 +75,17 @@ impl Buckets {
             granted
         });
         granted.count()
+    }
+
+    /// Gives back what the first N items took.
+    fn give_back(&mut self, demand: &Demand, granted: usize) {
+        for (table, partition) in &demand.items[..granted] {
+            let table_key = (demand.units, table.clone());
+            let partition_key = (demand.units, table.clone(), partition.clone());
+            let buckets =
+                [self.tables.get_mut(&table_key), self.partitions.get_mut(&partition_key)];
+            buckets.into_iter().flatten().for_each(|bucket| bucket.level += 1.0);
+        }
     }
 
     fn forget(&mut self, now: Instant) {
@@ -85,4 +105,37 @@ fn level<K: std::hash::Hash + Eq>(
     let bucket = buckets.entry(key).or_insert_with(|| Bucket::full(rate, now));
     bucket.fill(rate, now);
     &mut bucket.level
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demand(partitions: &[&str], divisible: bool) -> Demand {
+        let items = partitions.iter().map(|name| ("table".to_owned(), (*name).to_owned()));
+        Demand { units: Units::Write, items: items.collect(), divisible }
+    }
+
+    #[test]
+    fn a_refused_transaction_takes_nothing() {
+        let rates = Rates { writes: Some(10.0), partition_writes: Some(2.0), ..Rates::default() };
+        let (mut buckets, now) = (Buckets::default(), Instant::now());
+        let mut take = |partitions: &[&str], divisible| {
+            buckets.take(&rates, &demand(partitions, divisible), now)
+        };
+        assert_eq!(take(&["hot", "hot"], false), 2);
+        for _ in 0..10 {
+            assert_eq!(take(&["a", "a", "hot", "hot"], false), 0);
+        }
+        assert_eq!(take(&["a", "a", "b", "b", "c", "c", "d", "d"], false), 8);
+        assert_eq!(take(&["e"], true), 0, "the table's bucket is empty");
+    }
+
+    #[test]
+    fn a_batch_takes_what_there_is() {
+        let rates = Rates { writes: Some(3.0), ..Rates::default() };
+        let (mut buckets, now) = (Buckets::default(), Instant::now());
+        assert_eq!(buckets.take(&rates, &demand(&["a", "b", "c", "d"], true), now), 3);
+        assert_eq!(buckets.take(&rates, &demand(&["a"], true), now), 0);
+    }
 }

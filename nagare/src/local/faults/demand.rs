@@ -21,6 +21,8 @@ pub(super) struct Demand {
     pub(super) units: Units,
     /// The table and the partition of each item, in the order of the request.
     pub(super) items: Vec<(String, String)>,
+    /// Whether some of it may be taken where there is not enough for all.
+    pub(super) divisible: bool,
 }
 
 impl Demand {
@@ -28,7 +30,8 @@ impl Demand {
     pub(super) fn of(request: &HttpRequest) -> Option<Self> {
         let body = request.body().bytes()?;
         let body: Value = serde_json::from_slice(body).ok()?;
-        let (units, items) = match operation(request)? {
+        let operation = operation(request)?;
+        let (units, items) = match operation {
             "BatchWriteItem" => (Units::Write, batch(&body, writes)),
             "BatchGetItem" => (Units::Read, batch(&body, keys)),
             "TransactWriteItems" => (Units::Write, transaction(&body)),
@@ -38,7 +41,8 @@ impl Demand {
             "Query" | "Scan" => (Units::Read, one(&body, "ExpressionAttributeValues")),
             _ => return None,
         };
-        Some(Self { units, items })
+        let divisible = operation != "TransactWriteItems";
+        Some(Self { units, items, divisible })
     }
 }
 

@@ -93,7 +93,8 @@ impl Chance {
         if self.faults.rates == Rates::default() {
             return None;
         }
-        let demand = Demand::of(request)?;
+        let mut demand = Demand::of(request)?;
+        demand.divisible |= !self.faults.free_refusals;
         let granted = self.buckets.take(&self.faults.rates, &demand, Instant::now());
         (granted < demand.items.len()).then_some(Fault::Leftovers(granted))
     }

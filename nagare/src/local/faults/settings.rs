@@ -47,6 +47,7 @@ pub struct Faults {
     pub(super) expiries: f64,
     pub(super) lost_deletes: f64,
     pub(super) rates: Rates,
+    pub(super) free_refusals: bool,
 }
 
 /// Units a second. None: unlimited.
@@ -106,6 +107,12 @@ impl FromStr for Faults {
 }
 
 impl Faults {
+    /// The same, but a transaction that is refused for lack of capacity takes none of it. Otherwise it uses up what
+    /// there was, which starves whoever sends nothing but transactions.
+    pub(crate) fn with_free_refusals(self) -> Self {
+        Self { free_refusals: true, ..self }
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<(), FaultsError> {
         match name {
             "seed" => self.seed = number(name, value)?,

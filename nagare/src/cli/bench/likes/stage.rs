@@ -1,0 +1,66 @@
+//! Where a design runs: tables and queues of its own, behind the same throttle and the same meter.
+
+use std::sync::Arc;
+
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use shared::runtime::clock::Clock;
+use shared::runtime::hold::Hold;
+use tokio::time::Instant;
+
+use super::super::super::Failure;
+use super::meter::Meter;
+use crate::local::connector::{self, InProcess};
+use crate::local::engine::Engine;
+use crate::local::faults::{Deliveries, Faults, Faulty};
+use crate::local::schema;
+use crate::local::sqs::{QueueConfig, Queues, Wire};
+use crate::local::{COMMANDS, DEAD_LETTERS};
+use crate::tables::Tables;
+
+pub(super) struct Stage {
+    pub(super) engine: Engine,
+    pub(super) queues: Queues,
+    pub(super) wire: Wire,
+    pub(super) tables: Tables,
+    pub(super) sqs: aws_sdk_sqs::Client,
+    pub(super) meter: Meter,
+    pub(super) deliveries: Deliveries,
+    pub(super) clock: Clock,
+    /// How long a writer waits before it acknowledges a batch.
+    pub(super) hold: Hold,
+}
+
+impl Stage {
+    pub(super) fn new(faults: &Faults) -> Result<Self, Failure> {
+        let clock = Clock::system();
+        // The queues go by the runtime's time, which is simulated in tests.
+        let (start, begun) = (clock.now(), Instant::now());
+        let time = move || start.unix_millis() + begun.elapsed().as_millis() as i64;
+        let configs = [COMMANDS, DEAD_LETTERS].map(QueueConfig::new).into();
+        let queues = Queues::in_memory(configs, Arc::new(time));
+        let queues = queues.map_err(|e| broken(&e))?;
+        let wire = Wire::new(queues.clone(), "http://queue.local");
+        let engine = Engine::in_memory().map_err(|e| broken(&e))?;
+        let meter = Meter::default();
+        let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
+        let metered = meter.below(inside.clone(), schema::names().facts);
+        let throttled =
+            SharedHttpConnector::new(Faulty::new(faults.clone().with_free_refusals(), metered));
+        let tables = connector::dynamodb(meter.above(throttled));
+        Ok(Self {
+            tables: Tables::new(tables, &schema::names()),
+            sqs: connector::sqs(inside),
+            deliveries: Deliveries::new(faults.clone()),
+            engine,
+            queues,
+            wire,
+            meter,
+            clock,
+            hold: Hold::default(),
+        })
+    }
+}
+
+pub(super) fn broken(problem: &dyn std::fmt::Display) -> Failure {
+    Failure::Unreachable(problem.to_string())
+}

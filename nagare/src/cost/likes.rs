@@ -1,0 +1,82 @@
+//! What likes need of the tables, the queue and the functions.
+
+use super::month::DAYS;
+use super::sizes;
+use super::work::{Activity, Work, write_units};
+
+/// Daily numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LikeRates {
+    /// New likes.
+    pub likes: f64,
+    /// Likes that are undone.
+    pub undos: f64,
+    /// Changes of one activity that the projector folds at once: one where likes come now and then, hundreds in
+    /// a storm.
+    pub together: f64,
+}
+
+impl Default for LikeRates {
+    /// None at all.
+    fn default() -> Self {
+        Self { likes: 0.0, undos: 0.0, together: 1.0 }
+    }
+}
+
+/// A month of likes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LikeMonth {
+    /// New likes and undos.
+    pub changes: f64,
+    /// What the writer does for them.
+    pub writing: Work,
+    /// What the projector does.
+    pub folding: Work,
+    /// How often it is invoked, where nothing else shares its batch.
+    pub folds: f64,
+}
+
+impl LikeRates {
+    /// A month of such days.
+    pub(super) fn month(&self, viewer: f64, activity: &Activity) -> LikeMonth {
+        let (likes, undos) = (self.likes * DAYS, self.undos * DAYS);
+        let together = self.together;
+        LikeMonth {
+            changes: likes + undos,
+            writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
+            folding: fold_likes() * (likes / together) + fold_undos() * (undos / together),
+            folds: (likes + undos) / together,
+        }
+    }
+}
+
+/// A new like, as the writer records it: one row.
+#[must_use]
+pub fn like(viewer: f64, activity: &Activity) -> Work {
+    let row = sizes::like(viewer, activity);
+    Work { ledger_bytes: row + sizes::STORED, ..undo(viewer, activity) }
+}
+
+/// An undo: the same row is written again.
+#[must_use]
+pub fn undo(viewer: f64, activity: &Activity) -> Work {
+    Work {
+        writes: write_units(sizes::like(viewer, activity)),
+        messages: 1.0,
+        sends: 1.0,
+        rounds: 1.0,
+        ..Work::default()
+    }
+}
+
+/// Likes of one activity that are folded at once, however many: its count is read and written.
+#[must_use]
+pub fn fold_likes() -> Work {
+    Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
+}
+
+/// The same for undos.
+#[must_use]
+pub fn fold_undos() -> Work {
+    Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
+}
