@@ -24,8 +24,8 @@
 //! ledger_item    the items there are in the ledger
 //! ```
 //!
-//! A feature sees what is above it. Only `timelines` and `fanout` see other features, and no two see each
-//! other in a circle.
+//! A feature sees what is above it. Only `timelines`, `fanout` and `notifications` see other features, and no two see
+//! each other in a circle.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the
 //! Lambda runtime: those belong to the functions, which never import each other.

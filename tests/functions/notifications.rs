@@ -412,6 +412,7 @@ async fn a_mark_says_what_is_wrong_with_it() {
         (json!({"read": [{"notification_id": "x"}]}), "read"),
         (json!({"read": [{"notification_id": "x", "through": -1}]}), "read"),
         (json!({"read": [{"notification_id": 7, "through": 1}]}), "read"),
+        (json!({"read": [["like:0:x", 1]]}), "read"),
     ] {
         let body = mark(rest);
         assert_eq!(world.write(&[&body], 1).await, [0_usize; 0], "{body}");

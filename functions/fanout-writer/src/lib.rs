@@ -95,7 +95,7 @@ pub struct Writer {
 impl Writer {
     /// Applies a batch of messages, each on its own. The answer names those that have to be
     /// delivered again; all others are done, or kept as dead letters. It comes a [hold](shared::runtime::hold)
-    /// after the last write, so that pages are of one moment.
+    /// after the last write that timelines show, so that pages are of one moment.
     ///
     /// In a box, so that all of it is compiled here and not again in every program that awaits it.
     ///
@@ -111,7 +111,9 @@ impl Writer {
                 message_ids(event.records.iter().map(|message| message.message_id.as_deref()))?;
             let messages = ids.iter().zip(&event.records);
             let handled = join_all(messages.map(|(id, m)| self.message(id, m, deadline))).await;
-            self.hold.wait().await;
+            if handled.iter().any(|handled| handled.shows) {
+                self.hold.wait().await;
+            }
             metrics::count(&self.metrics, &handled, self.clock.now());
             let mut response = SqsBatchResponse::default();
             for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {

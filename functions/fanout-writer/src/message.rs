@@ -15,6 +15,8 @@ use crate::{CommandQueue, Context, DeadLetterQueue, Delivery, Disposition, Failu
 pub(crate) struct Handled {
     pub(crate) disposition: Disposition,
     pub(crate) usage: Usage,
+    /// Whether it may have changed what pages of timelines show.
+    pub(crate) shows: bool,
 }
 
 /// The connections that one message uses, so that what it costs is counted by itself.
@@ -40,6 +42,22 @@ impl Connections {
     }
 }
 
+/// Whether a command changes what pages of timelines show, which are of one moment. All others are of some moment
+/// each, or shown once they are projected.
+fn is_shown(command: &Command) -> bool {
+    match command {
+        Command::Publish(_)
+        | Command::Update(_)
+        | Command::Delete(_)
+        | Command::Follow(_)
+        | Command::Segment(_) => true,
+        Command::Profile(_) | Command::Like(_) | Command::MarkRead(_) | Command::Changed(_) => {
+            false
+        }
+        Command::Continued(continued) => is_shown(&continued.command),
+    }
+}
+
 impl Writer {
     /// Applies one message and logs, in one line, what became of it.
     pub(crate) async fn message(
@@ -56,6 +74,7 @@ impl Writer {
         let delivery = Delivery::of(message, receives, deadline);
         let opened = connections.commands.parse(body, self.clock.now());
         let opened = opened.map(|command| delivery.open(command));
+        let shows = opened.as_ref().is_ok_and(|(command, _)| is_shown(command));
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
             Ok((command, delivery)) => {
@@ -74,7 +93,7 @@ impl Writer {
         };
         let usage = connections.usage();
         about.log(&disposition, usage, begun.elapsed());
-        Handled { disposition, usage }
+        Handled { disposition, usage, shows }
     }
 
     /// Applies one command that came without a message.

@@ -82,7 +82,7 @@ impl StreamEvent {
     ///
     /// # Errors
     /// [`EventError`]
-    pub(crate) fn read(self) -> Result<(Shard, Vec<Change>), EventError> {
+    pub fn read(self) -> Result<(Shard, Vec<Change>), EventError> {
         let shard = self.shard_id.as_deref().map(Shard::of).ok_or(EventError::NoShard)?;
         let changes = self.records.into_iter().enumerate().map(|(place, record)| {
             change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })

@@ -103,15 +103,20 @@ impl Audit {
         activities: &[ActivityId],
         ended: &mut Ended,
     ) -> Result<Result<(), Failure>, Failure> {
-        let mut printed = Ok(());
+        let (mut printed, mut viewers) = (Ok(()), viewers.to_vec());
         if !activities.is_empty() {
             let found = auditor.activities(activities, self.repair).await?;
             let mut differences = found.differences.iter();
             printed = printed.and_then(|()| differences.try_for_each(|found| self.print(found)));
             ended.add(&found);
+            // What was not counted was not told of, either.
+            let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
+            viewers.extend(actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok()));
+            viewers.sort_unstable();
+            viewers.dedup();
         }
         if !viewers.is_empty() {
-            let found = auditor.inboxes(viewers, self.repair).await?;
+            let found = auditor.inboxes(&viewers, self.repair).await?;
             let mut differences = found.differences.iter();
             printed = printed.and_then(|()| differences.try_for_each(|found| self.print(found)));
             ended.add(&found);
@@ -170,7 +175,7 @@ impl InWords for Difference {
 
 impl InWords for LikesDifference {
     fn in_words(&self) -> String {
-        let Self { activity_id, stored, recounted } = self;
+        let Self { activity_id, stored, recounted, .. } = self;
         format!(
             "likes    {activity_id}  {} instead of {}, {} read instead of {}, {} unread instead of {}",
             stored.count,

@@ -69,13 +69,14 @@ pub fn undo(viewer: f64, activity: &Activity) -> Work {
     }
 }
 
-/// Likes of one activity that are folded at once, however many: its count is read and written.
+/// Likes of one activity that are folded at once, however many: its view and the inbox of its actor are read, and
+/// written in a transaction, which takes twice the units.
 #[must_use]
 pub fn fold_likes() -> Work {
-    Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
+    Work { writes: 4.0, reads: 2.0, rounds: 3.0, ..Work::default() }
 }
 
-/// The same for undos.
+/// The same for undos, of which nobody is notified.
 #[must_use]
 pub fn fold_undos() -> Work {
     Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }

@@ -29,6 +29,9 @@ const SHARD: &str = "shardId-local";
 /// How long a batch that failed is left alone at first; it doubles each time, up to [`LONGEST`].
 const SHORTEST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
+/// How long after a batch the next one is looked for: Lambda asks each shard four times a second. What came
+/// meanwhile is one batch.
+const POLL: Duration = Duration::from_millis(250);
 /// How long to wait for a sign that there are records, before looking anyway.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -93,7 +96,7 @@ impl StreamSource {
         }
     }
 
-    /// Delivers batches until none is left or one fails.
+    /// Delivers batches until there is none that is full, or one fails.
     async fn next<H, F>(
         &self,
         engine: &Engine,
@@ -110,7 +113,13 @@ impl StreamSource {
                 return Ok(());
             };
             match self.deliver(&records, handler).await {
-                Left::Nothing => progress.go_on(engine, last.number)?,
+                Left::Nothing => {
+                    let is_full = records.len() >= progress.size;
+                    progress.go_on(engine, last.number)?;
+                    if !is_full {
+                        return Ok(());
+                    }
+                }
                 Left::Whole if records.len() > 1 => progress.size = records.len().div_ceil(2),
                 Left::From(number) if number > first.number => {
                     progress.go_on(engine, number - 1)?;
@@ -197,7 +206,10 @@ impl StreamSource {
 /// Waits for records, or after N failures in a row for a while.
 async fn pause(engine: &Engine, failures: u32) {
     match failures {
-        0 => drop(tokio::time::timeout(LOOK, engine.stream_changed()).await),
+        0 => {
+            tokio::time::sleep(POLL).await;
+            drop(tokio::time::timeout(LOOK, engine.stream_changed()).await);
+        }
         n => tokio::time::sleep(SHORTEST.saturating_mul(1 << (n - 1).min(10)).min(LONGEST)).await,
     }
 }

@@ -7,12 +7,13 @@ mod internal;
 
 use std::fmt::Write;
 
+use crate::activities::owner;
 use crate::activities::{Delete, Publish, Update};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::likes::{self, LikeChange};
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
-use crate::notifications::MarkRead;
+use crate::notifications::{self, MarkRead};
 use crate::profiles::ProfileUpdate;
 use crate::projection::UnfoldedChange;
 use crate::queue::Message;
@@ -230,11 +231,18 @@ fn internal(type_name: &str, members: &Members<'_>) -> Option<Result<Command, Co
 
 /// The ids that a change is about: those of the command that the row is of.
 fn subject_of(change: &UnfoldedChange) -> Subject {
-    let Some((viewer, activity)) = likes::keys::of_key(&change.key) else {
-        return Subject::default();
+    let key = &change.key;
+    let of_viewer = likes::keys::of_key(key).or_else(|| notifications::keys::of_mark(key));
+    let (viewer, activity) = match of_viewer {
+        Some((viewer, activity)) => (Some(viewer), Some(activity)),
+        None => (None, owner::of_key(key)),
     };
-    let (viewer_id, activity_id) = (Some(viewer.to_string()), Some(activity.to_string()));
-    Subject { viewer_id, activity_id, ..Subject::default() }
+    let text = |id: &dyn std::fmt::Display| id.to_string();
+    Subject {
+        viewer_id: viewer.as_ref().map(|id| text(id)),
+        activity_id: activity.as_ref().map(|id| text(id)),
+        ..Subject::default()
+    }
 }
 
 impl From<&Command> for Message {

@@ -1,7 +1,7 @@
 //! The command on notifications.
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
 use crate::values::ViewerId;
@@ -25,12 +25,22 @@ pub enum Marked {
 }
 
 /// A notification, and how much of it was read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadThrough {
     /// Its id. One that no answer ever gave changes nothing.
     pub notification_id: String,
     /// How many of its likes, the earliest first.
     pub through: u64,
+}
+
+/// Objects alone: what is derived would take lists of their values as well.
+fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
+    let list: Vec<Map<String, Value>> = serde_json::from_str(json).ok()?;
+    let read = |object: &Map<String, Value>| {
+        let notification_id = object.get("notification_id")?.as_str()?.to_owned();
+        Some(ReadThrough { notification_id, through: object.get("through")?.as_u64()? })
+    };
+    list.iter().map(read).collect()
 }
 
 const READ: &str = "read";
@@ -55,7 +65,7 @@ impl Fact for MarkRead {
             (true, None | Some("null")) => Marked::All,
             (true, Some(_)) => return Err(expected(READ, "nothing beside `all`")),
             (false, None) => return Err(CommandError::Missing(READ)),
-            (false, Some(list)) => Marked::These(serde_json::from_str(list).map_err(|_| {
+            (false, Some(list)) => Marked::These(read_list(list).ok_or_else(|| {
                 expected(
                     READ,
                     "a list of objects with a string `notification_id` and a number `through` from 0 on",

@@ -19,7 +19,7 @@ use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 use shared::projection::{Barrier, Passed, View, Views};
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, ViewerId};
+use shared::values::{ActivityId, ActorId, ViewerId};
 
 use crate::operator::soon;
 use crate::progress;
@@ -49,6 +49,8 @@ pub enum AuditError {
 pub struct LikesDifference {
     /// Of which activity.
     pub activity_id: ActivityId,
+    /// Whose it is, if that is known: the difference may be in their inbox, too.
+    pub actor_id: Option<ActorId>,
     /// What the view says.
     pub stored: Numbers,
     /// What the facts come to.
@@ -156,6 +158,7 @@ impl LikesAuditor {
                 if stored == numbers && !after.is_unreadable() {
                     continue;
                 }
+                let actor_id = recounted.actor().cloned();
                 let key = likes::keys::count(&activity_id);
                 let mended = repair && {
                     let write = after.with(recounted).caught_up_with(&passed).write(key);
@@ -166,7 +169,8 @@ impl LikesAuditor {
                     continue;
                 }
                 found.mended += usize::from(mended);
-                let difference = LikesDifference { activity_id, stored, recounted: numbers };
+                let difference =
+                    LikesDifference { activity_id, actor_id, stored, recounted: numbers };
                 found.differences.push(difference);
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
 use shared::likes::{LikeChange, keys};
+use shared::projection::Change;
 use tokio::time::Instant;
 
 use super::lag::Lags;
@@ -39,14 +39,11 @@ impl Folded {
     }
 
     /// Takes note of a batch that was folded.
-    pub(super) fn note(&self, event: &Value, meter: &Meter) {
-        let (ended, facts) = (Instant::now(), facts(event));
+    pub(super) fn note(&self, behind: i64, changes: &[Change], meter: &Meter) {
+        let (ended, facts) = (Instant::now(), facts(changes));
         let put = meter.put_at(&facts);
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let behind = records(event).filter_map(|record| {
-            record["dynamodb"]["SequenceNumber"].as_str()?.parse::<i64>().ok()
-        });
-        progress.behind = behind.fold(progress.behind, i64::max);
+        progress.behind = progress.behind.max(behind);
         progress.ended = ended;
         progress.lags.facts.extend(put.into_iter().map(|at| ended.duration_since(at)));
         let sent = facts.iter().filter_map(|fact| progress.sent.get(fact).copied());
@@ -66,15 +63,11 @@ impl Folded {
     }
 }
 
-fn records(event: &Value) -> impl Iterator<Item = &Value> {
-    event["Records"].as_array().into_iter().flatten()
-}
-
-/// The facts that a batch of the stream tells of.
-fn facts(event: &Value) -> Vec<Fact> {
-    let facts = records(event).filter_map(|record| {
-        let row = &record["dynamodb"]["NewImage"];
-        Some((row["pk"]["S"].as_str()?.to_owned(), row["changed_at"]["S"].as_str()?.to_owned()))
+/// The likes and undos that a batch of the stream tells of.
+fn facts(changes: &[Change]) -> Vec<Fact> {
+    let facts = changes.iter().filter_map(|change| {
+        let changed_at = change.after.as_ref()?.get("changed_at")?.as_s().ok()?;
+        Some((change.key.pk.clone(), changed_at.clone()))
     });
     facts.collect()
 }

@@ -15,14 +15,13 @@ use crate::local::{COMMANDS, DEAD_LETTERS};
 
 /// The writer, otherwise as the function builds it.
 pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
-    let sender = |queue| Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue));
-    let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
     Ok(Writer {
         ledger: stage.tables.ledger.clone(),
         facts: stage.tables.facts.clone(),
+        views: stage.tables.views.clone(),
         timelines: stage.tables.timelines.clone(),
-        commands: CommandQueue::new(sender(COMMANDS), InternalSeal::new(&secrets)),
-        dead_letters: DeadLetterQueue(sender(DEAD_LETTERS)),
+        commands: CommandQueue::new(sender(stage, COMMANDS), seal()?),
+        dead_letters: DeadLetterQueue(sender(stage, DEAD_LETTERS)),
         sizes: Sizes::default(),
         retention: Retention::default(),
         metrics: Metrics::off(),
@@ -33,11 +32,23 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
 }
 
 /// The projector, otherwise as the function builds it.
-pub(super) fn projector(stage: &Stage) -> Projector {
-    Projector {
+pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
+    Ok(Projector {
         facts: stage.tables.facts.clone(),
         views: stage.tables.views.clone(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
-    }
+        dead_letters: projector::DeadLetterQueue::new(sender(stage, DEAD_LETTERS), seal()?),
+        read_notifications: Retention::default(),
+    })
+}
+
+/// What sends to one of the queues.
+pub(super) fn sender(stage: &Stage, queue: &str) -> Sender {
+    Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue))
+}
+
+fn seal() -> Result<InternalSeal, Failure> {
+    let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
+    Ok(InternalSeal::new(&secrets))
 }

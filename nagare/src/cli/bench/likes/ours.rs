@@ -6,28 +6,30 @@ use std::time::Duration;
 
 use fanout_writer::Delivery;
 use projector::StreamEvent;
-use serde_json::Value;
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::likes::{LikeChange, LikeCounts};
+use shared::notifications::Inbox;
+use shared::notifications::keys::inbox;
 use shared::queue::BATCH;
 use shared::runtime::deadline::Deadline;
-use shared::values::{ActorId, Kind, Payload};
+use shared::values::{ActorId, Kind, Payload, ViewerId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::super::Failure;
 use super::super::ACTOR;
 use super::folded::Folded;
-use super::functions::{projector, writer};
+use super::functions::{projector, sender, writer};
 use super::lag::Lags;
 use super::plan::{Plan, activity};
 use super::report::Counted;
 use super::stage::{Stage, broken};
-use crate::local::COMMANDS;
 use crate::local::event_source::EventSource;
+use crate::local::given_up::GivingUp;
 use crate::local::sqs::{NewMessage, Queue};
 use crate::local::stream_source::StreamSource;
+use crate::local::{COMMANDS, DEAD_LETTERS};
 
 /// How long one invocation may take, as the template sets it.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -90,7 +92,7 @@ fn start(
     folded: &Folded,
     stopped: &watch::Receiver<bool>,
 ) -> Result<[tokio::task::JoinHandle<()>; 2], Failure> {
-    let (writer, projector) = (writer(stage)?, projector(stage));
+    let (writer, projector) = (writer(stage)?, projector(stage)?);
     let write = move |event, deadline| {
         let writer = writer.clone();
         async move { writer.handle(event, deadline).await }
@@ -99,11 +101,12 @@ fn start(
     let project = move |event: StreamEvent, deadline| {
         let (projector, folded, meter) = (projector.clone(), folded.clone(), meter.clone());
         async move {
-            // An event that came as JSON can be written as JSON.
-            let told = serde_json::to_value(&event).unwrap_or(Value::Null);
+            let last = event.records.last().map(|record| record.dynamodb.sequence_number.clone());
+            let behind = last.and_then(|number| number.parse().ok()).unwrap_or(0);
+            let (_, changes) = event.clone().read()?;
             let answer = projector.handle(event, deadline).await?;
             if answer.batch_item_failures.is_empty() {
-                folded.note(&told, &meter);
+                folded.note(behind, &changes, &meter);
             }
             Ok(answer)
         }
@@ -114,7 +117,11 @@ fn start(
         keeps_visibility: false,
         faults: stage.deliveries.clone(),
     };
-    let stream = StreamSource { timeout: TIMEOUT, faults: stage.deliveries.clone() };
+    let stream = StreamSource {
+        timeout: TIMEOUT,
+        faults: stage.deliveries.clone(),
+        giving_up: GivingUp::new(sender(stage, DEAD_LETTERS)),
+    };
     Ok([
         tokio::spawn(source.run(queue.clone(), write, stopped.clone())),
         tokio::spawn(stream.run(stage.engine.clone(), project, stopped.clone())),
@@ -189,8 +196,12 @@ pub(super) async fn publish(stage: &Stage) -> Result<(), Failure> {
 pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let activity = activity()?;
     let counts = LikeCounts::new(&stage.tables.views);
-    let counts = counts.of(std::slice::from_ref(&activity), Deadline::after(TIMEOUT)).await?;
-    Ok(Counted { likes: counts.get(&activity).copied().unwrap_or(0), notified: None })
+    let deadline = Deadline::after(TIMEOUT);
+    let counts = counts.of(std::slice::from_ref(&activity), deadline).await?;
+    let actor = ViewerId::new(ACTOR)?;
+    let inbox = stage.tables.views.read::<Inbox>(inbox(&actor), deadline).await?;
+    let likes = counts.get(&activity).copied().unwrap_or(0);
+    Ok(Counted { likes, notified: Some(inbox.state.unread()) })
 }
 
 #[cfg(test)]

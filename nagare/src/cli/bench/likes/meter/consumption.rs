@@ -23,21 +23,27 @@ pub(super) struct Consumption {
     pub(super) meter: Meter,
 }
 
-/// A put, as far as it tells which fact it states.
+/// An update, as far as it tells which fact it states.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct FactPut<'a> {
+struct FactUpdate<'a> {
     table_name: &'a str,
     #[serde(borrow)]
-    item: FactRow<'a>,
+    key: FactKey<'a>,
+    #[serde(borrow)]
+    expression_attribute_values: Values<'a>,
 }
 
 #[derive(Deserialize)]
-struct FactRow<'a> {
+struct FactKey<'a> {
     #[serde(borrow)]
     pk: Text<'a>,
-    #[serde(borrow)]
-    changed_at: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Values<'a> {
+    #[serde(borrow, rename = ":at")]
+    at: Text<'a>,
 }
 
 #[derive(Deserialize)]
@@ -70,12 +76,12 @@ struct Capacity {
 impl Consumption {
     /// The fact that a call states, if it is one.
     fn fact(&self, operation: &str, body: &[u8]) -> Option<Fact> {
-        if operation != "PutItem" {
+        if operation != "UpdateItem" {
             return None;
         }
-        let put: FactPut<'_> = serde_json::from_slice(body).ok()?;
-        (put.table_name == self.facts)
-            .then(|| (put.item.pk.text.to_owned(), put.item.changed_at.text.to_owned()))
+        let update: FactUpdate<'_> = serde_json::from_slice(body).ok()?;
+        let at = update.expression_attribute_values.at.text.to_owned();
+        (update.table_name == self.facts).then(|| (update.key.pk.text.to_owned(), at))
     }
 }
 
