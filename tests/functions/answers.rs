@@ -160,7 +160,8 @@ async fn check_lengths(ids: Ids) {
                 id = ids(&mut random, 0).0
             );
             let off = said / bytes as f64 - 1.0;
-            assert!(off.abs() < 0.1, "{activities} activities: said {said}, but {bytes}");
+            // What the prose is moves it by some percent.
+            assert!(off.abs() < 0.12, "{activities} activities: said {said}, but {bytes}");
         }
     }
 }

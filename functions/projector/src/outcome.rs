@@ -37,13 +37,18 @@ impl Outcome {
     }
 
     /// Of changes that are folded.
-    pub(crate) fn written(self, Folded { new, unfolded, .. }: Folded) -> Self {
-        Self { folded: self.folded + new, unfolded, failure: None, ..self }
+    pub(crate) fn written(self, folded: Folded) -> Self {
+        let new = self.folded + folded.new;
+        Self { folded: new, ..self.known(folded) }
     }
 
     /// Of changes of which nothing had to be written. What was set aside before may not be a dead letter yet.
-    pub(crate) fn known(self, Folded { unfolded, .. }: Folded) -> Self {
-        Self { unfolded, failure: None, ..self }
+    pub(crate) fn known(mut self, Folded { unfolded, .. }: Folded) -> Self {
+        // What was set aside a moment ago is told of again, without the reason.
+        let is_new = |one: &Unfolded| self.unfolded.iter().all(|it| it.sequence != one.sequence);
+        let unfolded: Vec<_> = unfolded.into_iter().filter(is_new).collect();
+        self.unfolded.extend(unfolded);
+        Self { failure: None, ..self }
     }
 
     /// Of changes that are not.

@@ -76,6 +76,12 @@ pub fn fold_likes() -> Work {
     Work { writes: 4.0, reads: 2.0, rounds: 3.0, ..Work::default() }
 }
 
+/// The same for the first likes of an activity: who published it is looked up, and whether they like it themselves.
+#[must_use]
+pub fn fold_first_likes() -> Work {
+    fold_likes() + Work { reads: 2.0, rounds: 2.0, ..Work::default() }
+}
+
 /// The same for undos, of which nobody is notified.
 #[must_use]
 pub fn fold_undos() -> Work {
