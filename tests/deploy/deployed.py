@@ -86,6 +86,20 @@ def let_batches(stack):
     iam.put_role_policy(RoleName=role, PolicyName="batches", PolicyDocument=policy)
 
 
+def tell_the_shard(stack):
+    """Tells the projector which shard its events are of, and has the stream invoke that. AWS says so in each event of a
+    mapping with a window; the emulator's streams have one shard, and its events do not name it."""
+    functions, table = boto3.client("lambda"), stack.exports["NAGARE_FACTS_TABLE"]
+    stream = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["LatestStreamArn"]
+    [mapping] = functions.list_event_source_mappings(EventSourceArn=stream)["EventSourceMappings"]
+    assert mapping["TumblingWindowInSeconds"] and mapping["BisectBatchOnFunctionError"]
+    name = mapping["FunctionArn"].split(":function:")[1].split(":")[0]
+    variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    variables["NAGARE_ONLY_SHARD"] = "shardId-0"
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+    functions.update_event_source_mapping(UUID=mapping["UUID"], FunctionName=name)
+
+
 def poll(stack, concurrency):
     """Sets the writer's concurrency to what it is, as a number. Without it the emulator's poller stops at the
     text that it kept from the template's parameter; AWS makes a number of it."""

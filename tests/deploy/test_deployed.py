@@ -7,8 +7,8 @@ import subprocess
 
 import boto3
 import pytest
-from conftest import ROOT, delete, follow, ids, instant, publish, unfollow, unique, until, update
-from deployed import Deployed, poll
+from conftest import ROOT, delete, follow, ids, instant, like, publish, unfollow, unique, until, update
+from deployed import Deployed, poll, tell_the_shard
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +16,7 @@ def owner():
     """The stack for who deployed it."""
     stack = Deployed()
     poll(stack, concurrency=2)
+    tell_the_shard(stack)
     return stack
 
 
@@ -104,6 +105,31 @@ def test_a_redrive_brings_into_effect_what_gave_up_for_no_fault_of_its_own(owner
     assert owner.timeline(bob) == []
     owner.cli("dead-letters", "redrive", sent)
     until(lambda: owner.timeline(bob) == [late], "the command to take effect")
+    assert owner.dead_letters() == []
+
+
+def read(stack, target):
+    answer = stack.request(target)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def test_likes_are_counted_and_their_actor_is_told(owner):
+    anna, live = unique("actor"), unique("live")
+    viewers = [unique("viewer") for _ in range(3)]
+    owner.apply(publish(anna, live, instant(minutes=-1)), *(like(viewer, live) for viewer in viewers))
+    until(lambda: read(owner, f"/v1/activities/{live}")["likes"]["count"] == 3, "the likes to be counted")
+    told = read(owner, f"/v1/notifications/{anna}")
+    [item] = told["items"]
+    assert (told["unread_count"], item["count"], item["through"], item["state"]) == (3, 3, 3, "unread")
+    mark = {"notification_id": item["notification_id"], "through": item["through"]}
+    owner.apply({"type": "notifications.read", "viewer_id": anna, "read": [mark]})
+    until(lambda: read(owner, f"/v1/notifications/{anna}")["unread_count"] == 0, "the mark to take effect")
+    owner.apply(like(unique("viewer"), live))
+    until(lambda: read(owner, f"/v1/notifications/{anna}")["unread_count"] == 1, "the next like")
+    states = [(item["state"], item["count"]) for item in read(owner, f"/v1/notifications/{anna}")["items"]]
+    assert sorted(states) == [("read", 3), ("unread", 1)]
+    assert [item["activity_id"] for item in read(owner, f"/v1/viewers/{viewers[0]}/likes")["items"]] == [live]
     assert owner.dead_letters() == []
 
 

@@ -255,6 +255,47 @@ async fn of_likes_and_undos() {
     }
 }
 
+/// Two calls, the first page and those behind it, however many likes they stand for; the unread number is in them.
+#[tokio::test]
+async fn of_a_page_of_notifications() {
+    let counter = UnitCounter::new();
+    let posts: Vec<_> = (0..60).map(|n| publish("star", &format!("post-{n:02}"), NOW)).collect();
+    counter
+        .uncounted(async |world| {
+            world.done(&posts).await;
+            for (n, post) in (0..60).zip(&posts) {
+                for viewer in 0..5 {
+                    let at = format!("2026-11-20T11:{n:02}:0{viewer}.000Z");
+                    let mut like = like("like.created", &format!("viewer-{viewer}"), &at);
+                    like["activity_id"] = post["activity_id"].clone();
+                    world.done(&[like]).await;
+                }
+                world.project("shard").await;
+                if n == 30 {
+                    let all =
+                        json!({"type": "notifications.read", "viewer_id": "star", "all": true});
+                    world.done(&[all]).await;
+                    world.project("shard").await;
+                }
+            }
+        })
+        .await;
+    for limit in [20, 50] {
+        let (mut query, mut shown) = (format!("limit={limit}"), 0);
+        loop {
+            let (status, _, body) = counter.world.get("/v1/notifications/star", &query).await;
+            assert_eq!((status, &body["unread_count"]), (200, &json!(29 * 5)));
+            let units = counter.take();
+            // A long page carries on where a short cursor can say how.
+            assert!(units.calls == 2, "{query}: {units:?}");
+            shown += body["items"].as_array().unwrap().len();
+            let Some(cursor) = body["next_cursor"].as_str() else { break };
+            query = format!("limit={limit}&cursor={cursor}");
+        }
+        assert_eq!(shown, 60);
+    }
+}
+
 /// What the estimate's bill has for the projector's metrics.
 #[tokio::test]
 async fn of_the_projectors_metrics() {

@@ -32,9 +32,12 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
         read_notifications: env::read_notifications()?,
     };
+    let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {
         let deadline = Deadline::of_invocation(event.context.deadline, projector.clock.now());
-        projector.handle(event.payload, deadline).await.map_err(Error::from)
+        let mut event = event.payload;
+        event.shard_id = event.shard_id.or_else(|| only_shard.clone());
+        projector.handle(event, deadline).await.map_err(Error::from)
     }))
     .await
 }

@@ -58,4 +58,4 @@ pub use inbox::{Inbox, Listed, Listing, Spill};
 pub use likes::{ActivityLikes, Move, Numbers};
 pub use mark::{Mark, Marks};
 pub use read::ReadNotification;
-pub use store::{Notification, NotificationPage, Notifications, Wanted};
+pub use store::{After, Notification, NotificationPage, Notifications, Wanted};

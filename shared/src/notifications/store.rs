@@ -11,7 +11,7 @@ use super::mark::{Mark, Marks};
 use super::read::ReadNotification;
 use super::{ActivityLikes, LikeGroup, NotificationId};
 use crate::dynamo::item::{Item, Key, Row, number, text};
-use crate::dynamo::{Condition, DynamoError, Query};
+use crate::dynamo::{BATCH_GET, Condition, DynamoError, Query};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
 use crate::likes;
@@ -53,8 +53,17 @@ pub struct NotificationPage {
     pub unread_count: u64,
     /// The latest first.
     pub items: Vec<Notification>,
-    /// Whether there are more behind them.
-    pub more: bool,
+    /// Where to go on, if there are more.
+    pub next: Option<After>,
+}
+
+/// Where to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct After {
+    /// Behind this one.
+    pub place: Place,
+    /// Of which activities the inbox itself lists one behind it. Where nobody says so, the inbox is read first.
+    pub listed: Option<Vec<ActivityId>>,
 }
 
 /// Which notifications are asked for.
@@ -63,7 +72,7 @@ pub struct Wanted {
     /// At most how many.
     pub limit: usize,
     /// Behind which of them.
-    pub after: Option<Place>,
+    pub after: Option<After>,
     /// Whether only those that are unread.
     pub unread_only: bool,
 }
@@ -91,8 +100,9 @@ impl Notifications {
 
     /// A page of a viewer's notifications.
     ///
-    /// The first is two calls: a query that begins with the inbox, and a batch read of the activities' views. Those
-    /// behind it are a call more, since the inbox is read beside the query.
+    /// It is two calls, unless it holds nearly as many as a batch read takes: a query, and a batch read of the activities'
+    /// views. The first page's query begins with the inbox. Others read it with the views, since their cursor says which
+    /// of those that it lists are to come; where there are too many for a cursor, they read it beside the query.
     ///
     /// What is liked in between is in the answer: it is counted, and shown at its place.
     ///
@@ -106,8 +116,15 @@ impl Notifications {
         deadline: Deadline,
     ) -> Result<NotificationPage, DynamoError> {
         let Wanted { limit, after, unread_only } = wanted;
+        if let Some(After { place, listed: Some(listed) }) = after {
+            let page = self.page_behind(viewer, (place, listed), wanted, now, deadline).await?;
+            if let Some(page) = page {
+                return Ok(page);
+            }
+        }
         let (inbox, mut found, mut rest) = self.begin(viewer, wanted, deadline).await?;
-        let (mut unread, mut after) = (i128::from(inbox.unread()), after.clone());
+        let mut after = after.as_ref().map(|after| after.place.clone());
+        let mut unread = i128::from(inbox.unread());
         let mut items: Vec<Notification> = Vec::new();
         loop {
             let missing = limit + 1 - items.len();
@@ -128,10 +145,54 @@ impl Notifications {
             let missing = limit + 1 - items.len();
             (found, rest) = self.rows(viewer, Some(place), missing, deadline).await?;
         }
-        items.sort_by_key(|item| std::cmp::Reverse(item.place()));
-        let more = items.len() > *limit;
-        items.truncate(*limit);
-        Ok(NotificationPage { unread_count: u64::try_from(unread).unwrap_or(0), items, more })
+        Ok(NotificationPage::of(items, *limit, unread, &inbox))
+    }
+
+    /// A page that goes on where it is known what of the inbox's own list is to come. Nothing, if it would be short
+    /// though there is more.
+    async fn page_behind(
+        &self,
+        viewer: &ViewerId,
+        (after, listed): (&Place, &[ActivityId]),
+        Wanted { limit, unread_only, .. }: &Wanted,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Option<NotificationPage>, DynamoError> {
+        let (rows, rest) = self.rows(viewer, Some(after), limit + 1, deadline).await?;
+        let candidates = self.candidates(&rows, now, *unread_only)?;
+        let activities = candidates.iter().map(|(place, _)| &place.activity_id).chain(listed);
+        let activities = sorted(activities.cloned());
+        let mut keys: Vec<_> = activities.iter().map(likes::keys::count).collect();
+        keys.push(keys::inbox(viewer));
+        let (mut views, mut inbox) = (HashMap::new(), Inbox::default());
+        for some in keys.chunks(BATCH_GET) {
+            let keys = some.iter().cloned().map(Key::into_item).collect();
+            for row in self.views.table().batch_get(keys, deadline).await? {
+                match likes::keys::counted(&Key::of(&row)?) {
+                    Some(activity) => {
+                        views.insert(activity, View::<ActivityLikes>::read_from(&row)?.state);
+                    }
+                    None => inbox = View::read_from(&row)?.state,
+                }
+            }
+        }
+        // What the inbox lists by now has its own count; what it does not was listed elsewhere since, or is read.
+        let is_listed = |place: &Place| {
+            inbox.listed().any(|listed| listed.place.activity_id == place.activity_id)
+        };
+        let mut candidates: Vec<_> = candidates
+            .into_iter()
+            .filter(|(place, _)| place.behind.is_some() || !is_listed(place))
+            .collect();
+        let known = inbox.listed().filter(|one| views.contains_key(&one.place.activity_id));
+        candidates.extend(known.map(|l| (l.place.clone(), Candidate::Unread(l.count))));
+        let (mut items, changed) = shown_of(candidates, &views);
+        let is_here =
+            |place: &Place| place < after && rest.as_ref().is_none_or(|rest| place >= rest);
+        items.retain(|item| is_here(&item.place()));
+        let is_whole = rest.is_none() || items.len() > *limit;
+        let unread = i128::from(inbox.unread()) + changed;
+        Ok(is_whole.then(|| NotificationPage::of(items, *limit, unread, &inbox)))
     }
 
     /// The inbox, the first items, and the last place looked at if there may be more.
@@ -141,7 +202,7 @@ impl Notifications {
         Wanted { limit, after, .. }: &Wanted,
         deadline: Deadline,
     ) -> Result<(Inbox, Vec<Row<'_>>, Option<Place>), DynamoError> {
-        if let Some(place) = after {
+        if let Some(After { place, .. }) = after {
             let rows = self.rows(viewer, Some(place), limit + 1, deadline);
             let inbox = self.views.read::<Inbox>(keys::inbox(viewer), deadline);
             let ((rows, rest), inbox) = try_join(rows, inbox).await?;
@@ -208,33 +269,9 @@ impl Notifications {
         candidates: Vec<(Place, Candidate)>,
         deadline: Deadline,
     ) -> Result<(Vec<Notification>, i128), DynamoError> {
-        let mut activities: Vec<_> =
-            candidates.iter().map(|(place, _)| place.activity_id.clone()).collect();
-        activities.sort_unstable();
-        activities.dedup();
+        let activities = sorted(candidates.iter().map(|(place, _)| place.activity_id.clone()));
         let views = self.of_activities(&activities, deadline).await?;
-        let (mut shown, mut changed) = (Vec::with_capacity(candidates.len()), 0);
-        for (Place { activity_id, .. }, candidate) in candidates {
-            let Some(view) = views.get(&activity_id) else { continue };
-            match candidate {
-                Candidate::Read(ReadNotification { behind, read_at, group, .. }) => {
-                    if !view.is_deleted() {
-                        let id = NotificationId { activity_id, behind };
-                        shown.push(Notification { id, group, read_at: Some(read_at) });
-                    }
-                }
-                Candidate::Unread(count) => {
-                    let unread = view.unread();
-                    let is = unread.as_ref().map_or(0, |group| group.count);
-                    changed += i128::from(is) - i128::from(count);
-                    shown.extend(unread.map(|group| {
-                        let id = NotificationId { activity_id, behind: view.read_through() };
-                        Notification { id, group, read_at: None }
-                    }));
-                }
-            }
-        }
-        Ok((shown, changed))
+        Ok(shown_of(candidates, &views))
     }
 
     async fn of_activities(
@@ -338,8 +375,7 @@ impl Notifications {
                 .ok_or_else(|| row.corrupt("sk", "the key of a notification"))?;
             activities.extend(place.filter(|p| p.behind.is_none()).map(|p| p.activity_id));
         }
-        activities.sort_unstable();
-        activities.dedup();
+        let activities = sorted(activities.into_iter());
         let record = Marks::new(&self.facts);
         for (activity, view) in self.of_activities(&activities, deadline).await? {
             let Some(unread) = view.unread() else { continue };
@@ -367,10 +403,60 @@ fn read_through(list: &[ReadThrough]) -> Vec<(NotificationId, u64)> {
 }
 
 fn activities_of(marks: &[(NotificationId, u64)]) -> Vec<ActivityId> {
-    let mut activities: Vec<_> = marks.iter().map(|(id, _)| id.activity_id.clone()).collect();
+    sorted(marks.iter().map(|(id, _)| id.activity_id.clone()))
+}
+
+/// None of them twice.
+fn sorted(activities: impl Iterator<Item = ActivityId>) -> Vec<ActivityId> {
+    let mut activities: Vec<_> = activities.collect();
     activities.sort_unstable();
     activities.dedup();
     activities
+}
+
+/// What views say of candidates, and by how much that changes what is unread.
+fn shown_of(
+    candidates: Vec<(Place, Candidate)>,
+    views: &HashMap<ActivityId, ActivityLikes>,
+) -> (Vec<Notification>, i128) {
+    let (mut shown, mut changed) = (Vec::with_capacity(candidates.len()), 0);
+    for (Place { activity_id, .. }, candidate) in candidates {
+        let Some(view) = views.get(&activity_id) else { continue };
+        match candidate {
+            Candidate::Read(ReadNotification { behind, read_at, group, .. }) => {
+                if !view.is_deleted() {
+                    let id = NotificationId { activity_id, behind };
+                    shown.push(Notification { id, group, read_at: Some(read_at) });
+                }
+            }
+            Candidate::Unread(count) => {
+                let unread = view.unread();
+                let is = unread.as_ref().map_or(0, |group| group.count);
+                changed += i128::from(is) - i128::from(count);
+                shown.extend(unread.map(|group| {
+                    let id = NotificationId { activity_id, behind: view.read_through() };
+                    Notification { id, group, read_at: None }
+                }));
+            }
+        }
+    }
+    (shown, changed)
+}
+
+impl NotificationPage {
+    /// The first of these, and where to go on if there are more.
+    fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
+        items.sort_by_key(|item| std::cmp::Reverse(item.place()));
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|last| {
+            let place = last.place();
+            let listed = inbox.listed().filter(|listed| listed.place < place);
+            let listed = listed.map(|listed| listed.place.activity_id.clone()).collect();
+            After { place, listed: Some(listed) }
+        });
+        Self { unread_count: u64::try_from(unread).unwrap_or(0), items, next }
+    }
 }
 
 /// Up to which like of an activity a viewer has read, if a mark changes that.

@@ -19,6 +19,9 @@ pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
 pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
 /// The queue of commands that gave up.
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
+/// The shard of events that do not say which they are of: for an emulator whose streams have one and which does not
+/// tell. AWS tells (docs/CONFIGURATION.md), and there nothing is folded where it does not.
+pub const ONLY_SHARD: &str = "NAGARE_ONLY_SHARD";
 /// Days an activity stays in timelines.
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 /// Days a notification is kept after it was read.

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use shared::notifications::keys::Place;
-use shared::notifications::{Notification, Notifications, Wanted};
+use shared::notifications::{After, Notification, Notifications, Wanted};
 use shared::timelines::CursorError;
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
 use crate::http::problem::Problem;
@@ -73,12 +73,11 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let notifications =
         Notifications::new(&reader.facts.over(cx.dynamo), &reader.views.over(cx.dynamo));
     let page = notifications.page(&viewer, &wanted, cx.now, cx.deadline).await?;
-    let last = page.items.last().filter(|_| page.more);
     let body = Body {
         viewer_id: &viewer,
         unread_count: page.unread_count,
         items: page.items.iter().map(Item::new).collect(),
-        next_cursor: last.map(|last| seal(cx, &viewer, wanted.unread_only, &last.place())),
+        next_cursor: page.next.as_ref().map(|after| seal(cx, &viewer, wanted.unread_only, after)),
     };
     Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
 }
@@ -86,17 +85,39 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
 /// The name of the list, for its cursors.
 const LIST: &str = "notifications";
 
+/// The most bytes of ids that a cursor carries, so that it is short enough beside the longest place.
+const MOST_CARRIED: usize = 160;
+const UNREAD_ONLY: u64 = 1;
+const CARRIES: u64 = 2;
+
 /// A cursor to go on behind a notification.
-fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, last: &Place) -> String {
-    let position = [&[u8::from(unread_only)], last.to_text().as_bytes()].concat();
-    cx.reader.seal.seal_in(LIST, viewer, &position)
+fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -> String {
+    let ids = after.listed.as_deref().unwrap_or_default();
+    let length: usize = ids.iter().map(|id| id.as_str().len() + 1).sum();
+    let carries = after.listed.is_some() && length <= MOST_CARRIED;
+    let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+    let mut packer = Packer::default();
+    packer.number(flag(unread_only, UNREAD_ONLY) | flag(carries, CARRIES));
+    packer.text(&after.place.to_text());
+    ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
+    cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
 }
 
-fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<(bool, Option<Place>), Problem> {
-    let opened = cx.reader.seal.open_in(LIST, viewer, text).and_then(|position| {
-        let (unread_only, place) = position.split_first().ok_or(CursorError::Damaged)?;
-        let place = std::str::from_utf8(place).ok().and_then(Place::of_text);
-        Ok((*unread_only == 1, Some(place.ok_or(CursorError::Damaged)?)))
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<(bool, Option<After>), Problem> {
+    let opened = cx.reader.seal.open_in(LIST, viewer, text);
+    let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
+    let (unread_only, after) = opened.map_err(|e| Problem::invalid("cursor", e.to_string()))?;
+    Ok((unread_only, Some(after)))
+}
+
+fn read(position: &[u8]) -> Option<(bool, After)> {
+    let mut unpacker = Unpacker::new(position);
+    let flags = unpacker.number()?;
+    let place = Place::of_text(unpacker.text()?)?;
+    let mut ids = Vec::new();
+    while !unpacker.is_empty() {
+        ids.push(ActivityId::new(unpacker.text()?).ok()?);
+    }
+    let listed = (flags & CARRIES != 0).then_some(ids);
+    Some((flags & UNREAD_ONLY != 0, After { place, listed }))
 }

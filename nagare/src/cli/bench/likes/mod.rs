@@ -27,10 +27,7 @@ mod report;
 mod simulated;
 mod stage;
 
-use std::time::Duration;
-
 use clap::Args;
-use shared::runtime::hold::Hold;
 use tokio::time::Instant;
 
 use super::super::Failure;
@@ -69,9 +66,6 @@ pub(crate) struct Likes {
     /// Invocations of the writer at once.
     #[arg(long, value_name = "N", default_value_t = WRITERS, value_parser = in_flight)]
     writers: usize,
-    /// Milliseconds that a writer waits before it acknowledges a batch; 30, as the function does, unless given.
-    #[arg(long, value_name = "N")]
-    hold_ms: Option<u64>,
     /// Transactions of m3's design at once.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = in_flight)]
     clients: usize,
@@ -123,7 +117,7 @@ impl Likes {
     }
 
     async fn at_rate(&self, rate: f64, setting: &Setting) -> Result<Lag, Failure> {
-        let stage = self.stage(setting)?;
+        let stage = Stage::new(&setting.faults)?;
         ours::publish(&stage).await?;
         stage.meter.reset();
         let plan = self.plan(self.likes, &stage)?;
@@ -154,7 +148,7 @@ impl Likes {
     }
 
     async fn ours(&self, setting: &Setting) -> Result<Storm, Failure> {
-        let stage = self.stage(setting)?;
+        let stage = Stage::new(&setting.faults)?;
         ours::publish(&stage).await?;
         stage.meter.reset();
         let plan = self.plan(self.likes, &stage)?;
@@ -162,12 +156,6 @@ impl Likes {
         let (measured, counted) = (stage.meter.read(), ours::counted(&stage).await?);
         let span = (ran.begun, ran.ended);
         Ok(Storm::of((NAGARE, &setting.text), &plan, &measured, span, counted))
-    }
-
-    fn stage(&self, setting: &Setting) -> Result<Stage, Failure> {
-        let stage = Stage::new(&setting.faults)?;
-        let hold = self.hold_ms.map(|millis| Hold::new(Duration::from_millis(millis)));
-        Ok(Stage { hold: hold.unwrap_or(stage.hold), ..stage })
     }
 
     fn plan(&self, likes: usize, stage: &Stage) -> Result<Plan, Failure> {
@@ -235,7 +223,6 @@ mod tests {
             faults: Vec::new(),
             writers: 4,
             clients: 4,
-            hold_ms: None,
             rate: None,
             json: false,
         };

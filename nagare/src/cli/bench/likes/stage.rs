@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::runtime::clock::Clock;
-use shared::runtime::hold::Hold;
 use tokio::time::Instant;
 
 use super::super::super::Failure;
@@ -26,8 +25,6 @@ pub(super) struct Stage {
     pub(super) meter: Meter,
     pub(super) deliveries: Deliveries,
     pub(super) clock: Clock,
-    /// How long a writer waits before it acknowledges a batch.
-    pub(super) hold: Hold,
 }
 
 impl Stage {
@@ -56,7 +53,6 @@ impl Stage {
             wire,
             meter,
             clock,
-            hold: Hold::default(),
         })
     }
 }
