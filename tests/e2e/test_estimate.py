@@ -38,11 +38,11 @@ def bill(done):
 
 def test_a_graph_and_its_posts(estimate, files):
     found, lines = bill(estimate(*files, "--json"))
-    # Four claims, records and outbox rows, and seven entries; the followers of each, and for those who have any
+    # Four claims, records, outbox rows and facts, and seven entries; the followers of each, and for those who have any
     # the record and the followers again. Every day of the month.
-    assert (found["write_units"], found["read_units"]) == (30 * (4 * 3 + 7), 30 * (4 + 3 * 2))
+    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2))
     assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 19 * 0.625 / MILLION)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23 * 0.625 / MILLION)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(120 / MILLION)
     assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
     assert all(line["dollars"] == pytest.approx(line["amount"] * line["price"]) for line in found["lines"])
@@ -61,7 +61,7 @@ def test_so_many_a_day(estimate):
     assert lines["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 2.5))
     _, cold = bill(estimate(*rates, "--records-per-read", 21, "--json"))
     assert cold["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 21))
-    assert found["write_units"] == 30 * MILLION + 3 * 60_000
+    assert found["write_units"] == 30 * MILLION + 4 * 60_000
     assert lines["API Gateway", "requests"]["dollars"] == pytest.approx(6.0)
     _, polls = bill(estimate(*rates, "--activities-per-read", 0, "--json"))
     assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * 3)
@@ -74,15 +74,15 @@ def test_likes(estimate):
     likes = ["--likes-per-day", 1_000_000, "--undos-per-day", 100_000]
     found, lines = bill(estimate(*rates, *likes, "--json"))
     assert found["likes"] == 33 * MILLION
-    # The row, and the count that it changes.
-    assert (found["write_units"], found["read_units"]) == (66 * MILLION, 33 * MILLION)
-    assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(33)
+    # The row; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone.
+    assert (found["write_units"], found["read_units"]) == ((33 + 30 * 4 + 3) * MILLION, (30 * 2 + 3) * MILLION)
+    assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(63)
     # The writer's invocation and the projector's.
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
     # Rows of all months are kept.
-    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 88) / 2**30, rel=0.05)
+    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126) / 2**30, rel=0.05)
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
-    assert storm["write_units"] == pytest.approx(33 * MILLION * 1.01)
+    assert storm["write_units"] == pytest.approx((33 + 1.23) * MILLION)
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
 
 
@@ -112,7 +112,7 @@ def test_other_prices(estimate, files, tmp_path):
     prices = tmp_path / "prices.json"
     prices.write_text('{"dynamodb_million_writes": 1000000}')
     found, lines = bill(estimate(*files, "--prices", prices, "--json"))
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 19)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23)
     assert (found["prices"]["dynamodb_million_writes"], found["prices"]["dynamodb_million_reads"]) == (1_000_000, 0.125)
     prices.write_text('{"dynamodb_milion_writes": 1}')
     assert "dynamodb_milion_writes" in estimate(*files, "--prices", prices, code=2).stderr

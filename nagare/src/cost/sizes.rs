@@ -64,7 +64,12 @@ pub(super) fn outbox_row(activity: &Activity) -> f64 {
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;
-    keys + length("liked") + 1.0 + length("changed_at") + INSTANT
+    keys + length("liked")
+        + 1.0
+        + length("changed_at")
+        + INSTANT
+        + length("first_liked_at")
+        + INSTANT
 }
 
 fn length(text: &str) -> f64 {

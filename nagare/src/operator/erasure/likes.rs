@@ -176,8 +176,8 @@ impl Erasure {
     async fn mark_view(&self, key: Key) -> Result<(), DynamoError> {
         let update = Update {
             // A projector that has read it before must not write it as it was.
-            expression: "SET #forget = if_not_exists(#forget, :until) ADD version :one",
-            condition: Some("attribute_exists(pk)"),
+            expression: "SET #forget = :until ADD version :one",
+            condition: Some("attribute_exists(pk) AND attribute_not_exists(#forget)"),
             names: vec![("#forget", FORGET_AT)],
             values: vec![(":until", number(self.until)), (":one", number(1))],
         };
