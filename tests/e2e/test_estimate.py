@@ -39,11 +39,11 @@ def bill(done):
 def test_a_graph_and_its_posts(estimate, files):
     found, lines = bill(estimate(*files, "--json"))
     # Four claims, records, outbox rows and facts, and seven entries; the followers of each, and for those who have any
-    # the record and the followers again. Every day of the month.
-    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2))
+    # the record and the followers again; and whether anybody likes what is published. Every day of the month.
+    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2 + 4))
     assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
     assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23 * 0.625 / MILLION)
-    assert lines["Lambda", "requests"]["amount"] == pytest.approx(120 / MILLION)
+    assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 120 / MILLION)
     assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
     assert all(line["dollars"] == pytest.approx(line["amount"] * line["price"]) for line in found["lines"])
     # The actor is hidden, the edge and its line in the index are written, the actor is shown; who is hidden, the

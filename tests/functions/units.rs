@@ -235,6 +235,8 @@ async fn of_likes_and_undos() {
     counter.apply(std::slice::from_ref(&published)).await;
     counter.take();
     let activity = activity(&published);
+    counter.world.project("shard").await;
+    expect(likes::fold_publish(), counter.take(), "a publish");
     // Fewer changes than a batch of this world has.
     for (viewers, at) in [(1, NOW), (30, LATER)] {
         let names = (0..viewers).map(|n| format!("viewer-{viewers}-{n:02}"));

@@ -151,10 +151,12 @@ impl<'p> Attempt<'p> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
         let views: Vec<Result<View<ActivityLikes>, _>> =
             self.projector.views.read_all_to_fold(&keys, self.deadline).await?;
+        // Of what nobody has liked there is nothing to know.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
-            view.as_ref()
-                .is_ok_and(|view| view.state.actor().is_none())
-                .then(|| task.activity.clone())
+            let view = view.as_ref().ok().filter(|view| view.state.actor().is_none())?;
+            let is_liked = |change: &&Change| owner::of_key(&change.key).is_none();
+            let is_needed = view.is_there() || task.changes.iter().any(is_liked);
+            is_needed.then(|| task.activity.clone())
         };
         let lacking: Vec<_> = tasks.iter().zip(&views).filter_map(|pair| lack(&pair)).collect();
         Ok((views, self.known(&lacking).await?))

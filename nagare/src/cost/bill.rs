@@ -50,7 +50,7 @@ const COMPRESSED: f64 = 0.15;
 /// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
 /// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
 pub const METRICS: f64 = 7.0;
-/// The projector's, where there are likes.
+/// The projector's, where anything is published or liked.
 pub const LIKE_METRICS: f64 = 2.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;

@@ -30,7 +30,7 @@ pub struct LikeMonth {
     pub changes: f64,
     /// What the writer does for them.
     pub writing: Work,
-    /// What the projector does.
+    /// What the projector does, for publishes too.
     pub folding: Work,
     /// How often it is invoked, where nothing else shares its batch.
     pub folds: f64,
@@ -38,14 +38,16 @@ pub struct LikeMonth {
 
 impl LikeRates {
     /// A month of such days.
-    pub(super) fn month(&self, viewer: f64, activity: &Activity) -> LikeMonth {
+    pub(super) fn month(&self, publishes: f64, viewer: f64, activity: &Activity) -> LikeMonth {
         let (likes, undos) = (self.likes * DAYS, self.undos * DAYS);
         let together = self.together;
         LikeMonth {
             changes: likes + undos,
             writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
-            folding: fold_likes() * (likes / together) + fold_undos() * (undos / together),
-            folds: (likes + undos) / together,
+            folding: fold_likes() * (likes / together)
+                + fold_undos() * (undos / together)
+                + fold_publish() * publishes,
+            folds: (likes + undos) / together + publishes,
         }
     }
 }
@@ -80,6 +82,12 @@ pub fn fold_likes() -> Work {
 #[must_use]
 pub fn fold_first_likes() -> Work {
     fold_likes() + Work { reads: 2.0, rounds: 2.0, ..Work::default() }
+}
+
+/// A publish, or the delete of what nobody likes: the projector looks whether anybody does.
+#[must_use]
+pub fn fold_publish() -> Work {
+    Work { reads: 1.0, rounds: 1.0, ..Work::default() }
 }
 
 /// The same for undos, of which nobody is notified.

@@ -130,8 +130,8 @@ impl Graph {
     pub fn month(&self, assumed: &Assumed) -> Option<Month> {
         let scale = DAYS / self.days()?;
         let (activity, viewer) = self.lengths?;
-        let month = Month::of(self.published * scale, self.import, &activity, viewer, assumed);
-        Some(Month { publishes: self.publishes * scale, ..month })
+        let (work, publishes) = (self.published * scale, self.publishes * scale);
+        Some(Month::of(work, self.import, &activity, viewer, publishes, assumed))
     }
 }
 
@@ -147,8 +147,8 @@ impl Rates {
         let edge = Edge { follower: viewer, followee: activity.actor };
         let writing = work::publish(&activity, &audience) * publishes
             + work::follow(&edge, self.backfill, &activity) * follows;
-        let month = Month::of(writing, Work::default(), &activity, viewer, assumed);
-        Month { publishes, follows, ..month }
+        let month = Month::of(writing, Work::default(), &activity, viewer, publishes, assumed);
+        Month { follows, ..month }
     }
 }
 
@@ -158,6 +158,7 @@ impl Month {
         import: Work,
         activity: &Activity,
         viewer: f64,
+        publishes: f64,
         assumed: &Assumed,
     ) -> Self {
         let pages = assumed.pages_per_day * DAYS;
@@ -167,12 +168,12 @@ impl Month {
         let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, records, viewer, activity) * pages;
-        let likes = assumed.likes.month(viewer, activity);
+        let likes = assumed.likes.month(publishes, viewer, activity);
         let writing = writing + likes.writing;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
         Self {
-            publishes: 0.0,
+            publishes,
             follows: 0.0,
             pages,
             writing,
