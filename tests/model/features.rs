@@ -71,6 +71,18 @@ pub(crate) async fn ask(
     Ok(())
 }
 
+/// Marks all but the last like of each notification as read. Returns the commands.
+pub(crate) async fn mark_in_part(world: &World) -> Vec<Value> {
+    let mut marks = Vec::new();
+    for path in notifications::paths() {
+        let (status, _, answer) = world.get(path_of(&path), query_of(&path)).await;
+        assert_eq!(status, 200, "{answer}");
+        marks.extend(notifications::marks_in_part(&path, &answer));
+    }
+    world.done(&marks).await;
+    marks
+}
+
 /// Asks all of them everything, now that it is quiet.
 pub(crate) async fn in_the_end(world: &World, commands: &Reference) -> Result<(), String> {
     let commands = Commands { done: commands, started: commands, quiet: true };

@@ -70,6 +70,10 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         run.until_quiet().await?;
         waiting.open();
         run.stream.end(&mut run.random).await?;
+        // Now that it is known what there is, part of it is marked.
+        let marks = features::mark_in_part(&world).await;
+        observed.borrow_mut().sent.extend(marks);
+        run.stream.end(&mut run.random).await?;
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
         let observed = observed.take();
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await

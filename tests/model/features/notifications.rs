@@ -41,9 +41,18 @@ pub(super) fn mark_of(path: &str, answer: &Value, random: &mut Rng) -> Option<Va
     Some(mark(viewer, &item["notification_id"], through))
 }
 
+/// Marks of all but the last like of each that is unread.
+pub(super) fn marks_in_part(path: &str, answer: &Value) -> Vec<Value> {
+    let viewer = path.strip_prefix(PATH).unwrap().split('?').next().unwrap();
+    let items = answer["items"].as_array().unwrap().iter();
+    let unread = items.filter(|item| item["state"] == "unread" && item["count"] != 1);
+    let part = |item: &Value| item["through"].as_u64().unwrap() - 1;
+    unread.map(|item| mark(viewer, &item["notification_id"], part(item))).collect()
+}
+
 const PATH: &str = "/v1/notifications/";
 
-fn paths() -> Vec<String> {
+pub(super) fn paths() -> Vec<String> {
     viewers()
         .flat_map(|viewer| {
             ["limit=100", "limit=100&state=unread"].map(|query| format!("{PATH}{viewer}?{query}"))
