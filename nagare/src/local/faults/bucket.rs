@@ -77,6 +77,17 @@ impl Buckets {
         granted.count()
     }
 
+    /// Takes from tables what a call took beyond what it demanded: items of more than a kilobyte. What is not there
+    /// is owed.
+    pub(super) fn charge(&mut self, demand: &Demand, consumed: &[(String, f64)]) {
+        for (table, units) in consumed {
+            let demanded = demand.items.iter().filter(|(name, _)| name == table).count();
+            if let Some(bucket) = self.tables.get_mut(&(demand.units, table.clone())) {
+                bucket.level -= (units - demanded as f64).max(0.0);
+            }
+        }
+    }
+
     /// Gives back what the first N items took.
     fn give_back(&mut self, demand: &Demand, granted: usize) {
         for (table, partition) in &demand.items[..granted] {
@@ -129,6 +140,17 @@ mod tests {
         }
         assert_eq!(take(&["a", "a", "b", "b", "c", "c", "d", "d"], false), 8);
         assert_eq!(take(&["e"], true), 0, "the table's bucket is empty");
+    }
+
+    #[test]
+    fn what_was_taken_beyond_the_demand_is_owed() {
+        let rates = Rates { writes: Some(10.0), ..Rates::default() };
+        let (mut buckets, now) = (Buckets::default(), Instant::now());
+        let one = demand(&["a"], false);
+        assert_eq!(buckets.take(&rates, &one, now), 1);
+        buckets.charge(&one, &[("table".to_owned(), 21.0), ("other".to_owned(), 5.0)]);
+        assert_eq!(buckets.take(&rates, &one, now + Duration::from_secs(1)), 0);
+        assert_eq!(buckets.take(&rates, &one, now + Duration::from_millis(1_300)), 1);
     }
 
     #[test]

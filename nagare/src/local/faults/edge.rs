@@ -7,6 +7,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fastrand::Rng;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::bucket::Buckets;
@@ -43,6 +44,12 @@ impl Faulty {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).faults.rates = rates;
     }
 
+    /// What a call demands, if its answer says what it took.
+    fn measured(&self, request: &HttpRequest) -> Option<Demand> {
+        let chance = self.chance.lock().unwrap_or_else(PoisonError::into_inner);
+        chance.faults.is_measured.then(|| Demand::of(request)).flatten()
+    }
+
     fn choose(&self, request: &HttpRequest) -> Option<Fault> {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).choose(request)
     }
@@ -51,8 +58,29 @@ impl Faulty {
 impl HttpConnector for Faulty {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (fault, inside) = (self.choose(&request), self.inside.clone());
-        HttpConnectorFuture::new(async move { inject(fault, request, &inside).await })
+        let demand = self.measured(&request);
+        let chance = Arc::clone(&self.chance);
+        HttpConnectorFuture::new(async move {
+            let answer = inject(fault, request, &inside).await?;
+            if let (Some(demand), Some(body)) = (demand, answer.body().bytes()) {
+                let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
+                chance.buckets.charge(&demand, &consumed(body));
+            }
+            Ok(answer)
+        })
     }
+}
+
+/// The units that an answer says it took, by table.
+fn consumed(answer: &[u8]) -> Vec<(String, f64)> {
+    // What is no answer of the tables took nothing.
+    let answer: Value = serde_json::from_slice(answer).unwrap_or(Value::Null);
+    let consumed = &answer["ConsumedCapacity"];
+    let tables = consumed.as_array().map_or(std::slice::from_ref(consumed), Vec::as_slice);
+    let each = tables.iter().filter_map(|table| {
+        Some((table["TableName"].as_str()?.to_owned(), table["CapacityUnits"].as_f64()?))
+    });
+    each.collect()
 }
 
 impl Chance {
@@ -94,7 +122,7 @@ impl Chance {
             return None;
         }
         let mut demand = Demand::of(request)?;
-        demand.divisible |= !self.faults.free_refusals;
+        demand.divisible |= !self.faults.is_measured;
         let granted = self.buckets.take(&self.faults.rates, &demand, Instant::now());
         (granted < demand.items.len()).then_some(Fault::Leftovers(granted))
     }

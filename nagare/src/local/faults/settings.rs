@@ -47,7 +47,7 @@ pub struct Faults {
     pub(super) expiries: f64,
     pub(super) lost_deletes: f64,
     pub(super) rates: Rates,
-    pub(super) free_refusals: bool,
+    pub(super) is_measured: bool,
 }
 
 /// Units a second. None: unlimited.
@@ -107,10 +107,11 @@ impl FromStr for Faults {
 }
 
 impl Faults {
-    /// The same, but a transaction that is refused for lack of capacity takes none of it. Otherwise it uses up what
-    /// there was, which starves whoever sends nothing but transactions.
-    pub(crate) fn with_free_refusals(self) -> Self {
-        Self { free_refusals: true, ..self }
+    /// The same for callers that ask what each call consumes: that is what it takes, whatever the size of its items,
+    /// and a transaction that is refused for lack of capacity takes none. Otherwise it uses up what there was, which
+    /// starves whoever sends nothing but transactions.
+    pub(crate) fn measured(self) -> Self {
+        Self { is_measured: true, ..self }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), FaultsError> {

@@ -41,8 +41,7 @@ impl Stage {
         let meter = Meter::default();
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
         let metered = meter.below(inside.clone(), schema::names().facts);
-        let throttled =
-            SharedHttpConnector::new(Faulty::new(faults.clone().with_free_refusals(), metered));
+        let throttled = SharedHttpConnector::new(Faulty::new(faults.clone().measured(), metered));
         let tables = connector::dynamodb(meter.above(throttled));
         Ok(Self {
             tables: Tables::new(tables, &schema::names()),
