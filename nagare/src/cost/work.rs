@@ -101,7 +101,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
         messages: 1.0,
         sends: 1.0,
-        rounds: 3.0,
+        rounds: 4.0,
         ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
         ..Work::default()
     };

@@ -1,7 +1,5 @@
 //! Publish, update and delete.
 
-use futures::FutureExt;
-use futures::future::{OptionFuture, try_join};
 use shared::activities::owner::Owner;
 use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
 use shared::dynamo::DynamoError;
@@ -23,10 +21,11 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let (key, sort_key) = (publish.key(), publish.sort_key());
     let merged = cx.activities.merge(&key, Change::from(publish), deadline).await?;
     let deleted = merged.now.deleted;
-    let listed = cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline);
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
     // What was deleted before it was published is nobody's concern.
-    let owned = (!deleted).then(|| owned(cx, &key, false));
-    try_join(listed, OptionFuture::from(owned).map(Option::transpose)).await?;
+    if !deleted {
+        owned(cx, &key, false).await?;
+    }
     // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
     // have left something, and none has written before the record says that it is published.
     match (deleted, merged.before.published.is_some()) {
@@ -56,8 +55,8 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
         return Ok(Disposition::Applied(None));
     };
     let sort_key = published.sort_key(&key);
-    let listed = cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline);
-    try_join(listed, owned(cx, &key, true)).await?;
+    cx.activities.list_in_outbox(&key.actor_id, &sort_key, true, deadline).await?;
+    owned(cx, &key, true).await?;
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
     }
