@@ -7,6 +7,11 @@
 //! activity#<activity>  owner          who published it, and whether it was deleted             activities
 //! read#<viewer>        <activity>     how far the viewer has read the notifications of it      notifications
 //! read#<viewer>        all#<message>  that a message has marked all of them as read; expires   notifications
+//! poll#<poll>          poll           what was opened                                          polls
+//! poll#<poll>          end#<actor>    when that actor ended it                                 polls
+//! votes#<viewer>       <poll>         how the viewer voted, and when                           polls
+//! battle#<battle>      battle         what was opened                                          battles
+//! hit#<battle>#<hit>   hit            a hit                                                    battles
 //! changed#<pk>         <sk>#<id>      a change of that row comes back                          projection
 //! barrier#<id>#<n>     barrier        nothing: that it is folded says how far views are;       projection
 //!                                     expires

@@ -19,6 +19,8 @@
 //! profiles       what people say of themselves
 //! likes          who likes what, and how many do
 //! notifications  what actors are told of likes
+//! polls          what viewers vote on, and the sums
+//! battles        what viewers hit together, and who hit last
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -31,6 +33,7 @@
 //! Lambda runtime: those belong to the functions, which never import each other.
 
 pub mod activities;
+pub mod battles;
 pub mod command;
 pub mod crypto;
 pub mod dead_letters;
@@ -43,6 +46,7 @@ pub mod ledger_item;
 pub mod likes;
 pub mod message;
 pub mod notifications;
+pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;

@@ -152,6 +152,8 @@ LAYERS = [
     "profiles",
     "likes",
     "notifications",
+    "polls",
+    "battles",
     "timelines",
     "fanout",
     "dead_letters",
@@ -164,7 +166,7 @@ SEEN_BY_FEATURES = {
     "timelines": {"activities", "follows"},
     "fanout": {"activities", "follows"},
 }
-FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "timelines", "fanout", "dead_letters"}
+FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

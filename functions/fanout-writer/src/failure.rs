@@ -16,6 +16,14 @@ pub enum Failure {
     /// The activity's id belongs to another publish.
     #[error("activity_id {0} was published before by another actor or at another published_at")]
     Conflict(ActivityId),
+    /// The id of a poll, a battle or a hit belongs to another one.
+    #[error("{member} {id} was used before with another content")]
+    Taken {
+        /// The member with the id.
+        member: &'static str,
+        /// The id.
+        id: String,
+    },
     /// DynamoDB failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
@@ -29,7 +37,7 @@ impl Failure {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Command(_) | Self::Conflict(_) => true,
+            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } => true,
             // Whatever is wrong with them is repaired sooner or later; the message waits for it.
             Self::Dynamo(_) | Self::Queue(_) => false,
         }
@@ -50,7 +58,7 @@ impl Failure {
             Self::Command(error) => error.unredacted(),
             Self::Dynamo(error) => error.unredacted(),
             Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.unredacted()),
-            Self::Conflict(_) => self.to_string(),
+            Self::Conflict(_) | Self::Taken { .. } => self.to_string(),
         }
     }
 
@@ -59,7 +67,7 @@ impl Failure {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Command(error) => error.reason(),
-            Self::Conflict(_) => "conflict",
+            Self::Conflict(_) | Self::Taken { .. } => "conflict",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }

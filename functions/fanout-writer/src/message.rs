@@ -51,9 +51,15 @@ fn is_shown(command: &Command) -> bool {
         | Command::Delete(_)
         | Command::Follow(_)
         | Command::Segment(_) => true,
-        Command::Profile(_) | Command::Like(_) | Command::MarkRead(_) | Command::Changed(_) => {
-            false
-        }
+        Command::Profile(_)
+        | Command::Like(_)
+        | Command::MarkRead(_)
+        | Command::OpenPoll(_)
+        | Command::ClosePoll(_)
+        | Command::Vote(_)
+        | Command::OpenBattle(_)
+        | Command::Hit(_)
+        | Command::Changed(_) => false,
         Command::Continued(continued) => is_shown(&continued.command),
     }
 }

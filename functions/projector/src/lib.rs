@@ -5,6 +5,7 @@
 //!   event         what Lambda hands over
 //!   subject       what a change is about
 //!   likes         folds what is about activities
+//!   blocks        folds what has a view with blocks beside it: polls, battles
 //!   single        folds what has a view for itself
 //!   outcome       what became of the changes of one subject
 //!   dead_letters  what a view cannot fold goes to the dead-letter queue
@@ -18,6 +19,7 @@
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
 //! //! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
 
+mod blocks;
 mod dead_letters;
 mod event;
 mod failure;
@@ -31,7 +33,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+use shared::battles::{self, Fought};
+use shared::dynamo::IN_FLIGHT;
 use shared::facts::Facts;
+use shared::polls::{self, Counted};
 use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -78,16 +84,30 @@ impl Projector {
             let read = event.read();
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
             let mut by_activity: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+            let mut by_poll: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+            let mut by_battle: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             let mut by_barrier: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             let changes = self.open(changes);
             for change in &changes {
                 match Subject::of(change).filter(|subject| change.concerns(&subject.view())) {
                     Some(Subject::Activity(id)) => by_activity.entry(id).or_default().push(change),
+                    Some(Subject::Poll(id)) => by_poll.entry(id).or_default().push(change),
+                    Some(Subject::Battle(id)) => by_battle.entry(id).or_default().push(change),
                     Some(Subject::Barrier(id)) => by_barrier.entry(id).or_default().push(change),
                     None => {}
                 }
             }
             let mut outcomes = likes::fold(self, shard, by_activity, deadline).await;
+            let polls = by_poll.into_iter().map(|(poll, changes)| {
+                let view = polls::keys::view(&poll);
+                blocks::fold::<Counted>(self, shard, view, changes, deadline).boxed()
+            });
+            let battles = by_battle.into_iter().map(|(battle, changes)| {
+                let view = battles::keys::view(&battle);
+                blocks::fold::<Fought>(self, shard, view, changes, deadline).boxed()
+            });
+            let folds: Vec<_> = polls.chain(battles).collect();
+            outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
             // Last, as they say that all before them is folded: those behind what is not wait.
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in by_barrier {

@@ -1,16 +1,22 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
 use shared::activities::owner;
+use shared::battles::BattleRow;
 use shared::dynamo::item::Key;
+use shared::polls::keys::PollRow;
 use shared::projection::{Barrier, Change};
-use shared::values::ActivityId;
-use shared::{likes, notifications};
+use shared::values::{ActivityId, BattleId, PollId};
+use shared::{battles, likes, notifications, polls};
 
 /// What facts are about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     /// Likes of an activity, who published it, how far that actor has read.
     Activity(ActivityId),
+    /// A poll and the votes.
+    Poll(PollId),
+    /// A battle and the hits.
+    Battle(BattleId),
     /// Rows of a barrier.
     Barrier(Barrier),
 }
@@ -20,6 +26,8 @@ impl Subject {
     pub(crate) fn view(&self) -> Key {
         match self {
             Self::Activity(activity) => likes::keys::count(activity),
+            Self::Poll(poll) => polls::keys::view(poll),
+            Self::Battle(battle) => battles::keys::view(battle),
             Self::Barrier(barrier) => barrier.view(),
         }
     }
@@ -30,6 +38,9 @@ impl Subject {
         let liked = likes::keys::of_key(key).map(|(_, activity)| activity);
         let read = || notifications::keys::of_mark(key).map(|(_, activity)| activity);
         let activity = liked.or_else(read).or_else(|| owner::of_key(key)).map(Self::Activity);
-        activity.or_else(|| Barrier::of_key(key).map(Self::Barrier))
+        let poll = || PollRow::of(key).map(|row| Self::Poll(row.poll().clone()));
+        let battle = || BattleRow::of(key).map(|row| Self::Battle(row.battle().clone()));
+        let barrier = || Barrier::of_key(key).map(Self::Barrier);
+        activity.or_else(poll).or_else(battle).or_else(barrier)
     }
 }

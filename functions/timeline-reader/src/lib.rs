@@ -20,6 +20,8 @@
 //!     answer    a page as JSON, with its cursors
 //!   activity/   one activity
 //!   likes/      what a viewer likes; how many like an activity
+//!   poll/       a poll
+//!   battle/     a battle; a hit
 //!   profile/    a profile
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
@@ -30,11 +32,13 @@
 //! that this process has not kept.
 
 mod activity;
+mod battle;
 mod http;
 mod likes;
 mod log;
 mod metrics;
 mod notifications;
+mod poll;
 mod profile;
 mod router;
 mod timeline;

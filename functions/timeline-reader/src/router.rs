@@ -3,10 +3,11 @@
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 
 use crate::Context;
+use crate::battle::hit;
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::{activity, likes, notifications, profile, timeline};
+use crate::{activity, battle, likes, notifications, poll, profile, timeline};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -32,6 +33,9 @@ routes! {
     "/v1/activities/{activity_id}" => activity,
     "/v1/viewers/{viewer_id}/likes" => likes,
     "/v1/notifications/{viewer_id}" => notifications,
+    "/v1/polls/{poll_id}" => poll,
+    "/v1/battles/{battle_id}" => battle,
+    "/v1/battles/{battle_id}/hits/{hit_id}" => hit,
 }
 
 /// The path that an event asks for, if there is such a path.

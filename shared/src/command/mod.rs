@@ -9,11 +9,14 @@ use std::fmt::Write;
 
 use crate::activities::owner;
 use crate::activities::{Delete, Publish, Update};
+use crate::battles::{BattleHit, BattleOpened, BattleRow};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::likes::{self, LikeChange};
 use crate::message::{Body, CommandError, Fact, Members, Names, Subject, TYPE};
 use crate::notifications::{self, MarkRead};
+use crate::polls::keys::PollRow;
+use crate::polls::{PollClosed, PollOpened, Vote};
 use crate::profiles::ProfileUpdate;
 use crate::projection::UnfoldedChange;
 use crate::queue::Message;
@@ -109,6 +112,11 @@ commands! {
     Profile(ProfileUpdate),
     Like(LikeChange),
     MarkRead(MarkRead),
+    OpenPoll(PollOpened),
+    ClosePoll(PollClosed),
+    Vote(Vote),
+    OpenBattle(BattleOpened),
+    Hit(BattleHit),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because
@@ -232,17 +240,27 @@ fn internal(type_name: &str, members: &Members<'_>) -> Option<Result<Command, Co
 /// The ids that a change is about: those of the command that the row is of.
 fn subject_of(change: &UnfoldedChange) -> Subject {
     let key = &change.key;
+    let text = |id: &dyn std::fmt::Display| Some(id.to_string());
     let of_viewer = likes::keys::of_key(key).or_else(|| notifications::keys::of_mark(key));
-    let (viewer, activity) = match of_viewer {
-        Some((viewer, activity)) => (Some(viewer), Some(activity)),
-        None => (None, owner::of_key(key)),
-    };
-    let text = |id: &dyn std::fmt::Display| id.to_string();
-    Subject {
-        viewer_id: viewer.as_ref().map(|id| text(id)),
-        activity_id: activity.as_ref().map(|id| text(id)),
-        ..Subject::default()
+    let mut subject = Subject::default();
+    if let Some((viewer, activity)) = of_viewer {
+        (subject.viewer_id, subject.activity_id) = (text(&viewer), text(&activity));
+    } else if let Some(activity) = owner::of_key(key) {
+        subject.activity_id = text(&activity);
+    } else if let Some(row) = PollRow::of(key) {
+        subject.poll_id = text(row.poll());
+        match &row {
+            PollRow::Vote(viewer, _) => subject.viewer_id = text(viewer),
+            PollRow::End(_, actor) => subject.actor_id = text(actor),
+            PollRow::Opened(_) => {}
+        }
+    } else if let Some(row) = BattleRow::of(key) {
+        subject.battle_id = text(row.battle());
+        if let BattleRow::Hit(_, hit) = &row {
+            subject.hit_id = text(hit);
+        }
     }
+    subject
 }
 
 impl From<&Command> for Message {

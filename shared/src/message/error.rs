@@ -55,6 +55,8 @@ pub enum MemberError {
     TooEarly(Timestamp),
     #[error("expected an instant at most five minutes after now ({now}), got {found}")]
     TooLate { found: Timestamp, now: Timestamp },
+    #[error("expected an instant at most a year after now ({now}), got {found}")]
+    TooFarAhead { found: Timestamp, now: Timestamp },
 }
 
 impl CommandError {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde_json::value::RawValue;
 
@@ -11,6 +12,8 @@ use crate::values::{Kind, Payload, Timestamp};
 
 /// How far in the future an instant may lie, in milliseconds: clocks of producers differ.
 pub const MAX_FUTURE_MILLIS: i64 = 5 * 60 * 1000;
+/// How far in the future what is planned may lie, in milliseconds: a year of 366 days.
+pub const MAX_PLANNED_MILLIS: i64 = 366 * 86_400_000;
 /// 2015-01-01T00:00:00Z: nothing was published before.
 const EARLIEST_MILLIS: i64 = 1_420_070_400_000;
 /// The member that says which command it is.
@@ -91,17 +94,54 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`CommandError`] if it is missing or not such an instant.
     pub fn instant(&self, member: &'static str) -> Result<Timestamp, CommandError> {
+        self.instant_until(member, MAX_FUTURE_MILLIS, |found, now| MemberError::TooLate {
+            found,
+            now,
+        })
+    }
+
+    /// An instant that is planned: from 2015 to a year after now.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is missing or not such an instant.
+    pub fn planned(&self, member: &'static str) -> Result<Timestamp, CommandError> {
+        let too_late = |found, now| MemberError::TooFarAhead { found, now };
+        self.instant_until(member, MAX_PLANNED_MILLIS, too_late)
+    }
+
+    fn instant_until(
+        &self,
+        member: &'static str,
+        ahead: i64,
+        too_late: impl FnOnce(Timestamp, Timestamp) -> MemberError,
+    ) -> Result<Timestamp, CommandError> {
         let now = self.now;
         self.parsed(member, |text| {
             let found = Timestamp::parse(&text)?;
             if found.unix_millis() < EARLIEST_MILLIS {
                 Err(MemberError::TooEarly(found))
-            } else if found > now.plus_millis(MAX_FUTURE_MILLIS) {
-                Err(MemberError::TooLate { found, now })
+            } else if found > now.plus_millis(ahead) {
+                Err(too_late(found, now))
             } else {
                 Ok(found)
             }
         })
+    }
+
+    /// A whole number within bounds.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is missing or none; it says what was `expected`.
+    pub fn number(
+        &self,
+        member: &'static str,
+        bounds: RangeInclusive<u64>,
+        expected: &'static str,
+    ) -> Result<u64, CommandError> {
+        let json = self.raw(member).ok_or(CommandError::Missing(member))?;
+        let number = json.parse().ok().filter(|number| bounds.contains(number));
+        let problem = MemberError::Expected(expected);
+        number.ok_or(CommandError::Malformed { member, problem })
     }
 
     /// `kind`, where it is given; `null` stands for not given.

@@ -4,7 +4,9 @@
 use std::fmt::{self, Write};
 
 use super::read::TYPE;
-use crate::values::{ActivityId, ActorId, Kind, Origin, Timestamp, ViewerId};
+use crate::values::{
+    ActivityId, ActorId, BattleId, Choice, HitId, Kind, Origin, PollId, Timestamp, ViewerId,
+};
 
 /// What is written as JSON by putting quotes around it.
 pub trait Plain: fmt::Display {}
@@ -12,6 +14,10 @@ pub trait Plain: fmt::Display {}
 impl Plain for ActivityId {}
 impl Plain for ActorId {}
 impl Plain for ViewerId {}
+impl Plain for PollId {}
+impl Plain for Choice {}
+impl Plain for BattleId {}
+impl Plain for HitId {}
 impl Plain for Timestamp {}
 impl Plain for Kind {}
 impl Plain for Origin {}

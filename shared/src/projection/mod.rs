@@ -37,17 +37,21 @@
 //! the time 1.4 KB of marks. One that changes now and then has a few.
 
 mod barrier;
+mod blocks;
 mod change;
 mod command;
 mod high_water;
 pub mod redriven;
 mod set_aside;
 mod views;
+mod waiting;
 
 pub use barrier::{Barrier, Passed};
+pub use blocks::{Blocks, Followed, Owed, Wanted};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use views::{Fold, Folded, State, Unfolded, View, Views, Write};
+pub use waiting::{Waiting, weight};

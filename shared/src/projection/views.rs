@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put as TransactPut, TransactWriteItem};
 
-use super::{Change, HighWaterMarks, Sequence, SetAside, Shard};
+use super::{Change, Followed, HighWaterMarks, Sequence, SetAside, Shard};
 use crate::dynamo::item::{Item, Key, Row, number};
-use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, Put, Table};
+use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
 use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
@@ -363,6 +363,18 @@ impl Views {
             self.0.count_written(items);
         }
         Ok(committed)
+    }
+
+    /// Writes items that follow from views that are written, however often.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some of them may be written.
+    pub async fn put_all(&self, items: &[Followed], deadline: Deadline) -> Result<(), DynamoError> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let table = PacedTable::new(self.0.clone());
+        table.write(items, deadline, deadline).await?.whole().map(|_| ())
     }
 
     fn item(&self, write: Write) -> Result<TransactWriteItem, DynamoError> {

@@ -8,12 +8,20 @@ use serde::{Deserialize, Serialize};
 /// The longest id, in characters (all of them ASCII, so also in bytes).
 pub const MAX_ID_LENGTH: usize = 128;
 
+/// The longest choice of a poll, in characters.
+pub const MAX_CHOICE_LENGTH: usize = 64;
+
 /// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Nothing, or more than [`MAX_ID_LENGTH`] characters.
-    #[error("expected 1 to 128 characters, got {0}")]
-    Length(usize),
+    /// Nothing, or more characters than there may be.
+    #[error("expected 1 to {most} characters, got {found}")]
+    Length {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// A character outside the alphabet.
     #[error("expected only A-Z a-z 0-9 . _ : @ -, got {found:?} as character {position}")]
     Character {
@@ -30,18 +38,18 @@ pub fn is_id_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '@' | '-')
 }
 
-fn check(text: &str) -> Result<(), IdError> {
+fn check(text: &str, most: usize) -> Result<(), IdError> {
     if let Some((index, found)) = text.chars().enumerate().find(|(_, c)| !is_id_character(*c)) {
         return Err(IdError::Character { found, position: index + 1 });
     }
     match text.len() {
-        1..=MAX_ID_LENGTH => Ok(()),
-        length => Err(IdError::Length(length)),
+        found if (1..=most).contains(&found) => Ok(()),
+        found => Err(IdError::Length { found, most }),
     }
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($most:expr);)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -54,7 +62,7 @@ macro_rules! ids {
             /// [`IdError`] says what was expected and what was found.
             pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
                 let text = text.into();
-                check(&text)?;
+                check(&text, $most)?;
                 Ok(Self(text))
             }
 
@@ -95,11 +103,19 @@ macro_rules! ids {
 
 ids! {
     /// Somebody who reads a timeline. The follower of an edge is a viewer.
-    ViewerId;
+    ViewerId(MAX_ID_LENGTH);
     /// Somebody who publishes. The followee of an edge is an actor.
-    ActorId;
+    ActorId(MAX_ID_LENGTH);
     /// What was published. Unique across actors.
-    ActivityId;
+    ActivityId(MAX_ID_LENGTH);
+    /// A question that viewers vote on.
+    PollId(MAX_ID_LENGTH);
+    /// One of the answers to a poll. Like an id, but shorter.
+    Choice(MAX_CHOICE_LENGTH);
+    /// A fight of many viewers against one boss.
+    BattleId(MAX_ID_LENGTH);
+    /// A blow in a battle. Unique within it.
+    HitId(MAX_ID_LENGTH);
 }
 
 #[cfg(test)]
@@ -117,8 +133,8 @@ mod tests {
     fn refuses_the_rest_and_says_where() {
         let long = "x".repeat(129);
         let cases = [
-            ("", IdError::Length(0)),
-            (long.as_str(), IdError::Length(129)),
+            ("", IdError::Length { found: 0, most: 128 }),
+            (long.as_str(), IdError::Length { found: 129, most: 128 }),
             ("a#b", IdError::Character { found: '#', position: 2 }),
             ("a\n", IdError::Character { found: '\n', position: 2 }),
             ("\u{1f389}", IdError::Character { found: '\u{1f389}', position: 1 }),
@@ -129,5 +145,8 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(ActivityId::new(text), Err(expected), "{text:?}");
         }
+        assert!(Choice::new("x".repeat(64)).is_ok());
+        let long = Err(IdError::Length { found: 65, most: 64 });
+        assert_eq!(Choice::new("x".repeat(65)), long);
     }
 }

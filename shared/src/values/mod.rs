@@ -8,7 +8,10 @@ mod retention;
 mod sort_key;
 mod timestamp;
 
-pub use id::{ActivityId, ActorId, IdError, MAX_ID_LENGTH, ViewerId, is_id_character};
+pub use id::{
+    ActivityId, ActorId, BattleId, Choice, HitId, IdError, MAX_CHOICE_LENGTH, MAX_ID_LENGTH,
+    PollId, ViewerId, is_id_character,
+};
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};
 pub use payload::{

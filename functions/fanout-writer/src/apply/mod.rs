@@ -1,10 +1,12 @@
 //! Applying commands: one file for each feature.
 
 mod activities;
+mod battles;
 mod changes;
 mod follows;
 mod likes;
 mod notifications;
+mod polls;
 mod profiles;
 mod segments;
 
@@ -26,6 +28,11 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Profile(update) => Box::pin(profiles::update(cx, update)).await,
         Command::Like(change) => Box::pin(likes::like(cx, change)).await,
         Command::MarkRead(mark) => Box::pin(notifications::mark_read(cx, mark)).await,
+        Command::OpenPoll(opened) => Box::pin(polls::open(cx, opened)).await,
+        Command::ClosePoll(closed) => Box::pin(polls::close(cx, closed)).await,
+        Command::Vote(vote) => Box::pin(polls::vote(cx, vote)).await,
+        Command::OpenBattle(opened) => Box::pin(battles::open(cx, opened)).await,
+        Command::Hit(hit) => Box::pin(battles::hit(cx, hit)).await,
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {

@@ -114,6 +114,11 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Profile(_)
         | Command::Like(_)
         | Command::MarkRead(_)
+        | Command::OpenPoll(_)
+        | Command::ClosePoll(_)
+        | Command::Vote(_)
+        | Command::OpenBattle(_)
+        | Command::Hit(_)
         | Command::Changed(_) => None,
     }
 }

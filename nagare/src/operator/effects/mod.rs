@@ -17,6 +17,7 @@
 //! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
 //!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
 //! * **The count.** A like is done when its row is recorded; the count follows, normally within a second.
+//! * **Polls and battles.** A vote or a hit is done when it is recorded; sums and hit points follow likewise.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
@@ -31,13 +32,16 @@
 //! takes: `GetItem`, `BatchGetItem` and `Query` on four of the tables.
 
 mod activities;
+mod battles;
 mod entries;
 mod follows;
 mod likes;
 mod notifications;
+mod polls;
 mod profiles;
 
 use shared::activities::Activities;
+use shared::battles::Battles;
 use shared::command::Command;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::DynamoError;
@@ -47,6 +51,7 @@ use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::likes::Likes;
 use shared::notifications::Notifications;
+use shared::polls::Polls;
 use shared::profiles::Profiles;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
@@ -105,6 +110,8 @@ pub struct Effects {
     profiles: Profiles,
     likes: Likes,
     notifications: Notifications,
+    polls: Polls,
+    battles: Battles,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -130,6 +137,8 @@ impl Effects {
             profiles: Profiles::new(ledger),
             likes: Likes::new(facts),
             notifications: Notifications::new(facts, views),
+            polls: Polls::new(facts, views),
+            battles: Battles::new(facts, views),
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
@@ -183,6 +192,11 @@ impl Watch<'_> {
             Command::Profile(update) => effects.profile(update).await,
             Command::Like(change) => effects.liked(change).await,
             Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
+            Command::OpenPoll(opened) => effects.poll_opened(opened).await,
+            Command::ClosePoll(closed) => effects.poll_closed(closed).await,
+            Command::Vote(vote) => effects.voted(vote).await,
+            Command::OpenBattle(opened) => effects.battle_opened(opened).await,
+            Command::Hit(hit) => effects.hit(hit).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
                 Ok(Standing::Pending)

@@ -1,0 +1,168 @@
+//! Folds changes into a view with blocks: read, look at the blocks that it wants or fold, and write unless somebody
+//! else has; again, until nothing is left.
+
+use std::sync::Arc;
+
+use shared::dynamo::item::{Key, text};
+use shared::dynamo::{DynamoError, Query};
+use shared::projection::{Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+
+use crate::Projector;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// How many changes are folded by one write at most, and how large they may be together, in bytes or so: what
+/// comes of them has to fit into one transaction, and into an item each.
+const AT_ONCE: usize = 1_000;
+const TOGETHER: usize = 1024 * 1024;
+
+/// How one round ended.
+enum Round {
+    /// Something was written.
+    Written(Written),
+    /// Nothing had to be.
+    Nothing(Folded),
+    /// Somebody else has written meanwhile.
+    Conflict,
+}
+
+struct Written {
+    folded: Folded,
+    /// What has to be written next.
+    owed: Option<Owed>,
+    /// The view wants no block.
+    is_at_rest: bool,
+}
+
+/// Folds changes of one shard into the view at a key.
+pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
+    projector: &Projector,
+    shard: Shard,
+    key: Key,
+    changes: Vec<&Change>,
+    deadline: Deadline,
+) -> Outcome {
+    let mut outcome = Outcome::of(format!("{} {}", key.pk, key.sk), key.clone(), &changes);
+    let (mut backoff, mut failed, mut settled) = (Backoff::default(), None, Vec::new());
+    let attempt = Attempt { projector, shard, key: &key, deadline };
+    // Always from the first change on: those that are folded are passed.
+    let mut end = next(&changes, 0);
+    loop {
+        let is_last = end == changes.len();
+        match attempt.round::<S>(&changes[..end], is_last, &settled).await {
+            Ok(Round::Written(Written { folded, owed, is_at_rest })) => {
+                backoff.reset();
+                outcome = outcome.written(folded);
+                if let Some(Owed { decision, items }) = owed {
+                    if let Err(failure) = projector.views.put_all(&items, deadline).await {
+                        return outcome.failed(Arc::new(failure.into()));
+                    }
+                    settled.push(decision);
+                } else if is_last && is_at_rest {
+                    return outcome;
+                }
+                continue;
+            }
+            Ok(Round::Nothing(folded)) => {
+                outcome = outcome.known(folded);
+                if is_last {
+                    return outcome;
+                }
+                end = next(&changes, end);
+                continue;
+            }
+            Ok(Round::Conflict) => outcome.conflicts += 1,
+            // It may be written or not: the view will tell.
+            Err(failure) if failure.is_retryable() => {
+                outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
+                failed = Some(Arc::new(Failure::from(failure)));
+            }
+            Err(failure) => return outcome.refused(failure, &changes),
+        }
+        if let Err(late) = backoff.wait(deadline).await {
+            let late = || Arc::new(DynamoError::from(late).into());
+            return outcome.failed(failed.unwrap_or_else(late));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Attempt<'a> {
+    projector: &'a Projector,
+    shard: Shard,
+    key: &'a Key,
+    deadline: Deadline,
+}
+
+impl Attempt<'_> {
+    async fn round<S: Blocks + Clone + PartialEq>(
+        self,
+        changes: &[&Change],
+        is_last: bool,
+        settled: &[u64],
+    ) -> Result<Round, DynamoError> {
+        let Projector { views, facts, clock, .. } = self.projector;
+        let mut view: View<S> = views.read_to_fold(self.key.clone(), self.deadline).await?;
+        let before = view.state.clone();
+        settled.iter().for_each(|decision| view.state.settle(*decision));
+        let folded = match view.state.wants(false) {
+            Some(wanted) => {
+                self.look_at(&wanted, &mut view.state).await?;
+                Folded::default()
+            }
+            None => view.fold(self.shard, changes, facts.table().name(), clock.now()),
+        };
+        if view.state == before
+            && is_last
+            && let Some(wanted) = view.state.wants(true)
+        {
+            self.look_at(&wanted, &mut view.state).await?;
+        }
+        // What changes nothing may be folded any number of times.
+        if view.state == before && !folded.is_noted {
+            return Ok(Round::Nothing(folded));
+        }
+        let owed = view.state.owed(self.key);
+        let beside = view.state.writes(self.key);
+        let mut writes = vec![view.write(self.key.clone())];
+        writes.extend(beside);
+        match views.write(writes, self.deadline).await? {
+            true => {
+                let is_at_rest = view.state.wants(false).is_none();
+                Ok(Round::Written(Written { folded, owed, is_at_rest }))
+            }
+            false => Ok(Round::Conflict),
+        }
+    }
+
+    async fn look_at<S: Blocks>(self, wanted: &Wanted, state: &mut S) -> Result<(), DynamoError> {
+        let Wanted { first, last, limit } = wanted;
+        let query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
+            values: vec![
+                (":pk", text(self.key.pk.as_str())),
+                (":first", text(first.as_str())),
+                (":last", text(last.as_str())),
+            ],
+            limit: *limit,
+            ..Query::default()
+        };
+        let page = self.projector.views.table().page(&query, self.deadline).await?;
+        let items = state.look_at(&page.rows, page.next.is_none())?;
+        self.projector.views.put_all(&items, self.deadline).await
+    }
+}
+
+/// Where the next run of changes ends.
+fn next(changes: &[&Change], begin: usize) -> usize {
+    let mut size = 0;
+    let fits = |change: &&&Change| {
+        size += weight(change);
+        size <= TOGETHER
+    };
+    let run = changes[begin..].iter().take(AT_ONCE).take_while(fits).count();
+    // One alone that is larger is folded alone.
+    (begin + run.max(1)).min(changes.len())
+}

@@ -1,0 +1,79 @@
+//! Reads a battle. Every authenticated caller may read every battle, and what they did in it themselves.
+
+pub(crate) mod hit;
+
+use serde::Serialize;
+use shared::battles::{Battle, Battles, Definition, Hit};
+use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+use crate::http::response::Answer;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    battle_id: &'a BattleId,
+    actor_id: &'a ActorId,
+    payload: &'a Payload,
+    state: State,
+    hp: u64,
+    hp_left: u64,
+    hits: u64,
+    last_hit: Option<LastHit<'a>>,
+    viewer: Option<Share>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Open,
+    Defeated,
+}
+
+#[derive(Serialize)]
+struct LastHit<'a> {
+    hit_id: &'a HitId,
+    /// None if it was erased who hit.
+    viewer_id: Option<&'a ViewerId>,
+    damage: u64,
+    at: Timestamp,
+}
+
+impl<'a> From<&'a Hit> for LastHit<'a> {
+    fn from(Hit { hit_id, viewer_id, damage, at }: &'a Hit) -> Self {
+        Self { hit_id, viewer_id: viewer_id.as_ref(), damage: *damage, at: *at }
+    }
+}
+
+#[derive(Serialize)]
+struct Share {
+    hits: u64,
+    damage: u64,
+}
+
+/// `GET /v1/battles/{battle_id}`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let id = cx.path.parameter("battle_id", BattleId::new)?;
+    let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
+    let battle = battles(cx).battle(&id, viewer.as_ref(), cx.deadline).await?;
+    let Battle { definition, hp_left, hits, last_hit, share } =
+        battle.ok_or(Problem::NotFound(&[]))?;
+    let Definition { actor_id, hp, payload, .. } = &definition;
+    let body = Body {
+        battle_id: &id,
+        actor_id,
+        payload,
+        state: if hp_left == 0 { State::Defeated } else { State::Open },
+        hp: *hp,
+        hp_left,
+        hits,
+        last_hit: last_hit.as_ref().map(LastHit::from),
+        viewer: share.map(|share| Share { hits: share.hits, damage: share.damage }),
+    };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
+}
+
+fn battles(cx: &Context<'_>) -> Battles {
+    Battles::new(&cx.reader.facts.over(cx.dynamo), &cx.reader.views.over(cx.dynamo))
+}

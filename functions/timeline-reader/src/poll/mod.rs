@@ -1,0 +1,73 @@
+//! Reads a poll. Every authenticated caller may read every poll; how somebody voted is shown to them alone.
+
+use serde::Serialize;
+use shared::polls::{Definition, Poll, Polls, Rules};
+use shared::values::{ActorId, Choice, Payload, PollId, Timestamp};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+use crate::http::response::Answer;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    poll_id: &'a PollId,
+    actor_id: &'a ActorId,
+    payload: &'a Payload,
+    opens_at: Timestamp,
+    closes_at: Timestamp,
+    state: State,
+    choices: Vec<Counted<'a>>,
+    votes: u64,
+    vote: Option<&'a Choice>,
+}
+
+#[derive(Serialize)]
+struct Counted<'a> {
+    choice: &'a Choice,
+    votes: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Upcoming,
+    Open,
+    Closed,
+}
+
+impl State {
+    fn at(now: Timestamp, opens_at: Timestamp, end: Timestamp) -> Self {
+        if now >= end {
+            Self::Closed
+        } else if now >= opens_at {
+            Self::Open
+        } else {
+            Self::Upcoming
+        }
+    }
+}
+
+/// `GET /v1/polls/{poll_id}`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let id = cx.path.parameter("poll_id", PollId::new)?;
+    let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
+    let polls = Polls::new(&cx.reader.facts.over(cx.dynamo), &cx.reader.views.over(cx.dynamo));
+    let poll = polls.poll(&id, viewer.as_ref(), cx.deadline).await?;
+    let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
+    let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
+    let counted =
+        choices.iter().zip(&votes).map(|(choice, votes)| Counted { choice, votes: *votes });
+    let body = Body {
+        poll_id: &id,
+        actor_id,
+        payload,
+        opens_at: *opens_at,
+        closes_at: end,
+        state: State::at(cx.now, *opens_at, end),
+        choices: counted.collect(),
+        votes: votes.iter().sum(),
+        vote: vote.as_ref(),
+    };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
+}

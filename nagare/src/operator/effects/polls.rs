@@ -1,0 +1,48 @@
+//! Polls.
+
+use shared::dynamo::DynamoError;
+use shared::polls::{Definition, PollClosed, PollOpened, Vote};
+use shared::values::PollId;
+
+use super::{Effects, Standing, soon};
+
+impl Effects {
+    /// An opening: it is on record. Another one under the same id makes it a dead letter.
+    pub(super) async fn poll_opened(&self, opened: &PollOpened) -> Result<Standing, DynamoError> {
+        let (poll, definition): (PollId, Definition) = opened.clone().into();
+        let there = self.polls.definition(&poll, soon()).await?;
+        Ok(if there == Some(definition) { Standing::applied() } else { Standing::Pending })
+    }
+
+    /// An end: it is on record, or an earlier one.
+    pub(super) async fn poll_closed(&self, closed: &PollClosed) -> Result<Standing, DynamoError> {
+        let PollClosed { poll_id, actor_id, at } = closed;
+        if let Some(there) = self.polls.definition(poll_id, soon()).await?
+            && there.rules.actor_id != *actor_id
+        {
+            return Ok(Standing::Overtaken("the poll is another actor's".to_owned()));
+        }
+        Ok(match self.polls.ended(poll_id, actor_id, soon()).await? {
+            Some(there) if there == *at => Standing::applied(),
+            Some(there) if there < *at => {
+                Standing::Overtaken(format!("it was closed at {there} before"))
+            }
+            _ => Standing::Pending,
+        })
+    }
+
+    /// A vote or a withdrawal: it is on record, or one of the same instant that wins over it.
+    pub(super) async fn voted(&self, vote: &Vote) -> Result<Standing, DynamoError> {
+        let Vote { poll_id, viewer_id, choice, at } = vote;
+        let history = self.polls.history(viewer_id, poll_id, soon()).await?;
+        Ok(match history.at(*at) {
+            None => Standing::Pending,
+            Some(there) if there == choice.as_ref() => Standing::applied(),
+            Some(None) => Standing::Overtaken(format!("the withdrawal of {at} holds")),
+            Some(Some(there)) if choice.as_ref().is_some_and(|choice| choice < there) => {
+                Standing::Overtaken(format!("the vote for {there} of {at} holds"))
+            }
+            Some(_) => Standing::Pending,
+        })
+    }
+}

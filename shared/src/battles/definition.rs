@@ -1,0 +1,111 @@
+//! What was opened and what hits, as their rows say.
+
+use super::{BattleHit, BattleOpened};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Row, number, text};
+use crate::ledger::FORGET_AT;
+use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
+
+/// What was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// Who opened it.
+    pub actor_id: ActorId,
+    /// How much damage the boss withstands.
+    pub hp: u64,
+    /// When it was opened.
+    pub at: Timestamp,
+    /// What the product keeps there.
+    pub payload: Payload,
+}
+
+impl Definition {
+    /// Reads it from its row.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let payload = Payload::stored(row.text("payload")?)
+            .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
+        Ok(Self {
+            actor_id: row.parsed("actor", "the id of an actor")?,
+            hp: row.count("hp")?,
+            at: row.parsed("at", "an instant")?,
+            payload,
+        })
+    }
+
+    pub(super) fn write(&self) -> Item {
+        Item::from([
+            ("actor".to_owned(), text(self.actor_id.as_str())),
+            ("hp".to_owned(), number(self.hp)),
+            ("at".to_owned(), text(self.at.to_string())),
+            ("payload".to_owned(), text(self.payload.as_json())),
+        ])
+    }
+
+    /// True if a row says the same. One that was erased says nothing that could differ.
+    pub(super) fn is_that_of(&self, there: &Row<'_>) -> Result<bool, DynamoError> {
+        Ok(there.item.contains_key(FORGET_AT) || Self::read(there)? == *self)
+    }
+}
+
+impl From<BattleOpened> for (BattleId, Definition) {
+    fn from(opened: BattleOpened) -> Self {
+        let BattleOpened { battle_id, actor_id, hp, at, payload } = opened;
+        (battle_id, Definition { actor_id, hp, at, payload })
+    }
+}
+
+/// A hit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Its id within its battle.
+    pub hit_id: HitId,
+    /// Who hits; nothing if that was erased.
+    pub viewer_id: Option<ViewerId>,
+    /// How hard.
+    pub damage: u64,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Hit {
+    /// Reads it from its row.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(hit_id: HitId, row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self {
+            hit_id,
+            viewer_id: row.optional("viewer", "the id of a viewer")?,
+            damage: row.count("damage")?,
+            at: row.parsed("at", "an instant")?,
+        })
+    }
+
+    /// Its attributes.
+    #[must_use]
+    pub fn write(&self) -> Item {
+        let mut item = Item::from([
+            ("damage".to_owned(), number(self.damage)),
+            ("at".to_owned(), text(self.at.to_string())),
+        ]);
+        let viewer = self.viewer_id.as_ref();
+        item.extend(viewer.map(|viewer| ("viewer".to_owned(), text(viewer.as_str()))));
+        item
+    }
+
+    /// True if a row says the same. One that was erased says nothing that could differ.
+    pub(super) fn is_that_of(&self, there: &Row<'_>) -> Result<bool, DynamoError> {
+        let is_erased = there.item.contains_key(FORGET_AT);
+        Ok(is_erased || Self::read(self.hit_id.clone(), there)? == *self)
+    }
+}
+
+impl From<BattleHit> for (BattleId, Hit) {
+    fn from(hit: BattleHit) -> Self {
+        let BattleHit { battle_id, hit_id, viewer_id, damage, at } = hit;
+        (battle_id, Hit { hit_id, viewer_id: Some(viewer_id), damage, at })
+    }
+}

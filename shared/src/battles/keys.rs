@@ -1,0 +1,144 @@
+//! Where battles are, among the facts and among the views.
+//!
+//! ```text
+//! facts    battle#<battle>           battle         what was opened
+//!          hit#<battle>#<hit>        hit            a hit
+//! views    battle#<battle>           battle         hit points, the last hit
+//!          battle#<battle>           log#<n>        hits in the order in which they landed, from the nth on
+//!          battle#<battle>           waiting#<n>    hits that came before the battle
+//!          battle#<battle>#<viewer>  <n>            those of the viewer among the hits that landed together, from the
+//!                                                   nth on
+//! ```
+
+use crate::dynamo::item::Key;
+use crate::values::{BattleId, HitId, ViewerId};
+
+const BATTLE: &str = "battle#";
+const OPENED: &str = "battle";
+const HITS: &str = "hit#";
+const HIT: &str = "hit";
+const LOG: &str = "log#";
+
+/// The partition that a battle has for itself, among the facts and among the views.
+fn partition(battle: &BattleId) -> String {
+    format!("{BATTLE}{battle}")
+}
+
+/// Where it is among the facts what was opened.
+#[must_use]
+pub fn opened(battle: &BattleId) -> Key {
+    Key { pk: partition(battle), sk: OPENED.to_owned() }
+}
+
+/// Where a hit is among the facts. Each is in a partition of its own, so that hits of one battle are spread over all
+/// that the table has.
+#[must_use]
+pub fn hit(battle: &BattleId, hit: &HitId) -> Key {
+    Key { pk: format!("{HITS}{battle}#{hit}"), sk: HIT.to_owned() }
+}
+
+/// Where it is among the views how a battle stands.
+#[must_use]
+pub fn view(battle: &BattleId) -> Key {
+    opened(battle)
+}
+
+/// The partition of views that lists which hits of a viewer have landed.
+#[must_use]
+pub fn of_viewer(battle: &BattleId, viewer: &ViewerId) -> String {
+    format!("{BATTLE}{battle}#{viewer}")
+}
+
+/// The sort key of what has landed from the nth hit on, the first being the 0th.
+pub(super) fn landed(first: u64) -> String {
+    format!("{first:020}")
+}
+
+/// The sort key of a block of the log that begins with the nth hit.
+#[must_use]
+pub fn log(first: u64) -> String {
+    format!("{LOG}{first:020}")
+}
+
+/// What a row of the facts is, if it is about a battle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BattleRow {
+    /// What was opened.
+    Opened(BattleId),
+    /// A hit.
+    Hit(BattleId, HitId),
+}
+
+impl BattleRow {
+    /// What a key of the facts is of.
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        match key.sk.as_str() {
+            OPENED => Some(Self::Opened(BattleId::new(key.pk.strip_prefix(BATTLE)?).ok()?)),
+            HIT => {
+                let (battle, hit) = key.pk.strip_prefix(HITS)?.split_once('#')?;
+                Some(Self::Hit(BattleId::new(battle).ok()?, HitId::new(hit).ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The battle.
+    #[must_use]
+    pub fn battle(&self) -> &BattleId {
+        match self {
+            Self::Opened(battle) | Self::Hit(battle, _) => battle,
+        }
+    }
+}
+
+/// The battle, if a key of the views is in its own partition.
+#[must_use]
+pub fn of_view(key: &Key) -> Option<BattleId> {
+    match BattleView::of(key)? {
+        BattleView::Itself(battle) => Some(battle),
+        BattleView::Share(..) => None,
+    }
+}
+
+/// What an item among the views is, if it is about a battle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BattleView {
+    /// How it stands, or what belongs to that.
+    Itself(BattleId),
+    /// Which hits of a viewer have landed.
+    Share(BattleId, ViewerId),
+}
+
+impl BattleView {
+    /// What a key of the views is of.
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        let of = key.pk.strip_prefix(BATTLE)?;
+        Some(match of.split_once('#') {
+            None => Self::Itself(BattleId::new(of).ok()?),
+            Some((battle, viewer)) => {
+                Self::Share(BattleId::new(battle).ok()?, ViewerId::new(viewer).ok()?)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_say_whose_they_are(battle in "[A-Za-z0-9._:@-]{1,128}", id in "[A-Za-z0-9._:@-]{1,128}") {
+            let battle = BattleId::new(battle).expect("an id");
+            let (viewer, h) = (ViewerId::new(id.as_str()).expect("an id"), HitId::new(id).expect("an id"));
+            prop_assert_eq!(BattleRow::of(&opened(&battle)), Some(BattleRow::Opened(battle.clone())));
+            prop_assert_eq!(BattleRow::of(&hit(&battle, &h)), Some(BattleRow::Hit(battle.clone(), h)));
+            prop_assert_eq!(BattleView::of(&view(&battle)), Some(BattleView::Itself(battle.clone())));
+            let share = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
+            prop_assert_eq!(BattleView::of(&share), Some(BattleView::Share(battle, viewer)));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The order in which hits have landed.
+
+use super::Hit;
+use crate::values::{HitId, Packer, Unpacker, ViewerId};
+
+/// A hit that has landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    /// Its id.
+    pub hit_id: HitId,
+    /// Who hit; nothing if that was erased.
+    pub viewer_id: Option<ViewerId>,
+    /// How hard.
+    pub damage: u64,
+}
+
+impl From<&Hit> for Landed {
+    fn from(Hit { hit_id, viewer_id, damage, .. }: &Hit) -> Self {
+        Self { hit_id: hit_id.clone(), viewer_id: viewer_id.clone(), damage: *damage }
+    }
+}
+
+/// As they are stored.
+#[must_use]
+pub fn pack(hits: &[Landed]) -> Vec<u8> {
+    let mut packer = Packer::default();
+    for Landed { hit_id, viewer_id, damage } in hits {
+        packer.text(hit_id.as_str());
+        packer.text(viewer_id.as_ref().map_or("", ViewerId::as_str));
+        packer.number(*damage);
+    }
+    packer.into_bytes()
+}
+
+/// What [`pack`] has written.
+#[must_use]
+pub fn unpack(bytes: &[u8]) -> Option<Vec<Landed>> {
+    let (mut unpacker, mut hits) = (Unpacker::new(bytes), Vec::new());
+    while !unpacker.is_empty() {
+        let hit_id = HitId::new(unpacker.text()?).ok()?;
+        let viewer_id = match unpacker.text()? {
+            "" => None,
+            viewer => Some(ViewerId::new(viewer).ok()?),
+        };
+        hits.push(Landed { hit_id, viewer_id, damage: unpacker.number()? });
+    }
+    Some(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hits() -> impl Strategy<Value = Vec<Landed>> {
+        let viewer = proptest::option::of("[A-Za-z0-9._:@-]{1,128}");
+        let hit = ("[A-Za-z0-9._:@-]{1,128}", viewer, any::<u64>());
+        let hit = hit.prop_map(|(hit, viewer, damage)| Landed {
+            hit_id: HitId::new(hit).expect("an id"),
+            viewer_id: viewer.map(|viewer| ViewerId::new(viewer).expect("an id")),
+            damage,
+        });
+        prop::collection::vec(hit, 0..20)
+    }
+
+    proptest! {
+        #[test]
+        fn a_log_survives_being_stored(hits in hits()) {
+            prop_assert_eq!(unpack(&pack(&hits)), Some(hits));
+        }
+
+        #[test]
+        fn other_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = unpack(&bytes);
+        }
+    }
+}

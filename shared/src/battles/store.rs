@@ -1,0 +1,199 @@
+//! Battles among the facts and the views.
+
+use futures::future::try_join;
+
+use super::{BattleHit, Definition, Fought, Hit, Share, keys};
+use crate::dynamo::item::text;
+use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::facts::Facts;
+use crate::ledger::FORGET_AT;
+use crate::projection::Views;
+use crate::runtime::deadline::Deadline;
+use crate::values::{BattleId, HitId, ViewerId};
+
+/// A battle as readers are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Battle {
+    /// What was opened.
+    pub definition: Definition,
+    /// How many hit points are left.
+    pub hp_left: u64,
+    /// How many hits have landed.
+    pub hits: u64,
+    /// The latest that landed: the last one for ever, if no hit points are left.
+    pub last_hit: Option<Hit>,
+    /// What of it is the viewer's that was asked for.
+    pub share: Option<Share>,
+}
+
+/// What became of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HitState {
+    /// It is on record, and has its turn still to come.
+    Pending,
+    /// It has landed.
+    Landed,
+    /// It came after the last one, and changes nothing.
+    Late,
+}
+
+/// How recording ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is on record.
+    Done,
+    /// The id belongs to another one.
+    Taken,
+}
+
+/// The battles. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Battles {
+    facts: Facts,
+    views: Views,
+}
+
+impl Battles {
+    /// Those among these facts and views.
+    #[must_use]
+    pub fn new(facts: &Facts, views: &Views) -> Self {
+        Self { facts: facts.clone(), views: views.clone() }
+    }
+
+    /// Records what was opened, unless the id belongs to something else.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn open(
+        &self,
+        battle: &BattleId,
+        definition: &Definition,
+        deadline: Deadline,
+    ) -> Result<Recorded, DynamoError> {
+        let table = self.facts.table();
+        let mut item = keys::opened(battle).into_item();
+        item.extend(definition.write());
+        let absent = Condition::new("attribute_not_exists(pk)");
+        match table.put_if(item, absent, deadline).await? {
+            Put::Done => Ok(Recorded::Done),
+            Put::Refused(there) => match definition.is_that_of(&table.row(there))? {
+                true => Ok(Recorded::Done),
+                false => Ok(Recorded::Taken),
+            },
+        }
+    }
+
+    /// Records a hit, unless its id belongs to another one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn hit(&self, hit: BattleHit, deadline: Deadline) -> Result<Recorded, DynamoError> {
+        let table = self.facts.table();
+        let (battle, hit): (BattleId, Hit) = hit.into();
+        let mut item = keys::hit(&battle, &hit.hit_id).into_item();
+        item.extend(hit.write());
+        let absent = Condition::new("attribute_not_exists(pk)");
+        match table.put_if(item, absent, deadline).await? {
+            Put::Done => Ok(Recorded::Done),
+            Put::Refused(there) => match hit.is_that_of(&table.row(there))? {
+                true => Ok(Recorded::Done),
+                false => Ok(Recorded::Taken),
+            },
+        }
+    }
+
+    /// A battle as it stands, and what of it is a viewer's: three reads at once.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn battle(
+        &self,
+        battle: &BattleId,
+        viewer: Option<&ViewerId>,
+        deadline: Deadline,
+    ) -> Result<Option<Battle>, DynamoError> {
+        let opened = self.facts.table().get(keys::opened(battle).into_item(), deadline);
+        let view = self.views.read::<Fought>(keys::view(battle), deadline);
+        let share = async {
+            match viewer {
+                Some(viewer) => self.share(battle, viewer, deadline).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let (opened, (view, share)) = try_join(opened, try_join(view, share)).await?;
+        let Some(opened) = opened.filter(|row| !row.item.contains_key(FORGET_AT)) else {
+            return Ok(None);
+        };
+        let definition = Definition::read(&opened)?;
+        // One that is not folded yet has no hits.
+        let hp_left = view.state.hp_left().unwrap_or(definition.hp);
+        let (hits, last_hit) = (view.state.hits(), view.state.last_hit().cloned());
+        Ok(Some(Battle { definition, hp_left, hits, last_hit, share }))
+    }
+
+    /// What of a battle is a viewer's.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn share(
+        &self,
+        battle: &BattleId,
+        viewer: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<Share, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::of_viewer(battle, viewer)))],
+            ..Query::default()
+        };
+        let mut all = Share::default();
+        for row in self.views.table().all(query, || deadline).await? {
+            let share = Share::read(&row)?;
+            all.hits += share.hits;
+            all.damage += share.damage;
+            all.ids.extend(share.ids);
+        }
+        Ok(all)
+    }
+
+    /// A hit, and what became of it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn hit_state(
+        &self,
+        battle: &BattleId,
+        hit_id: &HitId,
+        deadline: Deadline,
+    ) -> Result<Option<(Hit, HitState)>, DynamoError> {
+        let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item(), deadline);
+        let view = self.views.read::<Fought>(keys::view(battle), deadline);
+        let (fact, view) = try_join(fact, view).await?;
+        let Some(fact) = fact else { return Ok(None) };
+        let hit = Hit::read(hit_id.clone(), &fact)?;
+        let state = view.state;
+        let Some(viewer) = &hit.viewer_id else { return Ok(None) };
+        // Read after the view: what has landed by then is listed, unless the view says that some of it is owed.
+        let landed = self.share(battle, viewer, deadline).await?;
+        let state = match landed.ids.contains(hit_id) {
+            true => HitState::Landed,
+            false if state.hp_left() == Some(0) && state.is_settled() => HitState::Late,
+            false => HitState::Pending,
+        };
+        Ok(Some((hit, state)))
+    }
+
+    /// What was opened, if anything was.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn definition(
+        &self,
+        battle: &BattleId,
+        deadline: Deadline,
+    ) -> Result<Option<Definition>, DynamoError> {
+        let row = self.facts.table().get(keys::opened(battle).into_item(), deadline).await?;
+        let row = row.filter(|row| !row.item.contains_key(FORGET_AT));
+        row.as_ref().map(Definition::read).transpose()
+    }
+}

@@ -1,0 +1,268 @@
+//! The view of a poll: how many votes each choice has.
+//!
+//! Beside the sums it remembers the [events](super::events) that they are made of, five bytes each: the latest ones in
+//! the view itself, the others in blocks. Where the poll is closed early, the blocks are read, a megabyte
+//! at a time, and the events from then on are taken back; until the last of them is, the view answers as
+//! before. Votes go on meanwhile.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::events::{self, Event};
+use super::keys::{EVENTS, PollRow};
+use super::{History, Rules};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::projection::{Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
+use crate::values::{ActorId, Packer, Timestamp, Unpacker};
+
+/// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
+const LATEST: usize = 600;
+
+/// The sums of a poll.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counted {
+    rules: Option<Rules>,
+    /// The first instant at which no vote counts any more, in the sums.
+    end: Option<Timestamp>,
+    sums: Vec<i64>,
+    latest: Vec<Event>,
+    /// How many blocks of events there are.
+    blocks: u64,
+    closing: Option<Closing>,
+    waiting: Waiting,
+}
+
+/// The end comes forward, and of some blocks it is known by how much that changes the sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Closing {
+    end: Timestamp,
+    /// The next block to look at.
+    next: u64,
+    /// What has to be taken out of the sums.
+    gone: Vec<i64>,
+}
+
+/// What a change of a row of the facts says.
+enum Said {
+    Opened(Rules),
+    Ended(ActorId, Timestamp),
+    Voted(History, History),
+    Nothing,
+}
+
+impl Said {
+    fn of(change: &Change, facts: &str) -> Result<Self, DynamoError> {
+        let row = |item: &Option<Item>| item.clone().map(|item| Row { table: facts, item });
+        let (before, after) = (row(&change.before), row(&change.after));
+        Ok(match (PollRow::of(&change.key), after) {
+            (Some(PollRow::Opened(_)), Some(after)) if before.is_none() => {
+                Self::Opened(Rules::read(&after)?)
+            }
+            (Some(PollRow::End(_, actor)), Some(after)) => {
+                Self::Ended(actor, after.parsed("at", "an instant")?)
+            }
+            (Some(PollRow::Vote(..)), after) => {
+                let read = |row: Option<Row<'_>>| {
+                    row.as_ref().map_or_else(|| Ok(History::default()), History::read)
+                };
+                Self::Voted(read(before)?, read(after)?)
+            }
+            _ => Self::Nothing,
+        })
+    }
+}
+
+impl Counted {
+    /// The first instant at which no vote counts any more, if it is known what was opened.
+    #[must_use]
+    pub fn end(&self) -> Option<Timestamp> {
+        self.end
+    }
+
+    /// How many votes each of so many choices has.
+    #[must_use]
+    pub fn votes(&self, choices: usize) -> Vec<u64> {
+        let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
+        sums.chain(std::iter::repeat(0)).take(choices).collect()
+    }
+
+    fn apply(&mut self, said: Said) {
+        match said {
+            Said::Opened(rules) => {
+                self.sums = vec![0; rules.choices.len()];
+                self.end = Some(rules.closes_at);
+                self.rules = Some(rules);
+            }
+            Said::Ended(actor, at) => {
+                let may_end = self.rules.as_ref().is_some_and(|rules| rules.actor_id == actor);
+                let end = self.closing.as_ref().map(|closing| closing.end).or(self.end);
+                if may_end && end.is_some_and(|end| at < end) {
+                    let gone = vec![0; self.sums.len()];
+                    self.closing = Some(Closing { end: at, next: 0, gone });
+                    self.end_closing();
+                }
+            }
+            Said::Voted(before, after) => {
+                let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
+                for event in events::between(&before, &after, rules) {
+                    // What lies behind the end counts no more, whatever comes.
+                    if event.at < end {
+                        event.add(&mut self.sums, 1);
+                        self.latest.push(event);
+                    }
+                }
+            }
+            Said::Nothing => {}
+        }
+    }
+
+    /// Ends early, once all blocks are looked at.
+    fn end_closing(&mut self) {
+        let blocks = self.blocks;
+        let Some(mut closing) = self.closing.take_if(|closing| closing.next >= blocks) else {
+            return;
+        };
+        closing.count(&self.latest, self.end);
+        for (sum, gone) in self.sums.iter_mut().zip(&closing.gone) {
+            *sum -= gone;
+        }
+        self.latest.retain(|event| event.at < closing.end);
+        self.end = Some(closing.end);
+    }
+}
+
+impl Closing {
+    /// Counts events that lie between its end and the one before.
+    fn count(&mut self, events: &[Event], before: Option<Timestamp>) {
+        let is_gone =
+            |event: &&Event| event.at >= self.end && before.is_none_or(|end| event.at < end);
+        let mut gone = std::mem::take(&mut self.gone);
+        events.iter().filter(is_gone).for_each(|event| event.add(&mut gone, 1));
+        self.gone = gone;
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        let mut packer = Packer::default();
+        packer.instant(self.end);
+        packer.number(self.next);
+        for gone in &self.gone {
+            // The sign in the last bit.
+            packer.number((gone.unsigned_abs() << 1) | u64::from(*gone < 0));
+        }
+        packer.into_bytes()
+    }
+
+    fn unpack(bytes: &[u8]) -> Option<Self> {
+        let mut unpacker = Unpacker::new(bytes);
+        let (end, next, mut gone) = (unpacker.instant()?, unpacker.number()?, Vec::new());
+        while !unpacker.is_empty() {
+            let number = unpacker.number()?;
+            let amount = i64::try_from(number >> 1).ok()?;
+            gone.push(if number & 1 == 0 { amount } else { -amount });
+        }
+        Some(Self { end, next, gone })
+    }
+}
+
+impl State for Counted {
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let waiting = Waiting::read(row)?;
+        if !row.item.contains_key("choices") {
+            return Ok(Self { waiting, ..Self::default() });
+        }
+        let rules = Rules::read(row)?;
+        let sum = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
+        let sums = row.item.get("votes").and_then(|votes| votes.as_l().ok());
+        let sums = sums.and_then(|sums| sums.iter().map(sum).collect::<Option<Vec<i64>>>());
+        let sums = sums.filter(|sums| sums.len() == rules.choices.len());
+        Ok(Self {
+            end: Some(row.parsed("end", "an instant")?),
+            sums: sums.ok_or_else(|| row.corrupt("votes", "a number for each choice"))?,
+            latest: row.packed("latest", "events", events::unpack)?.unwrap_or_default(),
+            blocks: row.count("blocks")?,
+            closing: row.packed("closing", "an end that comes forward", Closing::unpack)?,
+            rules: Some(rules),
+            waiting,
+        })
+    }
+
+    fn write(&self) -> Item {
+        let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
+        let mut item = Item::new();
+        self.waiting.write(&mut item);
+        let (Some(rules), Some(end)) = (&self.rules, self.end) else { return item };
+        item.extend(rules.write());
+        let sums = self.sums.iter().map(number).collect();
+        item.insert("votes".to_owned(), AttributeValue::L(sums));
+        item.insert("end".to_owned(), text(end.to_string()));
+        item.insert("blocks".to_owned(), number(self.blocks));
+        if !self.latest.is_empty() {
+            item.insert("latest".to_owned(), bytes(events::pack(&self.latest)));
+        }
+        if let Some(closing) = &self.closing {
+            item.insert("closing".to_owned(), bytes(closing.pack()));
+        }
+        item
+    }
+}
+
+impl Fold for Counted {
+    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
+        let said = Said::of(change, facts)?;
+        match (&self.rules, &said) {
+            (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
+            _ => self.apply(said),
+        }
+        Ok(())
+    }
+}
+
+impl Blocks for Counted {
+    fn wants(&self, _: bool) -> Option<Wanted> {
+        self.rules.as_ref()?;
+        if let Some(wanted) = self.waiting.wants() {
+            return Some(wanted);
+        }
+        let next = self.closing.as_ref()?.next;
+        let last = self.blocks.checked_sub(1)?;
+        Some(Wanted { first: sort_key(next), last: sort_key(last), limit: None })
+    }
+
+    fn look_at(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<Followed>, DynamoError> {
+        if !self.waiting.is_empty() {
+            for change in self.waiting.take(blocks)? {
+                self.apply(Said::of(&change, blocks.first().map_or("", |row| row.table))?);
+            }
+            return Ok(Vec::new());
+        }
+        for block in blocks {
+            let Some(closing) = &mut self.closing else { break };
+            if Key::of(block)?.sk != sort_key(closing.next) {
+                return Err(block.corrupt("sk", "the next block of events"));
+            }
+            let events = block.packed("events", "events", events::unpack)?.unwrap_or_default();
+            closing.count(&events, self.end);
+            closing.next += 1;
+        }
+        self.end_closing();
+        Ok(Vec::new())
+    }
+
+    fn writes(&mut self, view: &Key) -> Vec<Write> {
+        let mut writes = self.waiting.writes(view);
+        let packed = events::pack(&self.latest);
+        if packed.len() > LATEST {
+            let mut block = Key { pk: view.pk.clone(), sk: sort_key(self.blocks) }.into_item();
+            block.insert("events".to_owned(), AttributeValue::B(Blob::new(packed)));
+            writes.push(Write::Put(block));
+            self.blocks += 1;
+            self.latest.clear();
+        }
+        writes
+    }
+}
+
+fn sort_key(block: u64) -> String {
+    format!("{EVENTS}{block:020}")
+}

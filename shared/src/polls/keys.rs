@@ -1,0 +1,115 @@
+//! Where polls are, among the facts and among the views.
+//!
+//! ```text
+//! facts    poll#<poll>     poll           what was opened
+//!          poll#<poll>     end#<actor>    when that actor ended it
+//!          votes#<viewer>  <poll>         what the viewer voted, and when
+//! views    poll#<poll>     poll           how many votes each choice has
+//!          poll#<poll>     events#<n>     when they were won and lost
+//!          poll#<poll>     waiting#<n>    votes that came before the poll
+//! ```
+
+use crate::dynamo::item::Key;
+use crate::values::{ActorId, PollId, ViewerId};
+
+const POLL: &str = "poll#";
+const OPENED: &str = "poll";
+const END: &str = "end#";
+const VOTES: &str = "votes#";
+/// How the sort keys of blocks of events begin.
+pub(super) const EVENTS: &str = "events#";
+
+/// The partition that a poll has for itself, among the facts and among the views.
+fn partition(poll: &PollId) -> String {
+    format!("{POLL}{poll}")
+}
+
+/// Where it is among the facts what was opened.
+#[must_use]
+pub fn opened(poll: &PollId) -> Key {
+    Key { pk: partition(poll), sk: OPENED.to_owned() }
+}
+
+/// Where it is among the facts when an actor ended a poll.
+#[must_use]
+pub fn end(poll: &PollId, actor: &ActorId) -> Key {
+    Key { pk: partition(poll), sk: format!("{END}{actor}") }
+}
+
+/// The partition of facts that lists how a viewer voted.
+#[must_use]
+pub fn of_viewer(viewer: &ViewerId) -> String {
+    format!("{VOTES}{viewer}")
+}
+
+/// Where it is among the facts how a viewer voted in a poll. Under the viewer, so that votes of one poll are spread
+/// over all partitions from the first on.
+#[must_use]
+pub fn vote(viewer: &ViewerId, poll: &PollId) -> Key {
+    Key { pk: of_viewer(viewer), sk: poll.to_string() }
+}
+
+/// Where it is among the views how many votes each choice has.
+#[must_use]
+pub fn view(poll: &PollId) -> Key {
+    Key { pk: partition(poll), sk: OPENED.to_owned() }
+}
+
+/// What a row of the facts is, if it is about a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PollRow {
+    /// What was opened.
+    Opened(PollId),
+    /// When an actor ended it.
+    End(PollId, ActorId),
+    /// How a viewer voted.
+    Vote(ViewerId, PollId),
+}
+
+impl PollRow {
+    /// What a key of the facts is of.
+    #[must_use]
+    pub fn of(key: &Key) -> Option<Self> {
+        if let Some(viewer) = key.pk.strip_prefix(VOTES) {
+            let (viewer, poll) = (ViewerId::new(viewer).ok()?, PollId::new(key.sk.as_str()).ok()?);
+            return Some(Self::Vote(viewer, poll));
+        }
+        let poll = PollId::new(key.pk.strip_prefix(POLL)?).ok()?;
+        if key.sk == OPENED {
+            return Some(Self::Opened(poll));
+        }
+        Some(Self::End(poll, ActorId::new(key.sk.strip_prefix(END)?).ok()?))
+    }
+
+    /// The poll.
+    #[must_use]
+    pub fn poll(&self) -> &PollId {
+        match self {
+            Self::Opened(poll) | Self::End(poll, _) | Self::Vote(_, poll) => poll,
+        }
+    }
+}
+
+/// The poll, if a key of the views is in its partition.
+#[must_use]
+pub fn of_view(key: &Key) -> Option<PollId> {
+    PollId::new(key.pk.strip_prefix(POLL)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_say_whose_they_are(poll in "[A-Za-z0-9._:@-]{1,128}", who in "[A-Za-z0-9._:@-]{1,128}") {
+            let poll = PollId::new(poll).expect("an id");
+            let (viewer, actor) = (ViewerId::new(who.as_str()).expect("an id"), ActorId::new(who).expect("an id"));
+            prop_assert_eq!(PollRow::of(&opened(&poll)), Some(PollRow::Opened(poll.clone())));
+            prop_assert_eq!(PollRow::of(&end(&poll, &actor)), Some(PollRow::End(poll.clone(), actor)));
+            prop_assert_eq!(PollRow::of(&vote(&viewer, &poll)), Some(PollRow::Vote(viewer, poll.clone())));
+            prop_assert_eq!(of_view(&view(&poll)), Some(poll));
+        }
+    }
+}

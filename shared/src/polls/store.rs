@@ -1,0 +1,186 @@
+//! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
+
+use futures::future::try_join3;
+
+use super::{Counted, Definition, History, PollClosed, Vote, history, keys};
+use crate::dynamo::item::{Key, text};
+use crate::dynamo::{Condition, DynamoError, Put, Update};
+use crate::facts::Facts;
+use crate::ledger::FORGET_AT;
+use crate::projection::Views;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
+
+/// A poll as readers are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// What was opened.
+    pub definition: Definition,
+    /// The first instant at which no vote counts any more.
+    pub end: Timestamp,
+    /// How many votes each choice has, in the order of the choices.
+    pub votes: Vec<u64>,
+    /// The vote of the viewer that was asked for.
+    pub vote: Option<Choice>,
+}
+
+/// How an opening ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// It is on record.
+    Recorded,
+    /// The id belongs to another one.
+    Taken,
+}
+
+/// The polls. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Polls {
+    facts: Facts,
+    views: Views,
+}
+
+impl Polls {
+    /// Those among these facts and views.
+    #[must_use]
+    pub fn new(facts: &Facts, views: &Views) -> Self {
+        Self { facts: facts.clone(), views: views.clone() }
+    }
+
+    /// Records what was opened, unless the id belongs to something else.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn open(
+        &self,
+        poll: &PollId,
+        definition: &Definition,
+        deadline: Deadline,
+    ) -> Result<Opening, DynamoError> {
+        let table = self.facts.table();
+        let mut item = keys::opened(poll).into_item();
+        item.extend(definition.write());
+        let absent = Condition::new("attribute_not_exists(pk)");
+        match table.put_if(item, absent, deadline).await? {
+            Put::Done => Ok(Opening::Recorded),
+            Put::Refused(there) => match definition.is_that_of(&table.row(there))? {
+                true => Ok(Opening::Recorded),
+                false => Ok(Opening::Taken),
+            },
+        }
+    }
+
+    /// Records that an actor ended a poll, unless they ended it earlier.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn close(&self, closed: &PollClosed, deadline: Deadline) -> Result<(), DynamoError> {
+        let key = keys::end(&closed.poll_id, &closed.actor_id).into_item();
+        let earlier = Update {
+            expression: "SET #at = :at",
+            condition: Some("attribute_not_exists(#at) OR #at > :at"),
+            names: vec![("#at", "at")],
+            values: vec![(":at", text(closed.at.to_string()))],
+        };
+        self.facts.table().update(key, earlier, deadline).await.map(|_| ())
+    }
+
+    /// Records a vote, unless one of the same instant that wins over it is on record.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn vote(&self, vote: &Vote, deadline: Deadline) -> Result<(), DynamoError> {
+        let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
+        let at = vote.at.to_string();
+        let choice = vote.choice.as_ref().map_or(history::WITHDRAWN, Choice::as_str);
+        let greater = Update {
+            expression: "SET #at = :vote REMOVE #forget",
+            condition: Some(
+                "(attribute_not_exists(#at) OR #at < :vote) \
+                 AND (attribute_not_exists(#erased) OR #erased < :at)",
+            ),
+            names: vec![
+                ("#at", at.as_str()),
+                ("#forget", FORGET_AT),
+                ("#erased", history::ERASED_AT),
+            ],
+            values: vec![(":vote", text(choice)), (":at", text(at.as_str()))],
+        };
+        self.facts.table().update(key, greater, deadline).await.map(|_| ())
+    }
+
+    /// A poll as it stands, and how a viewer has voted: three reads at once.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn poll(
+        &self,
+        poll: &PollId,
+        viewer: Option<&ViewerId>,
+        deadline: Deadline,
+    ) -> Result<Option<Poll>, DynamoError> {
+        let facts = self.facts.table();
+        let fact = |key: Key| facts.get(key.into_item(), deadline);
+        let own = async {
+            match viewer {
+                Some(viewer) => fact(keys::vote(viewer, poll)).await,
+                None => Ok(None),
+            }
+        };
+        let view = self.views.read::<Counted>(keys::view(poll), deadline);
+        let (opened, own, view) = try_join3(fact(keys::opened(poll)), own, view).await?;
+        let Some(opened) = opened.filter(|row| !row.item.contains_key(FORGET_AT)) else {
+            return Ok(None);
+        };
+        let definition = Definition::read(&opened)?;
+        let rules = &definition.rules;
+        // One that is not folded yet has no votes.
+        let end = view.state.end().unwrap_or(rules.closes_at);
+        let votes = view.state.votes(rules.choices.len());
+        let own = own.as_ref().map(History::read).transpose()?;
+        let vote = own.and_then(|own| own.vote(rules.opens_at, end, &rules.choices).cloned());
+        Ok(Some(Poll { definition, end, votes, vote }))
+    }
+
+    /// What was opened, if anything was.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn definition(
+        &self,
+        poll: &PollId,
+        deadline: Deadline,
+    ) -> Result<Option<Definition>, DynamoError> {
+        let row = self.facts.table().get(keys::opened(poll).into_item(), deadline).await?;
+        let row = row.filter(|row| !row.item.contains_key(FORGET_AT));
+        row.as_ref().map(Definition::read).transpose()
+    }
+
+    /// When an actor ended a poll, if they did.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn ended(
+        &self,
+        poll: &PollId,
+        actor: &ActorId,
+        deadline: Deadline,
+    ) -> Result<Option<Timestamp>, DynamoError> {
+        let row = self.facts.table().get(keys::end(poll, actor).into_item(), deadline).await?;
+        row.map(|row| row.parsed("at", "an instant")).transpose()
+    }
+
+    /// What a viewer has voted in a poll, whatever of it counts.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn history(
+        &self,
+        viewer: &ViewerId,
+        poll: &PollId,
+        deadline: Deadline,
+    ) -> Result<History, DynamoError> {
+        let row = self.facts.table().get(keys::vote(viewer, poll).into_item(), deadline).await?;
+        Ok(row.as_ref().map(History::read).transpose()?.unwrap_or_default())
+    }
+}
