@@ -49,7 +49,7 @@ pub(crate) async fn in_the_end(
         let timeline = reference.timeline(feed.walk.viewer, now);
         at_rest(readers, feed.clone(), &timeline, random).await?;
     }
-    features::in_the_end(world, &reference).await
+    features::in_the_end(world, &reference, &observed.answers).await
 }
 
 /// The reference of a history, less what was refused. Only of publishes under one id may some be

@@ -4,11 +4,14 @@
 //! some handler was given and which of them are acknowledged; an answer has to be what the latter and some of
 //! the former mean. In the end all commands are both.
 
+mod battles;
 mod likes;
 mod notifications;
+mod polls;
 mod profiles;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -26,7 +29,12 @@ pub(crate) struct Feature {
     pub(crate) paths: fn() -> Vec<String>,
     /// What is wrong with an answer of this status to a path, if something is.
     pub(crate) judge: fn(&str, i64, &Value, &Commands<'_>) -> Option<String>,
+    /// What is wrong with all answers together, now that it is quiet, if something is.
+    pub(crate) whole: fn(&Answers, &Commands<'_>) -> Option<String>,
 }
+
+/// Answers by path.
+pub(crate) type Answers = BTreeMap<String, Value>;
 
 /// The commands of all features.
 pub(crate) struct Commands<'a> {
@@ -36,15 +44,20 @@ pub(crate) struct Commands<'a> {
     pub(crate) started: &'a Reference,
     /// True if it is quiet: all that was started is done, and projected.
     pub(crate) quiet: bool,
+    /// What the same question was answered before it was asked this time.
+    pub(crate) before: Option<&'a Value>,
 }
 
 /// All of them.
-const FEATURES: &[Feature] = &[likes::FEATURE, notifications::FEATURE, profiles::FEATURE];
+const FEATURES: &[Feature] =
+    &[likes::FEATURE, notifications::FEATURE, profiles::FEATURE, polls::FEATURE, battles::FEATURE];
+/// Those whose commands depend on each other the most.
+const OFTEN: &[Feature] = &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE];
 
-/// A command of any of them: most often a like, since others depend on those.
+/// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {
-    let feature = if random.bool() { Some(&likes::FEATURE) } else { random.choice(FEATURES) };
-    feature.map(|feature| (feature.command)(random))
+    let features = if random.u8(0..3) > 0 { OFTEN } else { FEATURES };
+    random.choice(features).map(|feature| (feature.command)(random))
 }
 
 /// Asks one of them while everything goes on.
@@ -56,17 +69,22 @@ pub(crate) async fn ask(
     let Some(feature) = random.choice(FEATURES) else { return Ok(()) };
     let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
     let done = observed.borrow().done.clone();
+    let before = observed.borrow().answers.get(&path).cloned();
     let (status, _, answer) = reader.get(path_of(&path), query_of(&path)).await;
     if matches!(status, 429 | 503) {
         return Ok(());
     }
     let started = observed.borrow().started.clone();
-    let commands = Commands { done: &done, started: &started, quiet: false };
+    let before = before.as_ref();
+    let commands = Commands { done: &done, started: &started, quiet: false, before };
     if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
         return Err(format!("{path}: {problem}: {answer}"));
     }
     if let Some(mark) = notifications::mark_of(&path, &answer, &mut random) {
         observed.borrow_mut().to_send.push(mark);
+    }
+    if status == 200 {
+        observed.borrow_mut().answers.insert(path, answer);
     }
     Ok(())
 }
@@ -83,18 +101,34 @@ pub(crate) async fn mark_in_part(world: &World) -> Vec<Value> {
     marks
 }
 
-/// Asks all of them everything, now that it is quiet.
-pub(crate) async fn in_the_end(world: &World, commands: &Reference) -> Result<(), String> {
-    let commands = Commands { done: commands, started: commands, quiet: true };
+/// Asks all of them everything, now that it is quiet. `before` are answers from before.
+pub(crate) async fn in_the_end(
+    world: &World,
+    commands: &Reference,
+    before: &Answers,
+) -> Result<(), String> {
     for feature in FEATURES {
+        let mut answers = Answers::new();
         for path in (feature.paths)() {
             let (status, _, answer) = world.get(path_of(&path), query_of(&path)).await;
+            let before = before.get(&path);
+            let commands = Commands { done: commands, started: commands, quiet: true, before };
             if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
                 return Err(format!("in the end {path}: {problem}: {answer}"));
             }
+            answers.insert(path, answer);
+        }
+        let commands = Commands { done: commands, started: commands, quiet: true, before: None };
+        if let Some(problem) = (feature.whole)(&answers, &commands) {
+            return Err(format!("in the end: {problem}"));
         }
     }
     Ok(())
+}
+
+/// For features of which each answer is judged by itself.
+fn each_by_itself(_: &Answers, _: &Commands<'_>) -> Option<String> {
+    None
 }
 
 fn path_of(path: &str) -> &str {

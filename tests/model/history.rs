@@ -65,10 +65,11 @@ pub(crate) fn of(seed: u64, length: usize) -> Vec<Sent> {
     let mut random = Rng::with_seed(seed);
     let random = &mut random;
     let spread = random.choice([1, 5, 40, 150]).unwrap();
+    let features = random.choice([10, 10, 38]).unwrap();
     let mut published = Vec::new();
     let mut history = Vec::with_capacity(length);
     for number in 0..length {
-        let what = what(random, number, &mut published);
+        let what = what(random, number, features, &mut published);
         let copies = match random.u8(0..10) {
             0..7 => 1,
             7..9 => 2,
@@ -80,7 +81,13 @@ pub(crate) fn of(seed: u64, length: usize) -> Vec<Sent> {
     history
 }
 
-fn what(random: &mut Rng, number: usize, published: &mut Vec<(String, String, i64)>) -> What {
+/// `features` percent of the commands are of other features.
+fn what(
+    random: &mut Rng,
+    number: usize,
+    features: u8,
+    published: &mut Vec<(String, String, i64)>,
+) -> What {
     let person = |random: &mut Rng| random.choice(PEOPLE).unwrap().to_owned();
     match random.u8(0..100) {
         0..35 => {
@@ -107,7 +114,7 @@ fn what(random: &mut Rng, number: usize, published: &mut Vec<(String, String, i6
             let payload = json!({"edit": random.u8(0..9)});
             What::Update { id, actor, at: changed_at(random), kind, payload }
         }
-        60..70 => match features::command(random) {
+        60.. if random.u8(0..40) < features => match features::command(random) {
             Some(body) => What::Feature(body),
             None => unfollow_or_follow(random),
         },

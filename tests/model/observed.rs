@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::features::Answers;
 use crate::feed::Feed;
 use crate::history::What;
 use crate::moment::Log;
@@ -16,6 +17,8 @@ pub(crate) struct Observed {
     pub(crate) done: Reference,
     /// Both, in the order in which it happened.
     pub(crate) log: Log,
+    /// The last answer that other features gave to each question.
+    pub(crate) answers: Answers,
     /// Commands that are made of answers, and not sent yet.
     pub(crate) to_send: Vec<Value>,
     /// Those that are sent.

@@ -23,7 +23,7 @@ use crate::values::{ActorId, BattleId, HitId, Packer, Unpacker, ViewerId};
 /// The size up to which hits are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 500;
 /// For how many viewers at most their items are written together with the view.
-const TOGETHER: usize = 10;
+const TOGETHER: usize = 3;
 /// How many blocks of the log are looked at at once.
 const AT_ONCE: i32 = 4;
 

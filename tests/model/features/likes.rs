@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Commands, Feature};
+use super::{Commands, Feature, each_by_itself};
 use crate::history::{RETENTION, START, changed_at, instant, viewers};
 use crate::reference::Reference;
 use crate::run::LONGEST;
 
-pub(super) const FEATURE: Feature = Feature { command, paths, judge };
+pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
 /// Activities that are liked: those of every tenth command, if it publishes one.
 fn activities() -> impl Iterator<Item = String> {

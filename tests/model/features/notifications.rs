@@ -10,11 +10,11 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::likes::may_show;
-use super::{Commands, Feature};
+use super::{Commands, Feature, each_by_itself};
 use crate::history::viewers;
 use crate::reference::Reference;
 
-pub(super) const FEATURE: Feature = Feature { command, paths, judge };
+pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
 /// Marks of what there is not, and now and then of all there is. Others are made of answers.
 fn command(random: &mut Rng) -> Value {

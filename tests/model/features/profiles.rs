@@ -3,10 +3,10 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{Commands, Feature};
+use super::{Commands, Feature, each_by_itself};
 use crate::history::{changed_at, instant, viewers};
 
-pub(super) const FEATURE: Feature = Feature { command, paths, judge };
+pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
 fn command(random: &mut Rng) -> Value {
     let viewer = random.choice(viewers().collect::<Vec<_>>()).unwrap();
