@@ -16,7 +16,7 @@
 //!
 //! The changes of a batch are gathered by subject, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
-//! //! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
+//! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
 
 mod dead_letters;
 mod event;
@@ -92,7 +92,8 @@ impl Projector {
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in by_barrier {
                 changes.retain(|change| end.is_none_or(|end| change.sequence < end));
-                let rows = single::fold::<Passed>(self, shard, barrier.view(), changes, deadline);
+                let subject = Subject::Barrier(barrier);
+                let rows = single::fold::<Passed>(self, shard, subject, changes, deadline);
                 outcomes.push(rows.await);
             }
             let outcomes = self.set_aside(shard, &changes, outcomes, deadline).await;
@@ -129,12 +130,12 @@ impl Projector {
         let mut kept = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             for Unfolded { sequence, why } in &outcome.unfolded {
-                warn!(view = outcome.subject, %sequence, "set aside: {why}");
+                warn!(view = %outcome.subject, %sequence, "set aside: {why}");
             }
-            let (view, unfolded) = (&outcome.view, &outcome.unfolded);
+            let (view, unfolded) = (outcome.subject.view(), &outcome.unfolded);
             let sent = match unfolded.is_empty() {
                 true => Ok(()),
-                false => self.dead_letters.send(view, shard, changes, unfolded, deadline).await,
+                false => self.dead_letters.send(&view, shard, changes, unfolded, deadline).await,
             };
             kept.push(match sent {
                 Ok(()) => outcome,
@@ -161,7 +162,7 @@ impl Projector {
             if let Some(failure) = failure {
                 batch.views_failed += 1;
                 let reason = failure.reason();
-                error!(subject, changes, reason, "not folded: {failure}");
+                error!(%subject, changes, reason, "not folded: {failure}");
             } else {
                 batch.changes_set_aside += unfolded.len() as u64;
             }

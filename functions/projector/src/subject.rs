@@ -1,5 +1,7 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
+use std::fmt;
+
 use shared::activities::owner;
 use shared::dynamo::item::Key;
 use shared::projection::{Barrier, Change};
@@ -13,6 +15,19 @@ pub(crate) enum Subject {
     Activity(ActivityId),
     /// Rows of a barrier.
     Barrier(Barrier),
+}
+
+/// As the log has it.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Activity(activity) => write!(f, "likes of {activity}"),
+            Self::Barrier(barrier) => {
+                let Key { pk, sk } = barrier.view();
+                write!(f, "{pk} {sk}")
+            }
+        }
+    }
 }
 
 impl Subject {

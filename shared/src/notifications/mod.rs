@@ -6,7 +6,8 @@
 //! views     one for an activity: how many like it, which likes are unread             likes
 //!           one for a viewer: how many likes are unread, what changed last            inbox
 //!           items of that viewer for what was read, and for what the inbox has no room for
-//! store     pages, and what a mark means
+//! page      what a viewer reads
+//! marking   what a mark means
 //! ```
 //!
 //! # What is folded
@@ -48,14 +49,17 @@ mod inbox;
 pub mod keys;
 mod likes;
 mod mark;
+mod marking;
+mod page;
 mod read;
 mod store;
 
 pub use command::{MarkRead, Marked, ReadThrough};
 pub use group::{LikeGroup, Liker, NAMED, Unread};
 pub use id::NotificationId;
-pub use inbox::{Inbox, Listed, Listing, Spill};
-pub use likes::{ActivityLikes, Move, Numbers};
+pub use inbox::{Inbox, Listed, Listing};
+pub use likes::{ActivityLikes, Numbers};
 pub use mark::{Mark, Marks};
+pub use page::{After, Notification, NotificationPage, Wanted};
 pub use read::ReadNotification;
-pub use store::{After, Notification, NotificationPage, Notifications, Wanted};
+pub use store::Notifications;

@@ -58,7 +58,7 @@ impl Barrier {
         views: &Views,
         deadline: Deadline,
     ) -> Result<Option<View<Passed>>, DynamoError> {
-        let passed = views.read::<Passed>(self.view(), deadline).await?;
+        let passed = views.read(self.view(), View::<Passed>::read_from, deadline).await?;
         Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
     }
 
