@@ -24,7 +24,8 @@
 //!
 //! **What is about one person** is erased in one way, whatever it is: everything but its key and the
 //! text `at` goes ([`PERSON`]). So an item there has in `at` the instant of its change, or another text after
-//! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and has no content.
+//! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and
+//! has no content.
 //!
 //! The exception is what a viewer's clients [have seen](crate::timelines): items that never change, expire by
 //! themselves, and are deleted by the erasure.

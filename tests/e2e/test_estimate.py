@@ -79,6 +79,8 @@ def test_likes(estimate):
     assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(63)
     # The writer's invocation and the projector's.
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
+    # A call and what an invocation costs anyway: no timeline shows a like, so no hold follows it.
+    assert lines["Lambda", "compute, writer"]["amount"] == pytest.approx(33 * MILLION * 0.007 * 1769 / 1024)
     # Rows of all months are kept.
     assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126) / 2**30, rel=0.05)
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))

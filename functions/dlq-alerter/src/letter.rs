@@ -49,9 +49,9 @@ fn cause(message: &SqsMessage, body: &str, now: Timestamp) -> Cause {
     Cause { reason: reason.to_owned(), detail, verified: false }
 }
 
-/// The body says whether it is a command at all, or what Lambda sends of changes that it gave up. If it is a command, and nothing else is known, the function died
-/// on it every time. Whether an internal command was sealed by the writer is not asked: one that was not
-/// comes with the writer's own word for that.
+/// The body says whether it is a command at all, or what Lambda sends of changes that it gave up. If it is a command,
+/// and nothing else is known, the function died on it every time. Whether an internal command was sealed by the
+/// writer is not asked: one that was not comes with the writer's own word for that.
 fn judged(body: &str, now: Timestamp) -> Cause {
     let (reason, detail) = match (Command::parse_unverified(body, now), StreamBatch::read(body)) {
         (Err(_), Some(batch)) => (STREAM_BATCH, batch.to_string()),

@@ -8,8 +8,8 @@
 //! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
 //! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
 //! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the
-//! edge that lets entries in ([`shared::follows::Follows::record`]), between the last entry and showing the actor, and between hiding the
-//! actor and taking out the first entry.
+//! edge that lets entries in ([`shared::follows::Follows::record`]), between the last entry and showing the actor, and
+//! between hiding the actor and taking out the first entry.
 
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};

@@ -12,11 +12,27 @@ use shared::runtime::retry::Backoff;
 use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::subject::Subject;
 
-/// How many changes are folded by one write at most, and how large they may be together, in bytes or so: what
-/// comes of them has to fit into one transaction, and into an item each.
-const AT_ONCE: usize = 1_000;
+/// How large the changes may be that are folded by one write, in bytes or so: what comes of them has to fit into one
+/// transaction, and into an item each.
 const TOGETHER: usize = 1024 * 1024;
+
+/// How much is done by one write at most. A transaction takes all its units at once, so a table that is too slow for
+/// it is asked for less.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    changes: usize,
+    blocks: i32,
+}
+
+impl Room {
+    const MOST: Self = Self { changes: 1_000, blocks: 1_000 };
+
+    fn less(self) -> Self {
+        Self { changes: (self.changes / 4).max(1), blocks: (self.blocks / 4).max(1) }
+    }
+}
 
 /// How one round ended.
 enum Round {
@@ -32,27 +48,29 @@ struct Written {
     folded: Folded,
     /// What has to be written next.
     owed: Option<Owed>,
-    /// The view wants no block.
-    is_at_rest: bool,
+    /// All changes are folded, and the view wants no block.
+    is_folded: bool,
 }
 
-/// Folds changes of one shard into the view at a key.
+/// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     projector: &Projector,
     shard: Shard,
-    key: Key,
+    subject: Subject,
     changes: Vec<&Change>,
     deadline: Deadline,
 ) -> Outcome {
-    let mut outcome = Outcome::of(format!("{} {}", key.pk, key.sk), key.clone(), &changes);
+    let key = subject.view();
+    let mut outcome = Outcome::of(subject, &changes);
     let (mut backoff, mut failed, mut settled) = (Backoff::default(), None, Vec::new());
     let attempt = Attempt { projector, shard, key: &key, deadline };
-    // Always from the first change on: those that are folded are passed.
-    let mut end = next(&changes, 0);
+    let (mut room, mut begin) = (Room::MOST, 0);
     loop {
+        // Always from the first change on: those that are folded are passed.
+        let end = next(&changes, begin, room);
         let is_last = end == changes.len();
-        match attempt.round::<S>(&changes[..end], is_last, &settled).await {
-            Ok(Round::Written(Written { folded, owed, is_at_rest })) => {
+        match attempt.round::<S>(&changes[..end], is_last, room, &settled).await {
+            Ok(Round::Written(Written { folded, owed, is_folded })) => {
                 backoff.reset();
                 outcome = outcome.written(folded);
                 if let Some(Owed { decision, items }) = owed {
@@ -60,7 +78,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                         return outcome.failed(Arc::new(failure.into()));
                     }
                     settled.push(decision);
-                } else if is_last && is_at_rest {
+                } else if is_last && is_folded {
                     return outcome;
                 }
                 continue;
@@ -70,7 +88,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 if is_last {
                     return outcome;
                 }
-                end = next(&changes, end);
+                begin = end;
                 continue;
             }
             Ok(Round::Conflict) => outcome.conflicts += 1,
@@ -78,6 +96,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
             Err(failure) if failure.is_retryable() => {
                 outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
                 failed = Some(Arc::new(Failure::from(failure)));
+                room = room.less();
             }
             Err(failure) => return outcome.refused(failure, &changes),
         }
@@ -101,15 +120,17 @@ impl Attempt<'_> {
         self,
         changes: &[&Change],
         is_last: bool,
+        room: Room,
         settled: &[u64],
     ) -> Result<Round, DynamoError> {
         let Projector { views, facts, clock, .. } = self.projector;
-        let mut view: View<S> = views.read_to_fold(self.key.clone(), self.deadline).await?;
+        let mut view = views.read(self.key.clone(), View::<S>::read_to_fold, self.deadline).await?;
         let before = view.state.clone();
         settled.iter().for_each(|decision| view.state.settle(*decision));
-        let folded = match view.state.wants(false) {
+        let wanted = view.state.wants(false);
+        let folded = match &wanted {
             Some(wanted) => {
-                self.look_at(&wanted, &mut view.state).await?;
+                self.look_at(wanted, room, &mut view.state).await?;
                 Folded::default()
             }
             None => view.fold(self.shard, changes, facts.table().name(), clock.now()),
@@ -118,7 +139,7 @@ impl Attempt<'_> {
             && is_last
             && let Some(wanted) = view.state.wants(true)
         {
-            self.look_at(&wanted, &mut view.state).await?;
+            self.look_at(&wanted, room, &mut view.state).await?;
         }
         // What changes nothing may be folded any number of times.
         if view.state == before && !folded.is_noted {
@@ -130,14 +151,19 @@ impl Attempt<'_> {
         writes.extend(beside);
         match views.write(writes, self.deadline).await? {
             true => {
-                let is_at_rest = view.state.wants(false).is_none();
-                Ok(Round::Written(Written { folded, owed, is_at_rest }))
+                let is_folded = wanted.is_none() && view.state.wants(false).is_none();
+                Ok(Round::Written(Written { folded, owed, is_folded }))
             }
             false => Ok(Round::Conflict),
         }
     }
 
-    async fn look_at<S: Blocks>(self, wanted: &Wanted, state: &mut S) -> Result<(), DynamoError> {
+    async fn look_at<S: Blocks>(
+        self,
+        wanted: &Wanted,
+        room: Room,
+        state: &mut S,
+    ) -> Result<(), DynamoError> {
         let Wanted { first, last, limit } = wanted;
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
@@ -146,7 +172,7 @@ impl Attempt<'_> {
                 (":first", text(first.as_str())),
                 (":last", text(last.as_str())),
             ],
-            limit: *limit,
+            limit: Some(limit.unwrap_or(room.blocks).min(room.blocks)),
             ..Query::default()
         };
         let page = self.projector.views.table().page(&query, self.deadline).await?;
@@ -156,13 +182,13 @@ impl Attempt<'_> {
 }
 
 /// Where the next run of changes ends.
-fn next(changes: &[&Change], begin: usize) -> usize {
+fn next(changes: &[&Change], begin: usize, room: Room) -> usize {
     let mut size = 0;
     let fits = |change: &&&Change| {
         size += weight(change);
         size <= TOGETHER
     };
-    let run = changes[begin..].iter().take(AT_ONCE).take_while(fits).count();
+    let run = changes[begin..].iter().take(room.changes).take_while(fits).count();
     // One alone that is larger is folded alone.
     (begin + run.max(1)).min(changes.len())
 }

@@ -106,8 +106,7 @@ fn change(record: StreamRecord) -> Result<Change, &'static str> {
     })
 }
 
-/// Seconds of this century fit by far.
-#[allow(clippy::cast_possible_truncation, reason = "see above")]
+#[allow(clippy::cast_possible_truncation, reason = "milliseconds of this century fit by far")]
 fn millis(seconds: f64) -> i64 {
     (seconds * 1000.0) as i64
 }

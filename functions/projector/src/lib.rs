@@ -17,7 +17,7 @@
 //!
 //! The changes of a batch are gathered by subject, and each view is read and written once, whatever the number of
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
-//! //! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
+//! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
 
 mod blocks;
 mod dead_letters;
@@ -34,10 +34,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use shared::battles::{self, Fought};
+use shared::battles::Fought;
 use shared::dynamo::IN_FLIGHT;
 use shared::facts::Facts;
-use shared::polls::{self, Counted};
+use shared::polls::Counted;
 use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -83,36 +83,37 @@ impl Projector {
         Box::pin(async move {
             let read = event.read();
             let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
-            let mut by_activity: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
-            let mut by_poll: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
-            let mut by_battle: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
-            let mut by_barrier: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
+            let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             let changes = self.open(changes);
             for change in &changes {
-                match Subject::of(change).filter(|subject| change.concerns(&subject.view())) {
-                    Some(Subject::Activity(id)) => by_activity.entry(id).or_default().push(change),
-                    Some(Subject::Poll(id)) => by_poll.entry(id).or_default().push(change),
-                    Some(Subject::Battle(id)) => by_battle.entry(id).or_default().push(change),
-                    Some(Subject::Barrier(id)) => by_barrier.entry(id).or_default().push(change),
-                    None => {}
+                let subject = Subject::of(change);
+                if let Some(subject) = subject.filter(|it| change.concerns(&it.view())) {
+                    by_subject.entry(subject).or_default().push(change);
                 }
             }
-            let mut outcomes = likes::fold(self, shard, by_activity, deadline).await;
-            let polls = by_poll.into_iter().map(|(poll, changes)| {
-                let view = polls::keys::view(&poll);
-                blocks::fold::<Counted>(self, shard, view, changes, deadline).boxed()
-            });
-            let battles = by_battle.into_iter().map(|(battle, changes)| {
-                let view = battles::keys::view(&battle);
-                blocks::fold::<Fought>(self, shard, view, changes, deadline).boxed()
-            });
-            let folds: Vec<_> = polls.chain(battles).collect();
+            let (mut activities, mut barriers) = (BTreeMap::new(), Vec::new());
+            let mut folds: Vec<BoxFuture<'_, Outcome>> = Vec::new();
+            for (subject, changes) in by_subject {
+                match subject {
+                    Subject::Activity(id) => drop(activities.insert(id, changes)),
+                    Subject::Barrier(_) => barriers.push((subject, changes)),
+                    Subject::Poll(_) => {
+                        let fold = blocks::fold::<Counted>(self, shard, subject, changes, deadline);
+                        folds.push(fold.boxed());
+                    }
+                    Subject::Battle(_) => {
+                        let fold = blocks::fold::<Fought>(self, shard, subject, changes, deadline);
+                        folds.push(fold.boxed());
+                    }
+                }
+            }
+            let mut outcomes = likes::fold(self, shard, activities, deadline).await;
             outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
             // Last, as they say that all before them is folded: those behind what is not wait.
             let end = first_failed(&outcomes);
-            for (barrier, mut changes) in by_barrier {
+            for (barrier, mut changes) in barriers {
                 changes.retain(|change| end.is_none_or(|end| change.sequence < end));
-                let rows = single::fold::<Passed>(self, shard, barrier.view(), changes, deadline);
+                let rows = single::fold::<Passed>(self, shard, barrier, changes, deadline);
                 outcomes.push(rows.await);
             }
             let outcomes = self.set_aside(shard, &changes, outcomes, deadline).await;
@@ -149,12 +150,12 @@ impl Projector {
         let mut kept = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             for Unfolded { sequence, why } in &outcome.unfolded {
-                warn!(view = outcome.subject, %sequence, "set aside: {why}");
+                warn!(view = %outcome.subject, %sequence, "set aside: {why}");
             }
-            let (view, unfolded) = (&outcome.view, &outcome.unfolded);
+            let (view, unfolded) = (outcome.subject.view(), &outcome.unfolded);
             let sent = match unfolded.is_empty() {
                 true => Ok(()),
-                false => self.dead_letters.send(view, shard, changes, unfolded, deadline).await,
+                false => self.dead_letters.send(&view, shard, changes, unfolded, deadline).await,
             };
             kept.push(match sent {
                 Ok(()) => outcome,
@@ -181,7 +182,7 @@ impl Projector {
             if let Some(failure) = failure {
                 batch.views_failed += 1;
                 let reason = failure.reason();
-                error!(subject, changes, reason, "not folded: {failure}");
+                error!(%subject, changes, reason, "not folded: {failure}");
             } else {
                 batch.changes_set_aside += unfolded.len() as u64;
             }

@@ -4,16 +4,17 @@
 //! written by actor, together with the inbox; the others are put one by one. What somebody else wrote
 //! meanwhile is read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use shared::activities::owner::{self, Owner};
-use shared::dynamo::item::Key;
+use shared::dynamo::item::{Item, Key};
 use shared::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
 use shared::likes::{self, Recorded};
-use shared::notifications::{ActivityLikes, Inbox, Move, Spill, keys};
+use shared::notifications::keys::{self, Place};
+use shared::notifications::{ActivityLikes, Inbox};
 use shared::projection::{Change, Folded, Shard, Unfolded, View, Write};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
@@ -22,6 +23,7 @@ use shared::values::{ActivityId, ActorId, ViewerId};
 use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::subject::Subject;
 
 /// Items written with one inbox at most: a transaction takes a hundred.
 const TOGETHER: usize = 60;
@@ -59,8 +61,7 @@ pub(crate) async fn fold(
     let mut tasks: Vec<_> = changes
         .into_iter()
         .map(|(activity, changes)| {
-            let view = likes::keys::count(&activity);
-            let outcome = Outcome::of(format!("likes of {activity}"), view, &changes);
+            let outcome = Outcome::of(Subject::Activity(activity.clone()), &changes);
             Task { activity, changes, outcome, asked_again: false }
         })
         .collect();
@@ -149,8 +150,8 @@ impl<'p> Attempt<'p> {
         tasks: &[Task<'_>],
     ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
-        let views: Vec<Result<View<ActivityLikes>, _>> =
-            self.projector.views.read_all_to_fold(&keys, self.deadline).await?;
+        let read = View::<ActivityLikes>::read_to_fold;
+        let views = self.projector.views.read_all(&keys, read, self.deadline).await?;
         // Of what nobody has liked there is nothing to know.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
             let view = view.as_ref().ok().filter(|view| view.state.actor().is_none())?;
@@ -205,7 +206,7 @@ impl<'p> Attempt<'p> {
         ((is_other || folded.is_noted).then_some((before, view)), folded)
     }
 
-    /// Writes a view whose actor is told of nothing.
+    /// Writes a view alone: nothing changes in the inbox of its actor.
     fn put<'a>(self, Ready { task, view, folded, .. }: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
     where
         'a: 'p,
@@ -244,85 +245,71 @@ impl<'p> Attempt<'p> {
         })
     }
 
+    /// Writes the inbox and as many of these as one transaction takes.
     async fn notify_some<'a>(
         self,
         viewer: &ViewerId,
         ready: &mut impl Iterator<Item = Ready<'a>>,
     ) -> Vec<End<'a>> {
         let Projector { views, read_notifications, .. } = self.projector;
-        let (mut some, mut writes, mut moved) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let inbox = views.read::<Inbox>(keys::inbox(viewer), self.deadline).await;
-        let (mut inbox, mut failed) = match inbox {
-            Ok(inbox) => (inbox, None),
-            Err(failure) => (View::default(), Some(failure)),
+        let inbox = views.read(keys::inbox(viewer), View::<Inbox>::read_from, self.deadline).await;
+        let mut inbox = match inbox {
+            Ok(inbox) => inbox,
+            Err(failure) => return not_notified(ready.map(|ready| ready.task), failure),
         };
+        let (mut some, mut writes, mut items) = (Vec::new(), Vec::new(), BTreeMap::new());
         for Ready { task, before, view, folded } in ready.by_ref() {
             writes.push(view.write(likes::keys::count(&task.activity)));
             inbox.state.update(&task.activity, before.listing(), view.state.listing());
-            for change in view.state.moves() {
-                let (key, write) = match change {
-                    Move::Put(read) => {
-                        let item = read.write(viewer, *read_notifications);
-                        (read.place().key(viewer), Write::Put(item))
-                    }
-                    Move::Delete(place) => {
-                        let key = place.key(viewer);
-                        (key.clone(), Write::Delete(key))
-                    }
-                };
-                moved.insert(key, write);
+            for (place, read) in view.state.moves() {
+                let item = read.as_ref().map(|it| it.write(place, viewer, *read_notifications));
+                items.insert(place.clone(), put_or_delete(place, viewer, item));
             }
             some.push((task, folded));
-            if writes.len() + moved.len() + inbox.state.spills().len() >= TOGETHER {
+            if writes.len() + items.len() + inbox.state.spills().len() >= TOGETHER {
                 break;
             }
         }
-        for spill in inbox.state.spills() {
-            let (key, write) = match spill {
-                Spill::Put(listed) => (listed.place.key(viewer), Write::Put(listed.write(viewer))),
-                Spill::Delete(place) => {
-                    let key = place.key(viewer);
-                    (key.clone(), Write::Delete(key))
-                }
-            };
-            moved.insert(key, write);
+        for (place, listed) in inbox.state.spills() {
+            let item = listed.as_ref().map(|it| it.write(viewer));
+            items.insert(place.clone(), put_or_delete(place, viewer, item));
         }
         writes.push(inbox.write(keys::inbox(viewer)));
-        writes.extend(moved.into_values());
-        let written = match failed.take() {
-            None => views.write(writes, self.deadline).await,
-            Some(failure) => Err(failure),
-        };
-        match written {
+        writes.extend(items.into_values());
+        let some = some.into_iter();
+        match views.write(writes, self.deadline).await {
             Ok(true) => {
-                let done = |(task, folded): (Task<'a>, _)| End::Done(task.outcome.written(folded));
-                some.into_iter().map(done).collect()
+                some.map(|(task, folded)| End::Done(task.outcome.written(folded))).collect()
             }
-            Ok(false) => some.into_iter().map(|(task, _)| End::Again(task.conflicted())).collect(),
-            Err(failure) if failure.is_retryable() => {
-                let is_conflict = matches!(failure, DynamoError::Contended);
-                let failure = Arc::new(failure.into());
-                let held_up = |(task, _): (Task<'a>, _)| {
-                    End::Again(task.held_up(is_conflict, Arc::clone(&failure)))
-                };
-                some.into_iter().map(held_up).collect()
-            }
-            // An inbox that cannot be read: nothing can be noted of what is set aside for it.
-            Err(corrupt @ DynamoError::Corrupt { .. }) => {
-                let refused = |(task, _): (Task<'a>, _)| {
-                    let unfolded = Unfolded::all(&task.changes, &corrupt);
-                    End::Done(Outcome { unfolded, ..task.outcome })
-                };
-                some.into_iter().map(refused).collect()
-            }
-            Err(failure) => {
-                let failure = Arc::new(failure.into());
-                let failed =
-                    |(task, _): (Task<'a>, _)| End::Done(task.outcome.failed(Arc::clone(&failure)));
-                some.into_iter().map(failed).collect()
-            }
+            Ok(false) => some.map(|(task, _)| End::Again(task.conflicted())).collect(),
+            Err(failure) => not_notified(some.map(|(task, _)| task), failure),
         }
     }
+}
+
+/// What becomes of tasks whose actor's inbox could not be read, or not be written with their views.
+fn not_notified<'a>(tasks: impl Iterator<Item = Task<'a>>, failure: DynamoError) -> Vec<End<'a>> {
+    if let DynamoError::Corrupt { .. } = failure {
+        // An inbox that cannot be read: it cannot be noted there what is set aside.
+        let refused = tasks.map(|task| {
+            let unfolded = Unfolded::all(&task.changes, &failure);
+            End::Done(Outcome { unfolded, ..task.outcome })
+        });
+        return refused.collect();
+    }
+    let is_retryable = failure.is_retryable();
+    let is_conflict = matches!(failure, DynamoError::Contended);
+    let failure: Arc<Failure> = Arc::new(failure.into());
+    let ends = tasks.map(|task| match is_retryable {
+        true => End::Again(task.held_up(is_conflict, Arc::clone(&failure))),
+        false => End::Done(task.outcome.failed(Arc::clone(&failure))),
+    });
+    ends.collect()
+}
+
+/// Puts the item of a notification, or deletes it if there is none any more.
+fn put_or_delete(place: &Place, viewer: &ViewerId, item: Option<Item>) -> Write {
+    item.map_or_else(|| Write::Delete(place.key(viewer)), Write::Put)
 }
 
 impl Task<'_> {
@@ -343,8 +330,8 @@ impl Task<'_> {
 /// What is known of activities beside their views.
 #[derive(Default)]
 struct Known {
-    owners: HashMap<ActivityId, Owner>,
-    own_likes: HashMap<ActivityId, Recorded>,
+    owners: BTreeMap<ActivityId, Owner>,
+    own_likes: BTreeMap<ActivityId, Recorded>,
 }
 
 /// Where it is whether an actor likes their own activity.

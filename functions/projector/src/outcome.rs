@@ -3,25 +3,24 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
-use shared::dynamo::item::Key;
 use shared::projection::{Change, Folded, Sequence, Unfolded};
 
 use crate::failure::Failure;
+use crate::subject::Subject;
 
 /// What became of the changes of one subject in a batch.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What they are about, for the log.
-    pub(crate) subject: String,
+    /// What they are about.
+    pub(crate) subject: Subject,
     /// Where the first of them is.
     pub(crate) first: Option<Sequence>,
     /// How many there are.
     pub(crate) changes: usize,
     /// How many of them were folded by this.
     pub(crate) folded: usize,
-    /// Those that no delivery can fold, and their view.
+    /// Those that no delivery can fold.
     pub(crate) unfolded: Vec<Unfolded>,
-    pub(crate) view: Key,
     /// How often somebody else wrote a view meanwhile.
     pub(crate) conflicts: u64,
     /// Why they are not folded, if they are not.
@@ -30,10 +29,10 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Of changes about which nothing is known yet.
-    pub(crate) fn of(subject: String, view: Key, changes: &[&Change]) -> Self {
+    pub(crate) fn of(subject: Subject, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
-        Self { subject, first, changes, folded: 0, unfolded, view, conflicts: 0, failure: None }
+        Self { subject, first, changes, folded: 0, unfolded, conflicts: 0, failure: None }
     }
 
     /// Of changes that are folded.

@@ -3,27 +3,28 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
-use shared::dynamo::item::Key;
-use shared::projection::{Change, Fold, Shard};
+use shared::projection::{Change, Fold, Shard, View};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
 use crate::Projector;
 use crate::outcome::Outcome;
+use crate::subject::Subject;
 
-/// Folds changes of one shard into the view at a key.
+/// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     projector: &Projector,
     shard: Shard,
-    key: Key,
+    subject: Subject,
     changes: Vec<&Change>,
     deadline: Deadline,
 ) -> Outcome {
-    let mut outcome = Outcome::of(format!("{} {}", key.pk, key.sk), key.clone(), &changes);
+    let key = subject.view();
+    let mut outcome = Outcome::of(subject, &changes);
     let (views, now) = (&projector.views, projector.clock.now());
     let (facts, mut backoff) = (projector.facts.table().name(), Backoff::default());
     loop {
-        let mut view = match views.read_to_fold::<F>(key.clone(), deadline).await {
+        let mut view = match views.read(key.clone(), View::<F>::read_to_fold, deadline).await {
             Ok(view) => view,
             Err(failure) => return outcome.refused(failure, &changes),
         };

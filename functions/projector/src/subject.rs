@@ -1,5 +1,7 @@
 //! What a change is about: facts on one subject are folded together. One line for each kind of subject.
 
+use std::fmt;
+
 use shared::activities::owner;
 use shared::battles::BattleRow;
 use shared::dynamo::item::Key;
@@ -19,6 +21,21 @@ pub(crate) enum Subject {
     Battle(BattleId),
     /// Rows of a barrier.
     Barrier(Barrier),
+}
+
+/// As the log has it.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Activity(activity) => write!(f, "likes of {activity}"),
+            Self::Poll(poll) => write!(f, "poll {poll}"),
+            Self::Battle(battle) => write!(f, "battle {battle}"),
+            Self::Barrier(barrier) => {
+                let Key { pk, sk } = barrier.view();
+                write!(f, "{pk} {sk}")
+            }
+        }
+    }
 }
 
 impl Subject {

@@ -190,15 +190,15 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 
 impl<'a> Printed<'a> {
     fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
-        let Month { publishes, follows, pages, writing, reading, likes, .. } = *month;
+        let Month { publishes, follows, pages, writing, reading, folding, likes, .. } = *month;
         Self {
             publishes,
             follows,
             pages,
             entries: writing.entries,
             likes: likes.changes,
-            write_units: writing.writes + likes.folding.writes,
-            read_units: writing.reads + reading.reads + likes.folding.reads,
+            write_units: writing.writes + folding.writes,
+            read_units: writing.reads + reading.reads + folding.reads,
             bill,
             prices,
         }

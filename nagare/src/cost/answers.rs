@@ -14,8 +14,8 @@ use super::work::Activity;
 const HEADERS: f64 = 250.0;
 /// What a page has besides its activities and cursors: names, the viewer and an instant.
 const AROUND: f64 = 124.0;
-/// The bytes of its two cursors without ids: tags, instants, and in each seven for every activity that was published
-/// within an hour of the newest. Nine such activities are assumed.
+/// The bytes of a page's two cursors, without the ids in them: tags and instants, and seven bytes in each cursor for
+/// every activity that was published within an hour of the newest. Nine such activities are assumed.
 const CURSORS: f64 = 77.0 + 9.0 * 14.0;
 /// The ids in both of them.
 const CURSOR_IDS: f64 = 1.0;

@@ -118,8 +118,8 @@ fn gigabytes(bytes: f64) -> (f64, &'static str) {
 }
 
 fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
-    let Month { writing, reading, likes, .. } = month;
-    let writes = writing.writes + likes.folding.writes;
+    let Month { writing, reading, folding, folds, .. } = month;
+    let writes = writing.writes + folding.writes;
     let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
     let line = |what, amount, price| line("DynamoDB", what, amount, price);
     let mut lines = vec![
@@ -134,28 +134,29 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
         ),
         line("deletes by TTL", millions(writing.entries), 0.0),
     ];
-    if likes.folds > 0.0 {
-        let reads = millions(likes.folding.reads);
+    if *folds > 0.0 {
+        let reads = millions(folding.reads);
         lines.insert(2, line("read units, projector", reads, prices.dynamodb_million_reads));
     }
     lines
 }
 
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
-    let requests = month.writing.messages + month.pages + month.likes.folds;
+    let requests = month.writing.messages + month.pages + month.folds;
     let messages = month.writing.messages;
-    let writer = seconds(&month.writing, messages) + holds(messages + 2.0 * month.follows);
+    let shown = messages - month.likes.writing.messages;
+    let writer = seconds(&month.writing, messages) + holds(shown + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
     let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
-    let projector = seconds(&month.likes.folding, month.likes.folds) * memory("Projector");
+    let projector = seconds(&month.folding, month.folds) * memory("Projector");
     let line = |what, amount, price| line("Lambda", what, amount, price);
     let mut lines = vec![
         line("requests", millions(requests), prices.lambda_million_requests),
         line("compute, writer", (writer, "GB-second"), prices.lambda_gb_second),
         line("compute, reader", (reader, "GB-second"), prices.lambda_gb_second),
     ];
-    if month.likes.folds > 0.0 {
+    if month.folds > 0.0 {
         let compute = (projector, "GB-second");
         lines.push(line("compute, projector", compute, prices.lambda_gb_second));
     }
@@ -167,8 +168,8 @@ fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
 }
 
-/// Seconds that N holds take. There is one after each message. A follow has another once the actor is hidden, and if
-/// it brings something in a third once everything is there.
+/// Seconds that N holds take. There is one after each message that changes what timelines show; a like does not. A
+/// follow has another once the actor is hidden, and if it brings something in a third once everything is there.
 fn holds(number: f64) -> f64 {
     number * Hold::default().length().as_secs_f64()
 }
@@ -197,7 +198,7 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let logged = logged(month);
-    let metrics = METRICS + if month.likes.folds > 0.0 { LIKE_METRICS } else { 0.0 };
+    let metrics = METRICS + if month.folds > 0.0 { LIKE_METRICS } else { 0.0 };
     let [alarms, secrets, keys] =
         ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
@@ -214,11 +215,11 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
 
 /// Bytes of all logs. Lambda itself writes of invocations that failed only (`SystemLogLevel` in the template).
 fn logged(month: &Month) -> f64 {
-    let Month { writing, pages, likes, .. } = month;
+    let Month { writing, pages, folds, .. } = month;
     let writer = writing.messages * (WRITER_LINE + WRITER_METRICS + ADDED);
     let lines = pages / default("LogOneIn") * READER_LINE;
     let metrics = metric_lines(month) * (READER_METRICS + ADDED) + pages * READER_METRICS_PAGE;
-    let projector = likes.folds * (PROJECTOR_METRICS + ADDED);
+    let projector = folds * (PROJECTOR_METRICS + ADDED);
     writer + projector + lines + metrics + pages * access_line(month.subject)
 }
 

@@ -30,24 +30,22 @@ pub struct LikeMonth {
     pub changes: f64,
     /// What the writer does for them.
     pub writing: Work,
-    /// What the projector does, for publishes too.
+    /// What the projector does for them.
     pub folding: Work,
-    /// How often it is invoked, where nothing else shares its batch.
+    /// How often it is invoked for them, where nothing else shares its batch.
     pub folds: f64,
 }
 
 impl LikeRates {
     /// A month of such days.
-    pub(super) fn month(&self, publishes: f64, viewer: f64, activity: &Activity) -> LikeMonth {
+    pub(super) fn month(&self, viewer: f64, activity: &Activity) -> LikeMonth {
         let (likes, undos) = (self.likes * DAYS, self.undos * DAYS);
         let together = self.together;
         LikeMonth {
             changes: likes + undos,
             writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
-            folding: fold_likes() * (likes / together)
-                + fold_undos() * (undos / together)
-                + fold_publish() * publishes,
-            folds: (likes + undos) / together + publishes,
+            folding: fold_likes() * (likes / together) + fold_undos() * (undos / together),
+            folds: (likes + undos) / together,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::answers::{self, Gzip};
-use super::likes::{LikeMonth, LikeRates};
+use super::likes::{self, LikeMonth, LikeRates};
 use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
@@ -43,7 +43,11 @@ pub struct Month {
     pub pages: f64,
     /// What the writer does for the publishes, the follows and the likes.
     pub writing: Work,
-    /// Likes, and what the projector does for them.
+    /// What the projector does for the publishes and the likes.
+    pub folding: Work,
+    /// How often it is invoked, where nothing else shares its batch.
+    pub folds: f64,
+    /// Likes, and what of all this is done for them.
     pub likes: LikeMonth,
     /// What the reader does for the pages.
     pub reading: Work,
@@ -168,7 +172,7 @@ impl Month {
         let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, records, viewer, activity) * pages;
-        let likes = assumed.likes.month(publishes, viewer, activity);
+        let likes = assumed.likes.month(viewer, activity);
         let writing = writing + likes.writing;
         let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
@@ -177,6 +181,8 @@ impl Month {
             follows: 0.0,
             pages,
             writing,
+            folding: likes.folding + likes::fold_publish() * publishes,
+            folds: likes.folds + publishes,
             likes,
             reading,
             subject: viewer,

@@ -4,9 +4,9 @@
 //! once cannot both write it. All hits of a batch land with one write. The order is kept, hit by hit: the latest
 //! in the view itself, the others in blocks of a log.
 //!
-//! Who hit is told each viewer in items of their own, one for all their hits that landed together. A few are
-//! written in the same transaction as the view. Where there are more, the view notes that they are owed, and they are
-//! made of the log afterwards: by whoever has decided, or by whoever finds them owed.
+//! Who hit is told each viewer in items of their own, one for all their hits that landed together. Those of one
+//! viewer are written in the same transaction as the view. Where there are several viewers, the view notes that they
+//! are owed, and they are made of the log afterwards: by whoever has decided, or by whoever finds them owed.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,9 @@ use crate::values::{ActorId, BattleId, HitId, Packer, Unpacker, ViewerId};
 
 /// The size up to which hits are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 500;
-/// For how many viewers at most their items are written together with the view.
-const TOGETHER: usize = 3;
+/// For how many viewers at most their items are written together with the view: items of a transaction take twice the
+/// units, and all of them at once.
+const TOGETHER: usize = 1;
 /// How many blocks of the log are looked at at once.
 const AT_ONCE: i32 = 4;
 

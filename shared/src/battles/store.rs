@@ -7,7 +7,7 @@ use crate::dynamo::item::text;
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
-use crate::projection::Views;
+use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{BattleId, HitId, ViewerId};
 
@@ -113,7 +113,7 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<Battle>, DynamoError> {
         let opened = self.facts.table().get(keys::opened(battle).into_item(), deadline);
-        let view = self.views.read::<Fought>(keys::view(battle), deadline);
+        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
         let share = async {
             match viewer {
                 Some(viewer) => self.share(battle, viewer, deadline).await.map(Some),
@@ -167,7 +167,7 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<(Hit, HitState)>, DynamoError> {
         let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item(), deadline);
-        let view = self.views.read::<Fought>(keys::view(battle), deadline);
+        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;

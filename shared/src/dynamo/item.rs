@@ -9,7 +9,7 @@ use super::DynamoError;
 /// An item as DynamoDB holds it.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// A key of a table whose partition key is `pk` and whose sort key is `sk`.
+/// The primary key of an item. In every table the partition key is named `pk` and the sort key `sk`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Partition key.

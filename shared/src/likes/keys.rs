@@ -22,7 +22,12 @@ pub fn like(viewer: &ViewerId, activity: &ActivityId) -> Key {
 /// Viewer and activity, if a key of the facts is a like's.
 #[must_use]
 pub fn of_key(key: &Key) -> Option<(ViewerId, ActivityId)> {
-    let viewer = ViewerId::new(key.pk.strip_prefix(PREFIX)?).ok()?;
+    of_viewer_and_activity(key, PREFIX)
+}
+
+/// Viewer and activity, if a key consists of a prefix and these.
+pub(crate) fn of_viewer_and_activity(key: &Key, prefix: &str) -> Option<(ViewerId, ActivityId)> {
+    let viewer = ViewerId::new(key.pk.strip_prefix(prefix)?).ok()?;
     Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
 }
 

@@ -11,7 +11,7 @@ const APART: usize = 512;
 /// The newest groups are the last to be joined: they are where a mark is most likely to cut.
 const NEWEST: usize = 4;
 
-/// A viewer whose like somebody is notified of.
+/// A viewer who liked an activity, and when: what its actor is notified of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Liker {
     /// When: the `at` of the like.

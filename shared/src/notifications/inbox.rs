@@ -1,13 +1,13 @@
 //! A viewer's inbox: how many likes are unread, and which notifications were the last to change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::keys::{Place, of_view};
+use super::keys::Place;
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number};
+use crate::dynamo::item::{Item, Row, number};
 use crate::projection::State;
 use crate::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
@@ -46,20 +46,8 @@ impl Listed {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let place = of_view(&Key::of(row)?).and_then(|(_, place)| place);
-        let place = place.filter(|place| place.behind.is_none());
-        let place = place.ok_or_else(|| row.corrupt("sk", "the key of a notification"))?;
-        Ok(Self { place, count: row.count("count")? })
+        Ok(Self { place: Place::of(row)?, count: row.count("count")? })
     }
-}
-
-/// What of the list is in items of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spill {
-    /// It is there from now on.
-    Put(Listed),
-    /// It is there no more.
-    Delete(Place),
 }
 
 /// One viewer's inbox.
@@ -69,7 +57,7 @@ pub struct Inbox {
     unread: u64,
     /// Activities with unread likes: those that changed last, the last one at the end. The others have items.
     listed: VecDeque<Listed>,
-    spills: Vec<Spill>,
+    spills: BTreeMap<Place, Option<Listed>>,
 }
 
 impl Inbox {
@@ -94,9 +82,9 @@ impl Inbox {
         self.listed.iter()
     }
 
-    /// What of the list is in items of its own, since the inbox was read.
+    /// What of the list has an item of its own since the inbox was read, and what has none any more.
     #[must_use]
-    pub fn spills(&self) -> &[Spill] {
+    pub fn spills(&self) -> &BTreeMap<Place, Option<Listed>> {
         &self.spills
     }
 
@@ -117,12 +105,13 @@ impl Inbox {
             let there = self.listed.len();
             self.listed.retain(|one| one.place.activity_id != *activity);
             if self.listed.len() == there {
-                self.spills.push(Spill::Delete(place));
+                self.spills.insert(place, None);
             }
         }
         self.listed.extend(after.map(listed));
         while self.pack().len() > LISTED && self.listed.len() > 1 {
-            self.spills.extend(self.listed.pop_front().map(Spill::Put));
+            let longest_ago = self.listed.pop_front();
+            self.spills.extend(longest_ago.map(|listed| (listed.place.clone(), Some(listed))));
         }
     }
 
@@ -150,7 +139,7 @@ impl State for Inbox {
             Some(listed)
         })?;
         let (unread, listed) = (row.count("unread")?, listed.unwrap_or_default());
-        Ok(Self { unread, listed, spills: Vec::new() })
+        Ok(Self { unread, listed, spills: BTreeMap::new() })
     }
 
     fn write(&self) -> Item {

@@ -11,7 +11,9 @@
 //!
 //! From the last key to the first they are in the order in which they are shown, the inbox before all of them.
 
-use crate::dynamo::item::Key;
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Key, Row};
+use crate::likes::keys::of_viewer_and_activity;
 use crate::values::{ActivityId, Origin, Timestamp, ViewerId};
 
 const MARKS: &str = "read#";
@@ -41,8 +43,7 @@ pub fn all_marked(viewer: &ViewerId, origin: &Origin) -> Key {
 /// Viewer and activity, if a key of the facts is a mark's.
 #[must_use]
 pub fn of_mark(key: &Key) -> Option<(ViewerId, ActivityId)> {
-    let viewer = ViewerId::new(key.pk.strip_prefix(MARKS)?).ok()?;
-    Some((viewer, ActivityId::new(key.sk.as_str()).ok()?))
+    of_viewer_and_activity(key, MARKS)
 }
 
 /// The partition of views that holds what a viewer is notified of.
@@ -55,6 +56,12 @@ pub fn of_viewer(viewer: &ViewerId) -> String {
 #[must_use]
 pub fn inbox(viewer: &ViewerId) -> Key {
     Key { pk: of_viewer(viewer), sk: INBOX.to_owned() }
+}
+
+/// Whether a key of the views is that of an inbox.
+#[must_use]
+pub fn is_inbox(key: &Key) -> bool {
+    matches!(of_view(key), Some((_, None)))
 }
 
 /// The place of a notification among those of its viewer: what pages are ordered by.
@@ -84,6 +91,15 @@ impl Place {
             // As wide as numbers get, so that texts are in their order.
             Some(behind) => format!("{last_at}#{activity_id}#{behind:020}"),
         }
+    }
+
+    /// The place of an item.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`] if it is no notification's.
+    pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let place = of_view(&Key::of(row)?).and_then(|(_, place)| place);
+        place.ok_or_else(|| row.corrupt("sk", "the key of a notification"))
     }
 
     /// Reads a sort key; nothing if it is another.

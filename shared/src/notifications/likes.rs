@@ -1,5 +1,7 @@
 //! The view of one activity: how many like it, and what its actor is notified of.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -14,7 +16,7 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::likes::{self, Recorded};
 use crate::projection::{Change, Fold, State};
-use crate::values::{ActivityId, ActorId, Packer, Timestamp, Unpacker, ViewerId};
+use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
 /// says nothing.
@@ -35,9 +37,9 @@ pub struct ActivityLikes {
     /// Likes that the actor has not read.
     unread: Unread,
     /// The last notification that was read.
-    last_read: Option<LastRead>,
-    /// What became of notifications that were read, since the view was read.
-    moves: Vec<Move>,
+    last_read: Option<ReadNotification>,
+    /// Notifications that were read and have an item since the view was read, and those that have none any more.
+    moves: BTreeMap<Place, Option<ReadNotification>>,
 }
 
 /// What a view says of an activity in numbers.
@@ -49,22 +51,6 @@ pub struct Numbers {
     pub read: u64,
     /// Likes that its actor was notified of, and has not read.
     pub unread: u64,
-}
-
-/// A change of a read notification's item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Move {
-    /// It is there from now on.
-    Put(ReadNotification),
-    /// It is there no more.
-    Delete(Place),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct LastRead {
-    behind: u64,
-    read_at: Timestamp,
-    group: LikeGroup,
 }
 
 impl ActivityLikes {
@@ -115,12 +101,6 @@ impl ActivityLikes {
         self.actor.as_ref()
     }
 
-    /// How many like it.
-    #[must_use]
-    pub fn count(&self) -> i64 {
-        self.count
-    }
-
     /// True as long as nothing was ever liked: nobody needs to know more about it than the facts say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -151,10 +131,16 @@ impl ActivityLikes {
         self.unread().map(|all| Listing { count: all.count, last_at: all.last_at })
     }
 
-    /// What became of notifications that were read, since the view was read.
+    /// Notifications that were read and have an item since the view was read, and those that have none any more.
     #[must_use]
-    pub fn moves(&self) -> &[Move] {
+    pub fn moves(&self) -> &BTreeMap<Place, Option<ReadNotification>> {
         &self.moves
+    }
+
+    /// Whether it is known that this viewer published the activity.
+    #[must_use]
+    pub fn is_by(&self, viewer: &ViewerId) -> bool {
+        self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str())
     }
 
     fn notifies(&self) -> bool {
@@ -182,9 +168,8 @@ impl ActivityLikes {
     }
 
     fn liked(&mut self, liker: Liker) {
-        let own =
-            self.actor.as_ref().is_some_and(|actor| actor.as_str() == liker.viewer_id.as_str());
-        if self.deleted || own && !std::mem::take(&mut self.owed) {
+        let is_own = self.is_by(&liker.viewer_id);
+        if self.deleted || is_own && !std::mem::take(&mut self.owed) {
             return;
         }
         self.unread.push(liker);
@@ -221,8 +206,8 @@ impl ActivityLikes {
         let Some(mut last) = self.last_read.take() else { return };
         let before = last.place(activity);
         if last.group.move_back(viewer, at) {
-            self.moves.push(Move::Delete(before));
-            self.moves.push(Move::Put(last.notification(activity)));
+            self.moves.insert(before, None);
+            self.moves.insert(last.place(activity), Some(last.clone()));
         }
         self.last_read = Some(last);
     }
@@ -242,13 +227,13 @@ impl ActivityLikes {
         let mut behind = self.read;
         if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
             // One and the same notification, marked once more with a greater number.
-            self.moves.push(Move::Delete(last.place(activity)));
+            self.moves.insert(last.place(activity), None);
             group.join(last.group);
             behind = last.behind;
         }
         self.read = through;
-        let last = LastRead { behind, read_at: mark.read_at, group };
-        self.moves.push(Move::Put(last.notification(activity)));
+        let last = ReadNotification { behind, read_at: mark.read_at, group };
+        self.moves.insert(last.place(activity), Some(last.clone()));
         self.last_read = Some(last);
     }
 }
@@ -269,7 +254,7 @@ impl State for ActivityLikes {
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = |name: &str| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
         let unread = row.packed("unread", "unread likes", Unread::from_bytes)?;
-        let last_read = row.packed("last_read", "a notification", LastRead::from_bytes)?;
+        let last_read = row.packed("last_read", "a notification", ReadNotification::from_bytes)?;
         Ok(Self {
             count: row.number("count")?,
             actor: row.optional("actor", "the id of an actor")?,
@@ -279,7 +264,7 @@ impl State for ActivityLikes {
             erased: count("erased")?,
             unread: unread.unwrap_or_default(),
             last_read,
-            moves: Vec::new(),
+            moves: BTreeMap::new(),
         })
     }
 
@@ -321,8 +306,8 @@ impl Fold for ActivityLikes {
             self.like_changed(viewer, &activity, before, after);
         } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {
             let (_, after) = rows(change, facts, Mark::read)?;
-            let reads = self.actor.as_ref().is_some_and(|actor| actor.as_str() == viewer.as_str());
-            if let Some(mark) = after.filter(|_| reads && !self.deleted) {
+            let counts = self.is_by(&viewer) && !self.deleted;
+            if let Some(mark) = after.filter(|_| counts) {
                 self.marked(mark, &activity);
             }
         } else if owner::of_key(&change.key).is_some() {
@@ -332,35 +317,5 @@ impl Fold for ActivityLikes {
             }
         }
         Ok(())
-    }
-}
-
-impl LastRead {
-    fn notification(&self, activity: &ActivityId) -> ReadNotification {
-        ReadNotification {
-            activity_id: activity.clone(),
-            behind: self.behind,
-            read_at: self.read_at,
-            group: self.group.clone(),
-        }
-    }
-
-    fn place(&self, activity: &ActivityId) -> Place {
-        self.notification(activity).place()
-    }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut packer = Packer::default();
-        packer.number(self.behind);
-        packer.instant(self.read_at);
-        self.group.pack(&mut packer);
-        packer.into_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut unpacker = Unpacker::new(bytes);
-        let (behind, read_at) = (unpacker.number()?, unpacker.instant()?);
-        let group = LikeGroup::unpack(&mut unpacker)?;
-        unpacker.is_empty().then_some(Self { behind, read_at, group })
     }
 }

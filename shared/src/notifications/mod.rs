@@ -6,15 +6,16 @@
 //! views     one for an activity: how many like it, which likes are unread             likes
 //!           one for a viewer: how many likes are unread, what changed last            inbox
 //!           items of that viewer for what was read, and for what the inbox has no room for
-//! store     pages, and what a mark means
+//! page      what a viewer reads
+//! marking   what a mark means
 //! ```
 //!
 //! # What is folded
 //!
 //! Three kinds of facts are about one activity, and are folded into its one view: that a viewer likes it or no
-//! longer does ([`crate::likes`]), that it was published or deleted ([`crate::activities::owner`]), and that its actor has
-//! read so far ([`Mark`]). Everything else follows from how that view changes ([`ActivityLikes`]): the inbox gets the
-//! difference, in the same transaction, so it needs no memory of its own of what it has seen.
+//! longer does ([`crate::likes`]), that it was published or deleted ([`crate::activities::owner`]), and that its actor
+//! has read so far ([`Mark`]). Everything else follows from how that view changes ([`ActivityLikes`]): the inbox gets
+//! the difference, in the same transaction, so it needs no memory of its own of what it has seen.
 //!
 //! The likes that an actor is notified of are numbered in the order in which the view takes them in. What is read is
 //! a number, then: the likes up to it are read, those behind it are not, and the mark that says so may come any
@@ -37,8 +38,8 @@
 //! # Units
 //!
 //! A like that somebody is notified of: one unit for its row, two each for the view and the inbox, in a transaction.
-//! Thousands of likes in one batch: one unit each, and the same four. A like that nobody is notified of, and an undo: one
-//! for the row, one for the view. Where a viewer has more unread notifications than the inbox has room for (some
+//! Thousands of likes in one batch: one unit each, and the same four. A like that nobody is notified of, and an undo:
+//! one for the row, one for the view. Where a viewer has more unread notifications than the inbox has room for (some
 //! twenty), one of them moves to an item of its own for two units more.
 
 mod command;
@@ -48,14 +49,17 @@ mod inbox;
 pub mod keys;
 mod likes;
 mod mark;
+mod marking;
+mod page;
 mod read;
 mod store;
 
 pub use command::{MarkRead, Marked, ReadThrough};
 pub use group::{LikeGroup, Liker, NAMED, Unread};
 pub use id::NotificationId;
-pub use inbox::{Inbox, Listed, Listing, Spill};
-pub use likes::{ActivityLikes, Move, Numbers};
+pub use inbox::{Inbox, Listed, Listing};
+pub use likes::{ActivityLikes, Numbers};
 pub use mark::{Mark, Marks};
+pub use page::{After, Notification, NotificationPage, Wanted};
 pub use read::ReadNotification;
-pub use store::{After, Notification, NotificationPage, Notifications, Wanted};
+pub use store::Notifications;

@@ -4,17 +4,16 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::group::LikeGroup;
-use super::keys::{Place, of_view};
+use super::keys::Place;
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
-use crate::values::{ActivityId, Retention, Timestamp, ViewerId};
+use crate::values::{ActivityId, Packer, Retention, Timestamp, Unpacker, ViewerId};
 
-/// A notification that was read. It never changes; where it turns out to be longer, another takes its place.
+/// A notification that was read, of some activity. Its item never changes; where it turns out to be longer, another
+/// takes its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadNotification {
-    /// What was liked.
-    pub activity_id: ActivityId,
     /// How many likes of that activity were read before.
     pub behind: u64,
     /// When it was read.
@@ -26,18 +25,15 @@ pub struct ReadNotification {
 impl ReadNotification {
     /// Its place among those of its viewer.
     #[must_use]
-    pub fn place(&self) -> Place {
-        Place {
-            last_at: self.group.last_at,
-            activity_id: self.activity_id.clone(),
-            behind: Some(self.behind),
-        }
+    pub fn place(&self, activity: &ActivityId) -> Place {
+        let (last_at, activity_id) = (self.group.last_at, activity.clone());
+        Place { last_at, activity_id, behind: Some(self.behind) }
     }
 
     /// Its item. It expires when it has been read for as long as those are kept.
     #[must_use]
-    pub fn write(&self, viewer: &ViewerId, kept: Retention) -> Item {
-        let mut item = self.place().key(viewer).into_item();
+    pub fn write(&self, place: &Place, viewer: &ViewerId, kept: Retention) -> Item {
+        let mut item = place.key(viewer).into_item();
         item.insert("read_at".to_owned(), text(self.read_at.to_string()));
         item.insert("likes".to_owned(), AttributeValue::B(Blob::new(self.group.to_bytes())));
         item.insert(FORGET_AT.to_owned(), number(kept.expires_at(self.read_at)));
@@ -52,13 +48,30 @@ impl ReadNotification {
         if row.number(FORGET_AT)? <= now.unix_millis().div_euclid(1000) {
             return Ok(None);
         }
-        let key = of_view(&Key::of(row)?).and_then(|(_, place)| place);
-        let (activity_id, behind) = key
-            .and_then(|place| Some((place.activity_id, place.behind?)))
-            .ok_or_else(|| row.corrupt("sk", "the key of a notification that was read"))?;
+        let behind = Place::of(row)?.behind;
+        let behind = behind.ok_or_else(|| row.corrupt("sk", "the key of one that was read"))?;
         let group = row.packed("likes", "likes", LikeGroup::from_bytes)?;
         let group = group.ok_or_else(|| row.corrupt("likes", "likes"))?;
         let read_at = row.parsed("read_at", "an instant")?;
-        Ok(Some(Self { activity_id, behind, read_at, group }))
+        Ok(Some(Self { behind, read_at, group }))
+    }
+
+    /// As the view of its activity keeps it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut packer = Packer::default();
+        packer.number(self.behind);
+        packer.instant(self.read_at);
+        self.group.pack(&mut packer);
+        packer.into_bytes()
+    }
+
+    /// What the view kept; nothing if it is something else.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut unpacker = Unpacker::new(bytes);
+        let (behind, read_at) = (unpacker.number()?, unpacker.instant()?);
+        let group = LikeGroup::unpack(&mut unpacker)?;
+        unpacker.is_empty().then_some(Self { behind, read_at, group })
     }
 }

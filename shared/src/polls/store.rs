@@ -7,7 +7,7 @@ use crate::dynamo::item::{Key, text};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::facts::Facts;
 use crate::ledger::FORGET_AT;
-use crate::projection::Views;
+use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
@@ -127,7 +127,7 @@ impl Polls {
                 None => Ok(None),
             }
         };
-        let view = self.views.read::<Counted>(keys::view(poll), deadline);
+        let view = self.views.read(keys::view(poll), View::<Counted>::read_from, deadline);
         let (opened, own, view) = try_join3(fact(keys::opened(poll)), own, view).await?;
         let Some(opened) = opened.filter(|row| !row.item.contains_key(FORGET_AT)) else {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! A barrier: when it is passed, all that was a fact before it was raised is folded.
 //!
-//! Changes of one shard are folded in their order, so a row that is written into each shard and has been folded tells
-//! that all before it has been. Nobody can choose a shard, so there are so many rows, under keys of their own, that
-//! none is left out: of 150 shards, one is with a probability below one in a billion.
+//! Changes of one shard are folded in their order. So once a row of a shard is folded, all that was written into that
+//! shard before it is folded too. Which shard a row goes to cannot be chosen. A barrier therefore writes many rows under
+//! different keys: with 150 shards, the probability that one of them gets no row is below one in a billion.
 //!
 //! It is for operators, who compare views with facts. It costs a write unit for each row, and they expire.
 
@@ -58,7 +58,7 @@ impl Barrier {
         views: &Views,
         deadline: Deadline,
     ) -> Result<Option<View<Passed>>, DynamoError> {
-        let passed = views.read::<Passed>(self.view(), deadline).await?;
+        let passed = views.read(self.view(), View::<Passed>::read_from, deadline).await?;
         Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
     }
 

@@ -114,7 +114,7 @@ impl Fact for UnfoldedChange {
         })
     }
 
-    /// Features know whose row it is; this module does not.
+    /// Nothing: whom a row is about is known to the feature that wrote it, not to this module.
     fn subject(&self) -> Subject {
         Subject::default()
     }

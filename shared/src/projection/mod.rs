@@ -53,5 +53,5 @@ pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
-pub use views::{Fold, Folded, State, Unfolded, View, Views, Write};
+pub use views::{Fold, Folded, Reader, State, Unfolded, View, Views, Write};
 pub use waiting::{Waiting, weight};

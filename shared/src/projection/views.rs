@@ -55,6 +55,9 @@ pub struct View<S> {
     unreadable: Option<(Item, String)>,
 }
 
+/// How a view is read from its item: [`View::read_from`], or [`View::read_to_fold`].
+pub type Reader<S> = fn(&Row<'_>) -> Result<View<S>, DynamoError>;
+
 /// What became of some changes of one shard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
@@ -277,64 +280,33 @@ impl Views {
     pub async fn read<S: State>(
         &self,
         key: Key,
+        read: Reader<S>,
         deadline: Deadline,
     ) -> Result<View<S>, DynamoError> {
         let row = self.0.get(key.into_item(), deadline).await?;
-        row.as_ref().map_or_else(|| Ok(View::default()), View::read_from)
+        row.as_ref().map_or_else(|| Ok(View::default()), read)
     }
 
-    /// The views at these keys, none of them named twice, in the same order, to go on from there; an error for each of
-    /// which nobody knows how far it has come.
+    /// The views at these keys, none of them named twice, in the same order. One that cannot be read is an error in
+    /// its place.
     ///
     /// # Errors
-    /// [`DynamoError`]
-    pub async fn read_all_to_fold<S: State>(
+    /// [`DynamoError`]: none was read.
+    pub async fn read_all<S: State>(
         &self,
         keys: &[Key],
+        read: Reader<S>,
         deadline: Deadline,
     ) -> Result<Vec<Result<View<S>, DynamoError>>, DynamoError> {
         let mut found = HashMap::with_capacity(keys.len());
         for some in keys.chunks(BATCH_GET) {
             let items = some.iter().cloned().map(Key::into_item).collect();
             for row in self.0.batch_get(items, deadline).await? {
-                found.insert(Key::of(&row)?, View::read_to_fold(&row));
+                found.insert(Key::of(&row)?, read(&row));
             }
         }
         let view = |key| found.remove(key).unwrap_or_else(|| Ok(View::default()));
         Ok(keys.iter().map(view).collect())
-    }
-
-    /// The view at a key, to go on from there.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn read_to_fold<S: State>(
-        &self,
-        key: Key,
-        deadline: Deadline,
-    ) -> Result<View<S>, DynamoError> {
-        let row = self.0.get(key.into_item(), deadline).await?;
-        row.as_ref().map_or_else(|| Ok(View::default()), View::read_to_fold)
-    }
-
-    /// The views at these keys, none of them named twice, in the same order.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn read_all<S: State>(
-        &self,
-        keys: &[Key],
-        deadline: Deadline,
-    ) -> Result<Vec<View<S>>, DynamoError> {
-        let views = self.read_all_to_fold(keys, deadline).await?.into_iter();
-        let strict = |view: Result<View<S>, DynamoError>| {
-            let view = view?;
-            match &view.unreadable {
-                None => Ok(view),
-                Some((item, _)) => S::read(&self.0.row(item.clone())).map(|state| view.with(state)),
-            }
-        };
-        views.map(strict).collect()
     }
 
     /// Writes all of these or none. False if one of the views was written by somebody else.

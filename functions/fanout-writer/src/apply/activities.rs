@@ -63,7 +63,8 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
 }
 
-/// States as a fact whose an activity is, once its record says so: whoever folds likes of it relies on that.
+/// Records among the facts who published an activity, once its record says so: the projector, which folds likes of it,
+/// relies on that order.
 async fn owned(cx: &Context, key: &ActivityKey, deleted: bool) -> Result<(), DynamoError> {
     let owner = Owner { actor_id: key.actor_id.clone(), deleted };
     owner.record(&cx.facts, &key.activity_id, cx.delivery.deadline).await

@@ -79,8 +79,8 @@ fn is_signed(authorizer: &ApiGatewayRequestAuthorizer) -> bool {
 }
 
 impl Caller<'_> {
-    /// The viewer whose own likes and votes an answer names: the caller, or for somebody who is trusted the one of
-    /// the parameter `viewer`, or nobody.
+    /// The viewer for whom an answer says whether they like an activity. That is the caller; a caller who may speak
+    /// for anybody names a viewer in the parameter `viewer`, or nobody.
     pub(crate) fn own(&self, asked: Option<&str>) -> Result<Option<ViewerId>, Problem> {
         let asked = asked.map(ViewerId::new).transpose();
         let asked = asked.map_err(|e| Problem::invalid("viewer", e.to_string()))?;

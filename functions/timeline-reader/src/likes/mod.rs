@@ -8,7 +8,7 @@ use shared::activities::Activities;
 use shared::dynamo::{BATCH_GET, DynamoError};
 use shared::likes::{Like, LikeCounts, Likes, Standing};
 use shared::timelines::CursorError;
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
 use crate::activity::Activity;
@@ -94,17 +94,21 @@ const LIST: &str = "likes";
 
 /// A cursor to go on from a like.
 fn seal(cx: &Context<'_>, viewer: &ViewerId, last: &Like) -> String {
-    let mut position = last.liked_at.unix_millis().to_be_bytes().to_vec();
-    position.extend_from_slice(last.activity_id.as_str().as_bytes());
-    cx.reader.seal.seal_in(LIST, viewer, &position)
+    let mut packer = Packer::default();
+    packer.instant(last.liked_at);
+    packer.text(last.activity_id.as_str());
+    cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
 }
 
 fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<Like, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, viewer, text).and_then(|position| {
-        let (at, id) = position.split_first_chunk::<8>().ok_or(CursorError::Damaged)?;
-        let liked_at = Timestamp::from_unix_millis(i64::from_be_bytes(*at));
-        let id = std::str::from_utf8(id).ok().and_then(|id| ActivityId::new(id).ok());
-        Ok(Like { liked_at, activity_id: id.ok_or(CursorError::Damaged)? })
-    });
+    let opened = cx.reader.seal.open_in(LIST, viewer, text);
+    let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
     opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+}
+
+fn read(position: &[u8]) -> Option<Like> {
+    let mut unpacker = Unpacker::new(position);
+    let liked_at = unpacker.instant()?;
+    let activity_id = ActivityId::new(unpacker.text()?).ok()?;
+    unpacker.is_empty().then_some(Like { liked_at, activity_id })
 }

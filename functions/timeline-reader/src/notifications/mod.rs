@@ -62,7 +62,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     let mut wanted = Wanted { limit, after: None, unread_only: false };
     if let Some(cursor) = parameters.get("cursor") {
-        (wanted.unread_only, wanted.after) = open(cx, &viewer, cursor)?;
+        let (unread_only, after) = open(cx, &viewer, cursor)?;
+        wanted = Wanted { unread_only, after: Some(after), ..wanted };
     }
     match parameters.get("state") {
         None => {}
@@ -103,11 +104,10 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -
     cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
 }
 
-fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<(bool, Option<After>), Problem> {
+fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<(bool, After), Problem> {
     let opened = cx.reader.seal.open_in(LIST, viewer, text);
     let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
-    let (unread_only, after) = opened.map_err(|e| Problem::invalid("cursor", e.to_string()))?;
-    Ok((unread_only, Some(after)))
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }
 
 fn read(position: &[u8]) -> Option<(bool, After)> {

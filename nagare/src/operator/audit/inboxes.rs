@@ -13,16 +13,15 @@ use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::likes;
 use shared::notifications::keys::{self, Place};
-use shared::notifications::{ActivityLikes, Inbox, Listed, Listing, Spill};
+use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
 
-use super::likes::{AuditError, Found, LikesAuditor};
+use super::likes::{AuditError, LikesAuditor};
+use super::rounds::{Compared, Found, Rounds};
 use crate::operator::soon;
 use crate::progress;
 
-/// How often inboxes that change are compared.
-const ROUNDS: usize = 8;
 /// Items beside the inbox in one transaction, which takes a hundred.
 const TOGETHER: usize = 90;
 
@@ -60,39 +59,41 @@ impl LikesAuditor {
         viewers: &[ViewerId],
         repair: bool,
     ) -> Result<Found<InboxDifference, ViewerId>, AuditError> {
-        let mut found = Found { audited: viewers.len(), ..Found::default() };
-        found.busy = viewers.to_vec();
-        for _ in 0..ROUNDS {
-            if found.busy.is_empty() {
-                break;
-            }
-            let round = std::mem::take(&mut found.busy);
-            let before = self.read_inboxes(&round).await?;
+        let mut rounds = Rounds::of(viewers);
+        while let Some(round) = rounds.next_round() {
+            let keys: Vec<_> = round.iter().map(keys::inbox).collect();
+            let before = self.stored::<Inbox>(&keys).await?;
             let mut tallies = self.inbox_tallies(&round).await?;
-            let after = self.read_inboxes(&round).await?;
+            let after = self.stored::<Inbox>(&keys).await?;
             for ((viewer_id, before), after) in round.into_iter().zip(before).zip(after) {
                 let tally = tallies.remove(&viewer_id).unwrap_or_default();
-                if before.version() != after.version() {
-                    found.busy.push(viewer_id);
-                    continue;
-                }
-                let Some(difference) = tally.difference(&viewer_id, &after) else { continue };
-                let mended = repair && self.mend(&viewer_id, after, &tally).await?;
-                if repair && !mended {
-                    found.busy.push(viewer_id);
-                    continue;
-                }
-                found.mended += usize::from(mended);
-                found.differences.push(difference);
+                let compared = match before.version() == after.version() {
+                    true => self.compare_inbox(&viewer_id, after, &tally, repair).await?,
+                    false => Compared::Busy,
+                };
+                rounds.add(viewer_id, compared);
             }
         }
-        Ok(found)
+        Ok(rounds.found())
     }
 
-    async fn read_inboxes(&self, viewers: &[ViewerId]) -> Result<Vec<View<Inbox>>, DynamoError> {
-        let keys: Vec<_> = viewers.iter().map(keys::inbox).collect();
-        // One that cannot be read says nothing, which differs.
-        self.views.read_all_to_fold(&keys, soon()).await?.into_iter().collect()
+    async fn compare_inbox(
+        &self,
+        viewer: &ViewerId,
+        inbox: View<Inbox>,
+        tally: &Tally,
+        repair: bool,
+    ) -> Result<Compared<InboxDifference>, DynamoError> {
+        let Some(difference) = tally.difference(viewer, &inbox) else {
+            return Ok(Compared::Equal);
+        };
+        if !repair {
+            return Ok(Compared::Differs(difference));
+        }
+        Ok(match self.mend(viewer, inbox, tally).await? {
+            true => Compared::Mended(difference),
+            false => Compared::Busy,
+        })
     }
 
     async fn inbox_tallies(
@@ -148,9 +149,9 @@ impl LikesAuditor {
             .keys()
             .map(|place| (place.clone(), Write::Delete(place.key(viewer))))
             .collect();
-        for spill in recounted.spills() {
-            if let Spill::Put(listed) = spill {
-                rows.insert(listed.place.clone(), Write::Put(listed.write(viewer)));
+        for (place, listed) in recounted.spills() {
+            if let Some(listed) = listed {
+                rows.insert(place.clone(), Write::Put(listed.write(viewer)));
             }
         }
         let rows: Vec<_> = rows.into_values().collect();

@@ -17,15 +17,14 @@ use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
-use shared::projection::{Barrier, Passed, View, Views};
+use shared::projection::{Barrier, Passed, State, View, Views};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
+use super::rounds::{Compared, Found, Rounds};
 use crate::operator::soon;
 use crate::progress;
 
-/// How often views that change are compared.
-const ROUNDS: usize = 8;
 /// How long to wait until what is a fact is folded.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether it is.
@@ -55,25 +54,6 @@ pub struct LikesDifference {
     pub stored: Numbers,
     /// What the facts come to.
     pub recounted: Numbers,
-}
-
-/// What an audit has found.
-#[derive(Debug)]
-pub struct Found<D, I> {
-    /// What was compared.
-    pub audited: usize,
-    /// What differed.
-    pub differences: Vec<D>,
-    /// How many of these are mended.
-    pub mended: usize,
-    /// What changed all the time, so that it could not be compared.
-    pub busy: Vec<I>,
-}
-
-impl<D, I> Default for Found<D, I> {
-    fn default() -> Self {
-        Self { audited: 0, differences: Vec::new(), mended: 0, busy: Vec::new() }
-    }
 }
 
 /// Compares views with facts.
@@ -136,54 +116,56 @@ impl LikesAuditor {
         activities: &[ActivityId],
         repair: bool,
     ) -> Result<Found<LikesDifference, ActivityId>, AuditError> {
-        let mut found = Found { audited: activities.len(), ..Found::default() };
-        found.busy = activities.to_vec();
-        for _ in 0..ROUNDS {
-            if found.busy.is_empty() {
-                break;
-            }
-            let round = std::mem::take(&mut found.busy);
-            let before = self.read(&round).await?;
+        let mut rounds = Rounds::of(activities);
+        while let Some(round) = rounds.next_round() {
+            let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
+            let before = self.stored::<ActivityLikes>(&keys).await?;
             let mut tallies = self.tallies(&round).await?;
             let passed = self.projected().await?;
-            let after = self.read(&round).await?;
+            let after = self.stored::<ActivityLikes>(&keys).await?;
             for ((activity_id, before), after) in round.into_iter().zip(before).zip(after) {
-                if before.version() != after.version() {
-                    found.busy.push(activity_id);
-                    continue;
-                }
                 let tally = tallies.remove(&activity_id).unwrap_or_default();
-                let recounted = tally.recounted(&after.state);
-                let (stored, numbers) = (after.state.numbers(), recounted.numbers());
-                if stored == numbers && !after.is_unreadable() {
-                    continue;
-                }
-                let actor_id = recounted.actor().cloned();
-                let key = likes::keys::count(&activity_id);
-                let mended = repair && {
-                    let write = after.with(recounted).caught_up_with(&passed).write(key);
-                    self.views.write(vec![write], soon()).await?
+                let compared = match before.version() == after.version() {
+                    true => {
+                        self.compare(&activity_id, after, tally, repair.then_some(&passed)).await?
+                    }
+                    false => Compared::Busy,
                 };
-                if repair && !mended {
-                    found.busy.push(activity_id);
-                    continue;
-                }
-                found.mended += usize::from(mended);
-                let difference =
-                    LikesDifference { activity_id, actor_id, stored, recounted: numbers };
-                found.differences.push(difference);
+                rounds.add(activity_id, compared);
             }
         }
-        Ok(found)
+        Ok(rounds.found())
     }
 
-    async fn read(
+    /// Compares a view with what the facts say. Where it is to be mended, it is written as of what has been passed.
+    async fn compare(
         &self,
-        activities: &[ActivityId],
-    ) -> Result<Vec<View<ActivityLikes>>, DynamoError> {
-        let keys: Vec<_> = activities.iter().map(likes::keys::count).collect();
-        // One that cannot be read says nothing, which differs.
-        self.views.read_all_to_fold(&keys, soon()).await?.into_iter().collect()
+        activity: &ActivityId,
+        view: View<ActivityLikes>,
+        tally: Tally,
+        mend_as_of: Option<&View<Passed>>,
+    ) -> Result<Compared<LikesDifference>, DynamoError> {
+        let recounted = tally.recounted(&view.state);
+        let difference = LikesDifference {
+            activity_id: activity.clone(),
+            actor_id: recounted.actor().cloned(),
+            stored: view.state.numbers(),
+            recounted: recounted.numbers(),
+        };
+        if difference.stored == difference.recounted && !view.is_unreadable() {
+            return Ok(Compared::Equal);
+        }
+        let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
+        let write = view.with(recounted).caught_up_with(passed).write(likes::keys::count(activity));
+        Ok(match self.views.write(vec![write], soon()).await? {
+            true => Compared::Mended(difference),
+            false => Compared::Busy,
+        })
+    }
+
+    /// The views at these keys. One that cannot be read says nothing, which differs.
+    pub(super) async fn stored<S: State>(&self, keys: &[Key]) -> Result<Vec<View<S>>, DynamoError> {
+        self.views.read_all(keys, View::read_to_fold, soon()).await?.into_iter().collect()
     }
 
     /// What the facts say of these activities. Who likes one is listed nowhere, so all facts are scanned.

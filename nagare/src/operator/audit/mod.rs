@@ -12,6 +12,7 @@
 mod inboxes;
 mod likes;
 mod reads;
+mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -30,8 +31,9 @@ use super::soon;
 use crate::progress;
 
 pub use inboxes::InboxDifference;
-pub use likes::{AuditError, Found, LikesAuditor, LikesDifference};
+pub use likes::{AuditError, LikesAuditor, LikesDifference};
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
+pub use rounds::Found;
 
 /// Entries that are hydrated at once.
 const CHUNK: usize = 100;

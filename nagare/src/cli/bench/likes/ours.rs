@@ -11,6 +11,7 @@ use shared::command::Command;
 use shared::likes::{LikeChange, LikeCounts};
 use shared::notifications::Inbox;
 use shared::notifications::keys::inbox;
+use shared::projection::View;
 use shared::queue::BATCH;
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, Kind, Payload, ViewerId};
@@ -199,7 +200,7 @@ pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let deadline = Deadline::after(TIMEOUT);
     let counts = counts.of(std::slice::from_ref(&activity), deadline).await?;
     let actor = ViewerId::new(ACTOR)?;
-    let inbox = stage.tables.views.read::<Inbox>(inbox(&actor), deadline).await?;
+    let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from, deadline).await?;
     let likes = counts.get(&activity).copied().unwrap_or(0);
     Ok(Counted { likes, notified: Some(inbox.state.unread()) })
 }

@@ -137,7 +137,8 @@ impl Lag {
         }
         let Self { likes_per_second, changes, write_units_per_like, counted, truth, .. } = self;
         say!(
-            "{changes} changes, {likes_per_second} a second, {write_units_per_like:.3} write units each; counted {} of {truth}",
+            "{changes} changes, {likes_per_second} a second, {write_units_per_like:.3} write units each; \
+             counted {} of {truth}",
             counted.likes
         )
     }

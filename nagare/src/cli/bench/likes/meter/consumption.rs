@@ -168,7 +168,10 @@ mod tests {
                 1.0,
             ),
             (
-                r#"{"__type":"TransactionCanceledException","CancellationReasons":[{"Code":"ConditionalCheckFailed"},{"Code":"None"}]}"#,
+                concat!(
+                    r#"{"__type":"TransactionCanceledException","#,
+                    r#""CancellationReasons":[{"Code":"ConditionalCheckFailed"},{"Code":"None"}]}"#
+                ),
                 2.0,
             ),
             (r#"{"__type":"ProvisionedThroughputExceededException"}"#, 0.0),

@@ -1,0 +1,68 @@
+//! Audits of views in rounds: what changes while it is compared is compared again with what else did.
+
+/// How often views that change are compared.
+const ROUNDS: usize = 8;
+
+/// What an audit has found.
+#[derive(Debug)]
+pub struct Found<D, I> {
+    /// What differed.
+    pub differences: Vec<D>,
+    /// How many of these are mended.
+    pub mended: usize,
+    /// What changed all the time, so that it could not be compared.
+    pub busy: Vec<I>,
+}
+
+/// What comparing one view came to.
+pub(super) enum Compared<D> {
+    /// It says what it should.
+    Equal,
+    /// It does not.
+    Differs(D),
+    /// It did not, and does now.
+    Mended(D),
+    /// It has changed meanwhile.
+    Busy,
+}
+
+/// The rounds of one audit.
+pub(super) struct Rounds<D, I> {
+    found: Found<D, I>,
+    left: usize,
+}
+
+impl<D, I: Clone> Rounds<D, I> {
+    /// Of an audit of all these.
+    pub(super) fn of(all: &[I]) -> Self {
+        let found = Found { differences: Vec::new(), mended: 0, busy: all.to_vec() };
+        Self { found, left: ROUNDS }
+    }
+
+    /// What to compare in the next round; nothing if there is none.
+    pub(super) fn next_round(&mut self) -> Option<Vec<I>> {
+        if self.found.busy.is_empty() {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        Some(std::mem::take(&mut self.found.busy))
+    }
+
+    /// Takes in what comparing one of them came to.
+    pub(super) fn add(&mut self, id: I, compared: Compared<D>) {
+        match compared {
+            Compared::Equal => {}
+            Compared::Differs(difference) => self.found.differences.push(difference),
+            Compared::Mended(difference) => {
+                self.found.mended += 1;
+                self.found.differences.push(difference);
+            }
+            Compared::Busy => self.found.busy.push(id),
+        }
+    }
+
+    /// What was found, after the last round.
+    pub(super) fn found(self) -> Found<D, I> {
+        self.found
+    }
+}

@@ -1,0 +1,175 @@
+//! Marking notifications as read: what a command means by the views of now, stated as facts.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+
+use futures::TryStreamExt;
+
+use super::command::{Marked, ReadThrough};
+use super::inbox::Inbox;
+use super::keys::{self, Place};
+use super::mark::{Mark, Marks};
+use super::store::Notifications;
+use super::{ActivityLikes, NotificationId};
+use crate::dynamo::item::{Item, Key, number, text};
+use crate::dynamo::{Condition, DynamoError, Query};
+use crate::ledger::FORGET_AT;
+use crate::projection::View;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActivityId, Origin, Retention, Timestamp, ViewerId};
+
+/// How long it is remembered that all notifications were marked on behalf of a message: longer than a message
+/// lives.
+const REMEMBERED_DAYS: u32 = 30;
+
+impl Notifications {
+    /// Marks notifications of a viewer as read. Those that are not theirs, that are read, or that there never were
+    /// are passed.
+    ///
+    /// `origin` is the message that asks for it: that all are marked happens once for it, or what came since
+    /// would be marked when it is delivered again.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some may be marked.
+    pub async fn mark(
+        &self,
+        viewer: &ViewerId,
+        what: &Marked,
+        origin: &Origin,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        match what {
+            Marked::These(list) => self.mark_each(viewer, &read_through(list), now, deadline).await,
+            Marked::All => self.mark_all(viewer, origin, now, deadline).await,
+        }
+    }
+
+    /// Whether what a command marks is marked, and projected.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn is_marked(
+        &self,
+        viewer: &ViewerId,
+        what: &Marked,
+        origin: &Origin,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let Marked::These(list) = what else {
+            let done = keys::all_marked(viewer, origin).into_item();
+            return Ok(self.facts.table().get(done, deadline).await?.is_some());
+        };
+        let marks = read_through(list);
+        let views = self.of_activities(&activities_of(&marks), deadline).await?;
+        Ok(marks.iter().all(|(id, through)| {
+            let effective =
+                views.get(&id.activity_id).map(|view| effective(view, viewer, id, *through));
+            effective.flatten().is_none()
+        }))
+    }
+
+    async fn mark_each(
+        &self,
+        viewer: &ViewerId,
+        marks: &[(NotificationId, u64)],
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let views = self.of_activities(&activities_of(marks), deadline).await?;
+        let record = Marks::new(&self.facts);
+        for (id, through) in marks {
+            let view = views.get(&id.activity_id);
+            if let Some(through) = view.and_then(|view| effective(view, viewer, id, *through)) {
+                let mark = Mark { through, behind: id.behind, read_at: now };
+                record.record(viewer, &id.activity_id, mark, deadline).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn mark_all(
+        &self,
+        viewer: &ViewerId,
+        origin: &Origin,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let done = keys::all_marked(viewer, origin).into_item();
+        let is_known = *origin != Origin::unknown();
+        if is_known && self.facts.table().get(done.clone(), deadline).await?.is_some() {
+            return Ok(());
+        }
+        let activities = self.unread(viewer, deadline).await?;
+        let record = Marks::new(&self.facts);
+        for (activity, view) in self.of_activities(&activities, deadline).await? {
+            let Some(unread) = view.unread() else { continue };
+            let behind = view.read_through();
+            let mark = Mark { through: behind + unread.count, behind, read_at: now };
+            record.record(viewer, &activity, mark, deadline).await?;
+        }
+        if is_known {
+            let expires = Retention::days(REMEMBERED_DAYS).expires_at(now);
+            let mut item: Item = done;
+            item.insert(FORGET_AT.to_owned(), number(expires));
+            let unless_there = Condition::new("attribute_not_exists(pk)");
+            self.facts.table().put_if(item, unless_there, deadline).await?;
+        }
+        Ok(())
+    }
+
+    /// The activities of which a viewer has unread likes. The inbox has the greatest key, so it is read before the
+    /// items that it has no room for: what moves to one of these meanwhile is not missed.
+    async fn unread(
+        &self,
+        viewer: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<BTreeSet<ActivityId>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::of_viewer(viewer)))],
+            descending: true,
+            ..Query::default()
+        };
+        let mut activities = BTreeSet::new();
+        let mut pages = pin!(self.views.table().pages(query, || deadline));
+        while let Some(page) = pages.try_next().await? {
+            for row in &page.rows {
+                if keys::is_inbox(&Key::of(row)?) {
+                    let inbox = View::<Inbox>::read_from(row)?.state;
+                    activities.extend(inbox.listed().map(|one| one.place.activity_id.clone()));
+                    continue;
+                }
+                let Place { activity_id, behind, .. } = Place::of(row)?;
+                activities.extend(behind.is_none().then_some(activity_id));
+            }
+        }
+        Ok(activities)
+    }
+}
+
+/// What the ids in a command name. Those that no answer ever gave name nothing.
+fn read_through(list: &[ReadThrough]) -> Vec<(NotificationId, u64)> {
+    let read = |ReadThrough { notification_id, through }: &ReadThrough| {
+        Some((NotificationId::parse(notification_id)?, *through))
+    };
+    list.iter().filter_map(read).collect()
+}
+
+fn activities_of(marks: &[(NotificationId, u64)]) -> BTreeSet<ActivityId> {
+    marks.iter().map(|(id, _)| id.activity_id.clone()).collect()
+}
+
+/// Up to which like of an activity a viewer has read, if a mark changes that.
+fn effective(
+    view: &ActivityLikes,
+    viewer: &ViewerId,
+    id: &NotificationId,
+    through: u64,
+) -> Option<u64> {
+    let there_are = view.read_through() + view.unread().map_or(0, |group| group.count);
+    // No answer gives more than there is; whoever asks for more is not to have marked what is still to come.
+    let through = id.behind.saturating_add(through).min(there_are);
+    let is_further = id.behind <= view.read_through() && through > view.read_through();
+    (view.is_by(viewer) && is_further).then_some(through)
+}
