@@ -2,9 +2,16 @@
 //! cut and whoever folds at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::future::join_all;
 use nagare::local::engine::stream::StreamRecord;
+use nagare::local::faults::{Fault, inject};
 use nagare::local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -170,6 +177,49 @@ async fn many_hits_land_with_one_write() {
     assert!((2_000..3_000).contains(&landed), "{landed}");
     // Each viewer is told once for every thousand hits.
     assert!(written < 1_000, "{written}");
+}
+
+/// Batches of writes are denied for a while.
+#[derive(Debug)]
+struct Denying {
+    inside: SharedHttpConnector,
+    denies: Arc<AtomicBool>,
+}
+
+impl HttpConnector for Denying {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let denies = target.ends_with(".BatchWriteItem") && self.denies.load(Ordering::Relaxed);
+        let (inside, fault) = (self.inside.clone(), denies.then_some(Fault::Denied));
+        HttpConnectorFuture::new(async move { inject(fault, request, &inside).await })
+    }
+}
+
+#[tokio::test]
+async fn what_viewers_are_owed_is_written_by_whoever_comes_next() {
+    let denies = Arc::new(AtomicBool::new(false));
+    let world = World::behind(|inside| {
+        SharedHttpConnector::new(Denying { inside, denies: Arc::clone(&denies) })
+    });
+    let mut hits: Vec<_> = (0..40)
+        .map(|number| hit("b", &format!("h{number}"), &format!("v{}", number % 8), 5))
+        .collect();
+    world.done(&[open("b", 260)]).await;
+    world.done(&hits).await;
+    denies.store(true, Ordering::Relaxed);
+    let batch = event("a", &records(&world)).unwrap();
+    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    assert_eq!(answer.batch_item_failures.len(), 1);
+    // It is decided, and nobody is told yet.
+    let shown = battle(&world, "b", "viewer=v1").await;
+    assert_eq!((&shown["hits"], &shown["viewer"]["hits"]), (&json!(40), &json!(0)));
+    assert_eq!(state(&world, "b", "h39").await, "pending");
+    denies.store(false, Ordering::Relaxed);
+    // With others that nobody has folded: the batch that comes again may be larger.
+    hits.extend((40..60).map(|number| hit("b", &format!("h{number}"), "v1", 5)));
+    world.done(&hits).await;
+    project(&world, "a", &records(&world)).await;
+    assert_eq!(check(&world, "b", 260, &hits).await, 52);
 }
 
 proptest! {

@@ -8,6 +8,7 @@ use shared::dynamo::{DynamoError, Query};
 use shared::projection::{Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
+use tracing::error;
 
 use crate::Projector;
 use crate::failure::Failure;
@@ -50,6 +51,8 @@ struct Written {
     owed: Option<Owed>,
     /// All changes are folded, and the view wants no block.
     is_folded: bool,
+    /// It wants some when nothing else is left.
+    is_owing: bool,
 }
 
 /// Folds changes of one shard of one subject into its view.
@@ -65,20 +68,23 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     let (mut backoff, mut failed, mut settled) = (Backoff::default(), None, Vec::new());
     let attempt = Attempt { projector, shard, key: &key, deadline };
     let (mut room, mut begin) = (Room::MOST, 0);
+    // Whoever folded some of these before may have died before all that it owed was written.
+    let mut is_repeated = false;
     loop {
         // Always from the first change on: those that are folded are passed.
         let end = next(&changes, begin, room);
         let is_last = end == changes.len();
         match attempt.round::<S>(&changes[..end], is_last, room, &settled).await {
-            Ok(Round::Written(Written { folded, owed, is_folded })) => {
+            Ok(Round::Written(Written { folded, owed, is_folded, is_owing })) => {
                 backoff.reset();
+                is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
                 if let Some(Owed { decision, items }) = owed {
                     if let Err(failure) = projector.views.put_all(&items, deadline).await {
                         return outcome.failed(Arc::new(failure.into()));
                     }
                     settled.push(decision);
-                } else if is_last && is_folded {
+                } else if is_last && is_folded && !(is_repeated && is_owing) {
                     return outcome;
                 }
                 continue;
@@ -127,19 +133,33 @@ impl Attempt<'_> {
         let mut view = views.read(self.key.clone(), View::<S>::read_to_fold, self.deadline).await?;
         let before = view.state.clone();
         settled.iter().for_each(|decision| view.state.settle(*decision));
-        let wanted = view.state.wants(false);
-        let folded = match &wanted {
-            Some(wanted) => {
-                self.look_at(wanted, room, &mut view.state).await?;
-                Folded::default()
+        let mut wanted = view.state.wants(false);
+        if let Some(blocks) = &wanted {
+            match self.look_at(blocks, room, &mut view).await? {
+                Looked::AtAll => {}
+                Looked::Elsewhere => return Ok(Round::Conflict),
+                Looked::AtNone(why) => {
+                    view = view.stuck(&before, why);
+                    wanted = None;
+                }
             }
+        }
+        let folded = match wanted {
+            Some(_) => Folded::default(),
             None => view.fold(self.shard, changes, facts.table().name(), clock.now()),
         };
         if view.state == before
             && is_last
-            && let Some(wanted) = view.state.wants(true)
+            && let Some(blocks) = view.state.wants(true)
         {
-            self.look_at(&wanted, room, &mut view.state).await?;
+            match self.look_at(&blocks, room, &mut view).await? {
+                Looked::AtAll => {}
+                Looked::Elsewhere => return Ok(Round::Conflict),
+                Looked::AtNone(why) => {
+                    error!(view = self.key.pk, "some viewers are not told of their hits: {why}");
+                    view.state = before.clone();
+                }
+            }
         }
         // What changes nothing may be folded any number of times.
         if view.state == before && !folded.is_noted {
@@ -152,19 +172,19 @@ impl Attempt<'_> {
         match views.write(writes, self.deadline).await? {
             true => {
                 let is_folded = wanted.is_none() && view.state.wants(false).is_none();
-                Ok(Round::Written(Written { folded, owed, is_folded }))
+                let is_owing = view.state.wants(true).is_some();
+                Ok(Round::Written(Written { folded, owed, is_folded, is_owing }))
             }
             false => Ok(Round::Conflict),
         }
     }
 
-    async fn look_at<S: Blocks>(
+    async fn look_at<S: Blocks + Clone + PartialEq>(
         self,
-        wanted: &Wanted,
+        Wanted { first, last, limit }: &Wanted,
         room: Room,
-        state: &mut S,
-    ) -> Result<(), DynamoError> {
-        let Wanted { first, last, limit } = wanted;
+        view: &mut View<S>,
+    ) -> Result<Looked, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
             values: vec![
@@ -176,9 +196,33 @@ impl Attempt<'_> {
             ..Query::default()
         };
         let page = self.projector.views.table().page(&query, self.deadline).await?;
-        let items = state.look_at(&page.rows, page.next.is_none())?;
-        self.projector.views.put_all(&items, self.deadline).await
+        let before = view.state.clone();
+        let why = match view.state.look_at(&page.rows, page.next.is_none()) {
+            Ok(items) if view.state != before => {
+                self.projector.views.put_all(&items, self.deadline).await?;
+                return Ok(Looked::AtAll);
+            }
+            Ok(_) => format!("blocks from {first} on are not there"),
+            Err(failure) => failure.to_string(),
+        };
+        // Whoever has written the view since may have deleted them.
+        let key = self.key.clone();
+        let now = self.projector.views.read(key, View::<S>::read_to_fold, self.deadline).await?;
+        Ok(match now.version() == view.version() {
+            true => Looked::AtNone(why),
+            false => Looked::Elsewhere,
+        })
     }
+}
+
+/// How looking at blocks ended.
+enum Looked {
+    /// They are taken in.
+    AtAll,
+    /// The view is another one by now.
+    Elsewhere,
+    /// They cannot be read, for this reason.
+    AtNone(String),
 }
 
 /// Where the next run of changes ends.

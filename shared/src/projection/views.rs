@@ -156,6 +156,12 @@ impl<S: State> View<S> {
         Self { state, unreadable: None, ..self }
     }
 
+    /// The same view, which says what it said when it was read and cannot go on: what comes is set aside.
+    #[must_use]
+    pub fn stuck(self, state: &S, why: String) -> Self {
+        Self { state: S::default(), unreadable: Some((state.write(), why)), ..self }
+    }
+
     /// The same view as of what another has folded: what that has passed is in what this one says.
     #[must_use]
     pub fn caught_up_with<T>(mut self, other: &View<T>) -> Self {
