@@ -192,6 +192,44 @@ fn recount(votes: &[Value], end: u8) -> [u64; 2] {
     ["red", "blue"].map(|choice| latest.values().filter(|(_, it)| *it == choice).count() as u64)
 }
 
+/// Five million votes, and the poll closes in the middle: says how long each invocation took that takes back what lies
+/// behind the new end. A minute and a half, so it runs when it is asked for:
+/// `cargo test --package tests --test functions --locked -- --ignored --nocapture five_million`
+#[tokio::test]
+#[ignore = "takes long; for its figures"]
+async fn a_poll_of_five_million_votes_closes_early() {
+    const VOTES: u32 = 5_000_000;
+    const BATCH: u32 = 1_000;
+    let world = World::new();
+    world.done(&[open("p")]).await;
+    world.project("a").await;
+    let row = |number: u32| {
+        let choice = ["red", "blue"][(number % 2) as usize];
+        // In the order of time, over the forty seconds of the poll.
+        let millis = 10_000 + number / (VOTES / 40_000);
+        let at = format!("2026-11-20T11:00:{:02}.{:03}Z", millis / 1_000, millis % 1_000);
+        let keys = json!({"pk": {"S": format!("votes#v{number}")}, "sk": {"S": "p"}});
+        let mut row = keys.clone();
+        row[at] = json!({"S": choice});
+        json!({"dynamodb": {"Keys": keys, "NewImage": row, "SequenceNumber": number.to_string()}})
+    };
+    for batch in 0..VOTES / BATCH {
+        let records: Vec<_> = (batch * BATCH..(batch + 1) * BATCH).map(row).collect();
+        let event =
+            serde_json::from_value(json!({"shardId": "votes", "Records": records})).unwrap();
+        let answer = world.projector.handle(event, soon()).await.unwrap();
+        assert_eq!(answer.batch_item_failures, []);
+    }
+    assert_eq!(sums(&world, "p").await, [u64::from(VOTES / 2); 2]);
+    for (end, left) in [(30, VOTES / 2), (11, VOTES / 40)] {
+        world.done(&[close("p", "anna", end)]).await;
+        let begun = std::time::Instant::now();
+        world.project("a").await;
+        println!("closed at second {end}: {:?}", begun.elapsed());
+        assert_eq!(sums(&world, "p").await, [u64::from(left / 2); 2]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
