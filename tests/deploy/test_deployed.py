@@ -7,7 +7,9 @@ import subprocess
 
 import boto3
 import pytest
-from conftest import ROOT, delete, follow, ids, instant, like, publish, unfollow, unique, until, update
+from conftest import (
+    ROOT, delete, follow, hit, ids, instant, like, open_battle, open_poll, publish, unfollow, unique, until, update, vote,
+)
 from deployed import Deployed, poll, tell_the_shard
 
 
@@ -108,28 +110,55 @@ def test_a_redrive_brings_into_effect_what_gave_up_for_no_fault_of_its_own(owner
     assert owner.dead_letters() == []
 
 
-def read(stack, target):
-    answer = stack.request(target)
-    assert answer.status == 200, answer.text
-    return answer.json
-
-
 def test_likes_are_counted_and_their_actor_is_told(owner):
     anna, live = unique("actor"), unique("live")
     viewers = [unique("viewer") for _ in range(3)]
     owner.apply(publish(anna, live, instant(minutes=-1)), *(like(viewer, live) for viewer in viewers))
-    until(lambda: read(owner, f"/v1/activities/{live}")["likes"]["count"] == 3, "the likes to be counted")
-    told = read(owner, f"/v1/notifications/{anna}")
+    until(lambda: owner.read(f"/v1/activities/{live}")["likes"]["count"] == 3, "the likes to be counted")
+    told = owner.read(f"/v1/notifications/{anna}")
     [item] = told["items"]
     assert (told["unread_count"], item["count"], item["through"], item["state"]) == (3, 3, 3, "unread")
     mark = {"notification_id": item["notification_id"], "through": item["through"]}
     owner.apply({"type": "notifications.read", "viewer_id": anna, "read": [mark]})
-    until(lambda: read(owner, f"/v1/notifications/{anna}")["unread_count"] == 0, "the mark to take effect")
+    until(lambda: owner.read(f"/v1/notifications/{anna}")["unread_count"] == 0, "the mark to take effect")
     owner.apply(like(unique("viewer"), live))
-    until(lambda: read(owner, f"/v1/notifications/{anna}")["unread_count"] == 1, "the next like")
-    states = [(item["state"], item["count"]) for item in read(owner, f"/v1/notifications/{anna}")["items"]]
+    until(lambda: owner.read(f"/v1/notifications/{anna}")["unread_count"] == 1, "the next like")
+    states = [(item["state"], item["count"]) for item in owner.read(f"/v1/notifications/{anna}")["items"]]
     assert sorted(states) == [("read", 3), ("unread", 1)]
-    assert [item["activity_id"] for item in read(owner, f"/v1/viewers/{viewers[0]}/likes")["items"]] == [live]
+    assert [item["activity_id"] for item in owner.read(f"/v1/viewers/{viewers[0]}/likes")["items"]] == [live]
+    assert owner.dead_letters() == []
+
+
+def test_a_poll_and_a_battle(owner):
+    """Votes and hits that come before what they are of, more viewers than one transaction has room for, and a last hit."""
+    anna, poll, battle, viewers = unique("actor"), unique("poll"), unique("battle"), [unique("viewer") for _ in range(14)]
+    opened = open_poll(anna, poll, ["red", "blue"], instant(minutes=-5), instant(minutes=5))
+    votes = [vote(viewer, poll, "red" if n % 2 else "blue", instant(minutes=-1)) for n, viewer in enumerate(viewers)]
+    hits = [hit(viewer, battle, f"h-{n}", 10, instant(minutes=-1)) for n, viewer in enumerate(viewers)]
+    owner.send(*votes[:3], *hits[:3])
+    owner.drain()
+    owner.apply(opened, open_battle(anna, battle, 125))
+    owner.send(*votes, *hits)
+    owner.drain()
+    until(lambda: owner.read(f"/v1/polls/{poll}")["votes"] == 14, "the votes to be counted")
+    assert [one["votes"] for one in owner.read(f"/v1/polls/{poll}")["choices"]] == [7, 7]
+    assert owner.read(f"/v1/polls/{poll}?viewer={viewers[1]}")["vote"] == "red"
+    until(lambda: owner.read(f"/v1/battles/{battle}")["state"] == "defeated", "the boss to be defeated")
+    fought = owner.read(f"/v1/battles/{battle}")
+    assert (fought["hp_left"], fought["hits"]) == (0, 13)
+    state = lambda n: owner.read(f"/v1/battles/{battle}/hits/h-{n}")["state"]
+    until(lambda: "pending" not in map(state, range(14)), "all hits to be decided")
+    assert sorted(map(state, range(14))) == ["landed"] * 13 + ["late"]
+    last = next(n for n in range(14) if fought["last_hit"]["hit_id"] == f"h-{n}")
+    share = owner.read(f"/v1/battles/{battle}?viewer={viewers[last]}")["viewer"]
+    assert state(last) == "landed" and share == {"hits": 1, "damage": 10}
+    # Taken back and closed, and another hit: all of that late.
+    owner.apply(vote(viewers[1], poll, None, instant(seconds=-1)), hit(viewers[0], battle, "h-late", 1))
+    until(lambda: owner.read(f"/v1/polls/{poll}")["votes"] == 13, "a vote to be taken back")
+    owner.apply({"type": "poll.closed", "poll_id": poll, "actor_id": anna, "at": instant(minutes=-2)})
+    until(lambda: owner.read(f"/v1/polls/{poll}")["votes"] == 0, "the poll to be closed")
+    assert owner.read(f"/v1/polls/{poll}")["state"] == "closed"
+    assert state("late") == "late" and owner.read(f"/v1/battles/{battle}") == fought
     assert owner.dead_letters() == []
 
 

@@ -141,6 +141,39 @@ def mark_all_read(viewer):
     return {"type": "notifications.read", "viewer_id": viewer, "all": True}
 
 
+def open_poll(actor, poll, choices, opens_at, closes_at, **more):
+    return {
+        "type": "poll.opened",
+        "poll_id": poll,
+        "actor_id": actor,
+        "choices": list(choices),
+        "opens_at": opens_at,
+        "closes_at": closes_at,
+        **more,
+    }
+
+
+def close_poll(actor, poll, at=None):
+    return {"type": "poll.closed", "poll_id": poll, "actor_id": actor, "at": at or instant()}
+
+
+def vote(viewer, poll, choice, at=None):
+    """A vote, or a withdrawal where there is no choice."""
+    about = {"poll_id": poll, "viewer_id": viewer, "at": at or instant()}
+    if choice is None:
+        return {"type": "vote.withdrawn", **about}
+    return {"type": "vote.cast", **about, "choice": choice}
+
+
+def open_battle(actor, battle, hp, at=None, **more):
+    return {"type": "battle.opened", "battle_id": battle, "actor_id": actor, "hp": hp, "at": at or instant(), **more}
+
+
+def hit(viewer, battle, id, damage, at=None):
+    about = {"battle_id": battle, "hit_id": id, "viewer_id": viewer}
+    return {"type": "battle.hit", **about, "damage": damage, "at": at or instant()}
+
+
 def _edge(kind, follower, followee, at):
     return {
         "type": kind,
@@ -391,6 +424,12 @@ class Stack:
         return [plain(item) for page in pages for item in page["Items"]]
 
     # The HTTP API
+
+    def read(self, path, headers=None):
+        """What is at a path, which has to be there."""
+        answer = self.request(path, headers=headers)
+        assert answer.status == 200, f"{path}: {answer.text}"
+        return answer.json
 
     def notifications(self, viewer, query="", headers=None):
         """A page of what a viewer is notified of, which has to be there."""

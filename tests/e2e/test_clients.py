@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT, Stack, follow, instant, publish, unique
+from conftest import ROOT, Stack, follow, hit, instant, open_battle, open_poll, publish, unique, until, vote
 from test_http import token
 
 CLIENTS = ROOT / "tests/clients"
@@ -129,6 +129,24 @@ def test_python_pages(stack, python, reader):
     newer = read_timeline(python, url, viewer, cursor=page.newer_cursor).parsed
     assert newer.items == []
     assert len(read_timeline(python, url, viewer).parsed.items) == 5
+
+
+def test_python_reads_polls_and_battles(stack, python):
+    poll, battle, client = unique("poll"), unique("battle"), python.Client(stack.exports["NAGARE_API_URL"])
+    stack.apply(
+        open_poll("anna", poll, ["red", "blue"], instant(minutes=-1), instant(minutes=9)), vote("bob", poll, "red"),
+        open_battle("anna", battle, 10**15), hit("bob", battle, "h-1", 10**9), hit("eve", battle, "h-2", 1),
+    )
+    read = lambda name, *ids, **query: importlib.import_module(f"nagare_client.api.{name}").sync(*ids, client=client, **query)
+    until(lambda: read("polls.read_poll", poll).votes == 1 and read("battles.read_battle", battle).hits == 2, "both to be counted")
+    asked = read("polls.read_poll", poll, viewer="bob")
+    assert (asked.state, asked.vote, [one.votes for one in asked.choices]) == (models("PollState").OPEN, "red", [1, 0])
+    assert read("polls.read_poll", poll).vote is None
+    fought = read("battles.read_battle", battle, viewer="bob")
+    assert (fought.hp_left, fought.viewer.damage, fought.last_hit.hit_id) == (10**15 - 10**9 - 1, 10**9, "h-2")
+    assert read("battles.read_battle", battle).viewer is None
+    assert read("battles.read_hit", battle, "h-1").state == models("HitState").LANDED
+    assert isinstance(read("battles.read_hit", battle, "h-3"), models("Problem"))
 
 
 def test_python_reads_refusals_of_nagare(stack, guarded, python):

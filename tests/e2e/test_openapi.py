@@ -15,7 +15,7 @@ import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from conftest import ROOT, Stack, follow, instant, publish, unique, until
+from conftest import ROOT, Stack, follow, hit, instant, open_battle, open_poll, publish, unique, until, vote
 from test_http import BAD_QUERIES, BAD_TOKENS, BAD_VIEWERS, bearing, token
 
 PATH = ROOT / "docs/openapi.yaml"
@@ -38,10 +38,10 @@ def validator(schema):
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
-def conforms(answer, status, described_as=None):
+def conforms(answer, status, described_as=None, operation=OPERATION):
     """Asserts that an answer is one that the document describes."""
     assert answer.status == status, answer.text
-    described = OPERATION["responses"][described_as or str(status)]
+    described = operation["responses"][described_as or str(status)]
     media = answer.headers["content-type"]
     assert media in described["content"], f"{status} is not described as {media}"
     validator(described["content"][media]["schema"]).validate(answer.json)
@@ -177,6 +177,47 @@ def test_with_a_token(guarded):
     conforms(guarded.get("anna", headers=headers), 403)
     conforms(guarded.request("/v1", headers=headers), 404)
     conforms(guarded.request("/v1/timelines/bob", "PUT", headers=headers), 405)
+
+
+def arena(running):
+    """A poll and a battle with a vote and a hit, and a poll and a battle with none; what is at their paths."""
+    poll, battle, quiet = unique("poll"), unique("battle"), unique("quiet")
+    times = instant(minutes=-1), instant(minutes=9)
+    running.apply(
+        open_poll("anna", poll, ["red", "blue"], *times, payload={"title": "Who?"}), vote("bob", poll, "red"),
+        open_battle("anna", battle, 10**15), hit("bob", battle, "h-1", 10**9),
+        open_poll("anna", quiet, ["a", "b"], *times), open_battle("anna", quiet, 1),
+    )
+    return {
+        "/v1/polls/{poll_id}": [f"/v1/polls/{one}" for one in (poll, quiet)],
+        "/v1/battles/{battle_id}": [f"/v1/battles/{one}" for one in (battle, quiet)],
+        "/v1/battles/{battle_id}/hits/{hit_id}": [f"/v1/battles/{battle}/hits/h-1"],
+    }
+
+
+def test_polls_and_battles(stack):
+    for template, paths in arena(stack).items():
+        operation = DOCUMENT["paths"][template]["get"]
+        described = lambda target, status: conforms(stack.request(target), status, operation=operation)
+        for path in paths:
+            described(path, 200)
+            described(path + "?viewer=bob", 200)
+        described(paths[0].rsplit("/", 1)[0] + "/" + unique("nothing"), 404)
+        bad = described(paths[0] + "%23", 400).json["parameter"]
+        assert bad == template.split("{")[-1].strip("}")
+        if "hits" not in template:
+            assert described(paths[0] + "?viewer=b%20b", 400).json["parameter"] == "viewer"
+        conforms(stack.request(paths[0], "POST"), 405, operation=operation)
+
+
+def test_polls_and_battles_with_a_token(guarded):
+    headers = bearing(token(guarded))
+    for template, paths in arena(guarded).items():
+        operation = DOCUMENT["paths"][template]["get"]
+        conforms(guarded.request(paths[0]), 401, operation=operation)
+        conforms(guarded.request(paths[0], headers=headers), 200, operation=operation)
+        if "hits" not in template:
+            conforms(guarded.request(paths[0] + "?viewer=anna", headers=headers), 403, operation=operation)
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/timelines/", "/v1/timelines/bob/x", "/openapi.json"])

@@ -7,12 +7,15 @@ import re
 import jsonschema_rs
 import pytest
 
-from conftest import ROOT, body, delete, follow, instant, publish, unfollow, unique, update
+from conftest import (
+    ROOT, body, close_poll, delete, follow, hit, instant, open_battle, open_poll, publish, unfollow, unique, update, vote,
+)
 
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
-         "like.created", "like.deleted", "notifications.read"]
+         "like.created", "like.deleted", "notifications.read", "poll.opened", "poll.closed", "vote.cast", "vote.withdrawn",
+         "battle.opened", "battle.hit"]
 
 
 def not_json(word):
@@ -60,6 +63,27 @@ def one_mark(**members):
     return marked(read=[changed({"notification_id": "like:0:live-1", "through": 5}, **members)])
 
 
+def asked(**members):
+    poll = open_poll(unique("actor"), unique("poll"), ["red", "blue"], instant(minutes=-1), instant(minutes=9))
+    return changed(poll, **members)
+
+
+def closed(**members):
+    return changed(close_poll(unique("actor"), unique("poll")), **members)
+
+
+def voted(choice="red", **members):
+    return changed(vote(unique("viewer"), unique("poll"), choice), **members)
+
+
+def fought(**members):
+    return changed(open_battle(unique("actor"), unique("battle"), 100), **members)
+
+
+def struck(**members):
+    return changed(hit(unique("viewer"), unique("battle"), unique("hit"), 7), **members)
+
+
 DEEP = {"list": [1, 2.5, None, {"é": "\n"}], "empty": {}}
 GOOD = {
     "a publish with no more than it needs": published(),
@@ -97,6 +121,27 @@ GOOD = {
     "marks, and nothing said of all": marked(read=[], all=None),
     "all": marked(all=True),
     "all, and no list": marked(all=True, read=None),
+    "a poll": asked(),
+    "a poll with a payload": asked(payload=DEEP),
+    "a poll of 32 choices": asked(choices=[f"c{n}" for n in range(32)]),
+    "64 characters of choice": asked(choices=["x" * 64, "Az09._:@-"]),
+    "choices that differ in capitals": asked(choices=["red", "Red"]),
+    "a poll of tomorrow": asked(opens_at=instant(days=1), closes_at=instant(days=2)),
+    "a poll that closes in a year": asked(closes_at=instant(days=365)),
+    "a poll of a millisecond": asked(opens_at="2026-01-01T00:00:00.000Z", closes_at="2026-01-01T00:00:00.001Z"),
+    "an end": closed(),
+    "an end without a poll": closed(poll_id=unique("nowhere")),
+    "a vote": voted(),
+    "a vote for what nobody asked": voted(choice="x" * 64),
+    "a withdrawal": voted(choice=None),
+    "a withdrawal with a choice": changed(voted(choice=None), choice=7),
+    "a battle": fought(),
+    "the weakest boss": fought(hp=1),
+    "the strongest boss": fought(hp=10**15),
+    "a battle with a payload": fought(payload="text"),
+    "a hit": struck(),
+    "the weakest hit": struck(damage=1),
+    "the hardest hit": struck(damage=10**9),
     "white space": json.dumps(published(), indent=2),
     "escapes": json.dumps(published(activity_id=unique("a"))).replace("actor", "\\u0061ctor"),
 }
@@ -160,6 +205,43 @@ BAD = {
     "a mark in between": one_mark(through=1.5),
     "a mark up to a text": one_mark(through="5"),
     "a mark beyond all numbers": one_mark(through=2**64),
+    "a poll without choices": asked(choices=...),
+    "choices that are null": asked(choices=None),
+    "choices that are a text": asked(choices="red,blue"),
+    "one choice": asked(choices=["red"]),
+    "33 choices": asked(choices=[f"c{n}" for n in range(33)]),
+    "a choice that is there twice": asked(choices=["red", "blue", "red"]),
+    "a choice that is empty": asked(choices=["red", ""]),
+    "65 characters of choice": asked(choices=["red", "x" * 65]),
+    "a choice with a blank": asked(choices=["red", "dark blue"]),
+    "a choice that is a number": asked(choices=["red", 7]),
+    "a poll that never opens": asked(opens_at=...),
+    "a poll that never closes": asked(closes_at=...),
+    "a poll that closes on a date": asked(closes_at="2026-01-01"),
+    "a poll of nobody": asked(actor_id=...),
+    "a poll with an id of 129 characters": asked(poll_id="x" * 129),
+    "an end of nobody": closed(actor_id=...),
+    "an end without its instant": closed(at=...),
+    "a vote without a choice": voted(choice="red") | {"choice": None},
+    "a vote for nothing": changed(voted(), choice=...),
+    "a vote for too much": voted(choice="x" * 65),
+    "a vote of nobody": voted(viewer_id=...),
+    "a vote at no time": voted(at=...),
+    "a withdrawal from no poll": voted(choice=None, poll_id=...),
+    "a boss without hit points": fought(hp=...),
+    "a boss that is dead already": fought(hp=0),
+    "a boss that is too strong": fought(hp=10**15 + 1),
+    "a boss with half a hit point": fought(hp=0.5),
+    "hit points that are a text": fought(hp="100"),
+    "a battle of nobody": fought(actor_id=...),
+    "a hit without its id": struck(hit_id=...),
+    "a hit of nobody": struck(viewer_id=...),
+    "a hit that heals": struck(damage=-7),
+    "a hit that does nothing": struck(damage=0),
+    "a hit that is too hard": struck(damage=10**9 + 1),
+    "a hit of half a point": struck(damage=1.5),
+    "a damage that is a text": struck(damage="7"),
+    "a hit with a hash": struck(hit_id="a#b"),
 }
 
 
@@ -194,7 +276,7 @@ def test_documented_commands_are_commands():
 @pytest.fixture(scope="module")
 def refused(stack):
     """The names of the bodies, good and bad, that became dead letters."""
-    bodies = GOOD | BAD
+    bodies = GOOD | BAD | UNSEEN
     sent = dict(zip(stack.send(*bodies.values()), bodies))
     stack.drain()
     return {sent[letter["id"]] for letter in stack.dead_letters()}
@@ -204,6 +286,29 @@ def refused(stack):
 def test_what_the_schema_accepts_the_stack_accepts(refused, name):
     assert accepted(body(GOOD[name]))
     assert name not in refused
+
+
+# What the schema's description lists: no schema can say it.
+UNSEEN = {
+    "hit points with a point": json.dumps(fought()).replace(": 100,", ": 100.0,"),
+    "hit points with an exponent": json.dumps(fought()).replace(": 100,", ": 1e2,"),
+    "damage with a point": json.dumps(struck()).replace(": 7,", ": 7.0,"),
+    "a poll that closes before it opens": asked(closes_at=instant(minutes=-2)),
+    "a poll that closes as it opens": asked(opens_at="2026-01-01T00:00:00Z", closes_at="2026-01-01T01:00:00+01:00"),
+    "a poll that opens in two years": asked(opens_at=instant(days=700), closes_at=instant(days=701)),
+    "a poll that closes in a year and more": asked(closes_at=instant(days=367)),
+    "a poll before all time": asked(opens_at="2014-12-31T23:59:59.999Z"),
+    "an end ahead": closed(at=instant(minutes=9)),
+    "a vote ahead": voted(at=instant(minutes=9)),
+    "a hit ahead": struck(at=instant(minutes=9)),
+    "choices that are given twice": json.dumps(asked())[:-1] + ', "choices": ["red", "blue"]}',
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_what_the_schema_cannot_see_becomes_a_dead_letter(refused, name):
+    assert accepted(body(UNSEEN[name]))
+    assert name in refused
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -62,6 +62,9 @@ def add(name, kind, **values):
     return set_at("Resources", name, {"Type": kind, "Properties": values})
 
 
+# What the projector does to views.
+FOLD_VIEWS = [f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "DeleteItem", "Query")]
+
 BREAKS = {
     "a route without authorization": (
         set_at(*properties("DefaultRoute", "AuthorizationType", "NONE")),
@@ -93,6 +96,14 @@ BREAKS = {
     ),
     "notifications that no route leads to": (
         drop_at("Resources", "NotificationsRoute"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "hits that no route leads to": (
+        drop_at("Resources", "HitsRoute"),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "polls without authorization": (
+        set_at(*properties("PollsRoute", "AuthorizationType", "NONE")),
         check.test_every_route_has_an_authorizer,
     ),
     "activities for any scope": (
@@ -232,11 +243,19 @@ BREAKS = {
         check.test_no_policy_has_a_wildcard,
     ),
     "notifications that cannot go elsewhere": (
-        set_at(*statement("ProjectorRole", 2, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem"])),
+        set_at(*statement("ProjectorRole", 2, "Action", [one for one in FOLD_VIEWS if one != "dynamodb:DeleteItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a projector that cannot look at blocks": (
+        set_at(*statement("ProjectorRole", 2, "Action", [one for one in FOLD_VIEWS if one != "dynamodb:Query"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a projector that cannot tell many viewers of their hits": (
+        set_at(*statement("ProjectorRole", 2, "Action", [one for one in FOLD_VIEWS if one != "dynamodb:BatchWriteItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a projector that looks at all views": (
-        set_at(*statement("ProjectorRole", 2, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:Query"])),
+        set_at(*statement("ProjectorRole", 2, "Action", [*FOLD_VIEWS, "dynamodb:Scan"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "changes that are given up and cannot be sent anywhere": (
@@ -268,7 +287,11 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that cannot list likes": (
-        set_at(*statement("TimelineReaderRole", 3, "Action", "dynamodb:BatchGetItem")),
+        set_at(*statement("TimelineReaderRole", 3, "Action", ["dynamodb:BatchGetItem", "dynamodb:GetItem"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "a reader that cannot see what was opened": (
+        set_at(*statement("TimelineReaderRole", 3, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "a reader that writes counts": (
