@@ -6,6 +6,7 @@
 
 mod api;
 mod audit;
+mod battle;
 mod bench;
 mod csv_file;
 mod dead_letters;
@@ -22,6 +23,7 @@ mod input;
 mod lines;
 mod log;
 mod notifications;
+mod poll;
 mod print;
 mod publish;
 mod records;
@@ -29,6 +31,8 @@ mod remote;
 mod replay;
 mod sample;
 mod sender;
+mod show;
+mod span;
 mod submit;
 mod target;
 mod timeline;
@@ -112,6 +116,15 @@ enum Subcommands {
     Unlike(Like),
     /// Read what VIEWER is notified of, and mark it as read.
     Notifications(notifications::Notifications),
+    /// Put a question to viewers, close it, and watch the votes.
+    #[command(subcommand)]
+    Poll(poll::Poll),
+    /// VIEWER votes for CHOICE in POLL.
+    #[command(override_usage = "nagare vote [OPTIONS] <VIEWER> <POLL> <CHOICE|--withdraw>")]
+    Vote(poll::CastVote),
+    /// Let a boss loose, hit it, and watch it.
+    #[command(subcommand)]
+    Battle(battle::Battle),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -219,6 +232,9 @@ impl Cli {
             Subcommands::Like(like) => like.send(true).await,
             Subcommands::Unlike(like) => like.send(false).await,
             Subcommands::Notifications(notifications) => notifications.run().await,
+            Subcommands::Poll(poll) => poll.run().await,
+            Subcommands::Vote(vote) => vote.send().await,
+            Subcommands::Battle(battle) => battle.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,

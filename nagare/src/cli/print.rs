@@ -5,10 +5,12 @@
 //! window's title, and marks that change the direction of what follows. All such characters are printed
 //! as escapes, so that a line shows what is there and nothing hides or forges another line.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::Failure;
 
@@ -95,6 +97,15 @@ pub(super) fn printable_json(json: &str) -> String {
         }
         printed
     })
+}
+
+/// JSON without line ends. They occur between its tokens only (in strings they are escaped), so what it says
+/// stays the same. A payload may have them, because it comes back as it was sent.
+pub(super) fn one_line(json: &RawValue) -> Cow<'_, str> {
+    match json.get().contains(['\n', '\r']) {
+        true => json.get().replace(['\n', '\r'], " ").into(),
+        false => json.get().into(),
+    }
 }
 
 /// False for control and format characters, direction marks, and characters that join the one before.

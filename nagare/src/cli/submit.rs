@@ -44,6 +44,9 @@ pub(super) struct Submission {
 struct Report<'a> {
     message_id: &'a str,
     command: &'static str,
+    /// Of a hit: the id that it has within its battle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hit_id: Option<&'a str>,
     /// `sent`, `applied`, `overtaken`, `dead-letter`, or `unknown`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +63,7 @@ struct Report<'a> {
 /// A command that the queue has accepted.
 struct Sent {
     command: &'static str,
+    hit_id: Option<String>,
     message_id: String,
     began: Instant,
     json: bool,
@@ -79,7 +83,8 @@ impl Submission {
         let effects = if self.wait { Some(effects(&remote)?) } else { None };
         let began = Instant::now();
         let message_id = remote.sender()?.send_one(&command).await?;
-        let sent = Sent { command: command.type_name(), message_id, began, json: self.json };
+        let (hit_id, json) = (command.subject().hit_id, self.json);
+        let sent = Sent { command: command.type_name(), hit_id, message_id, began, json };
         match effects {
             None => sent.say_sent(),
             Some(effects) => {
@@ -124,13 +129,15 @@ impl Sent {
         if self.json {
             return print_json(&self.report("sent"));
         }
-        say!("sent {}, message {}", self.command, self.message_id)
+        let id = self.hit_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+        say!("sent {}{id}, message {}", self.command, self.message_id)
     }
 
     fn report(&self, state: &'static str) -> Report<'_> {
-        let Self { command, message_id, .. } = self;
+        let Self { command, hit_id, message_id, .. } = self;
+        let hit_id = hit_id.as_deref();
         let (entries, reason, detail, seconds) = (None, None, None, None);
-        Report { message_id, command, state, entries, reason, detail, seconds }
+        Report { message_id, command, hit_id, state, entries, reason, detail, seconds }
     }
 
     /// Says what became of it.

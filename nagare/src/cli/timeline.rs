@@ -4,15 +4,13 @@
 //! more, and where it begins, is said on standard error. Who wants both from one stream asks for
 //! `--json=pages`: one page a line, as the API answered it.
 
-use std::borrow::Cow;
-
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Failure;
 use super::api::{Api, Query};
-use super::print::{printable, printable_json, say, tell};
+use super::print::{one_line, printable, printable_json, say, tell};
 
 #[derive(Debug, Args)]
 pub(super) struct Timeline {
@@ -162,15 +160,6 @@ fn print_activity(activity: &RawValue) -> Result<(), Failure> {
         serde_json::from_str(activity.get()).map_err(unexpected)?;
     let payload = one_line(payload);
     say!("{published_at}  {actor_id:<16} {kind:<8} {activity_id:<24} {payload}")
-}
-
-/// JSON without line ends. They occur between its tokens only (in strings they are escaped), so what it says
-/// stays the same. A payload may have them, because it comes back as it was sent.
-fn one_line(json: &RawValue) -> Cow<'_, str> {
-    match json.get().contains(['\n', '\r']) {
-        true => json.get().replace(['\n', '\r'], " ").into(),
-        false => json.get().into(),
-    }
 }
 
 fn unexpected(error: serde_json::Error) -> Failure {

@@ -71,7 +71,8 @@ pub(super) fn pack(events: &[Event]) -> Vec<u8> {
     for (index, Event { at, from, to }) in events.into_iter().enumerate() {
         match index {
             0 => packer.instant(at),
-            _ => packer.number(u64::try_from(at.unix_millis() - last).unwrap_or_default()),
+            // They are sorted.
+            _ => packer.number(at.unix_millis().abs_diff(last)),
         }
         last = at.unix_millis();
         for choice in [from, to] {

@@ -87,15 +87,39 @@ impl Api {
         path: &[&str],
         query: &Query,
     ) -> Result<T, Failure> {
+        let (status, body) = self.ask(path, query).await?;
+        if status != StatusCode::OK {
+            return Err(self.refusal(status, &body));
+        }
+        parsed(&body)
+    }
+
+    /// The same for what may not be there: nothing where the API has found nothing.
+    ///
+    /// # Errors
+    /// As those of [`Api::get`].
+    pub(super) async fn find<T: DeserializeOwned>(
+        &mut self,
+        path: &[&str],
+        query: &Query,
+    ) -> Result<Option<T>, Failure> {
+        match self.ask(path, query).await? {
+            (StatusCode::OK, body) => parsed(&body).map(Some),
+            (StatusCode::NOT_FOUND, _) => Ok(None),
+            (status, body) => Err(self.refusal(status, &body)),
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        path: &[&str],
+        query: &Query,
+    ) -> Result<(StatusCode, Vec<u8>), Failure> {
         let url = address(&self.base, path, query)?;
         let answer = self.answer(&url).await?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(|e| self.unreachable(e))?;
-        if status != StatusCode::OK {
-            return Err(self.refusal(status, &body));
-        }
-        let unexpected = |e| Failure::Unreachable(format!("the API's answer is unexpected: {e}"));
-        serde_json::from_slice(&body).map_err(unexpected)
+        Ok((status, body.into()))
     }
 
     /// The answer to the caller, or, where the API turns out to demand a signature, to a signed request.
@@ -164,6 +188,11 @@ impl Caller {
             Self::Signer(_) => "signed with the AWS credentials of the environment",
         }
     }
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
+    let unexpected = |e| Failure::Unreachable(format!("the API's answer is unexpected: {e}"));
+    serde_json::from_slice(body).map_err(unexpected)
 }
 
 /// The API's base address: a scheme and a host, and perhaps a path.

@@ -6,20 +6,39 @@
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
 //! likes       likes of one activity, beside m3's transaction
+//! arena       votes of one poll and hits of one battle, beside the designs of a talk
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
 //! report      what a run cost
 //! ```
+//!
+//! What `likes` and `arena` have in common:
+//!
+//! ```text
+//! stage       where a design runs: tables and queues, behind a throttle and a meter
+//!   meter     what calls consume, and how many are refused
+//! running     the code that ships, at work
+//!   functions   as they are deployed
+//!   folded      what is in its view so far
+//!   lag         from fact to view
+//! ```
 
+mod arena;
 mod dataset;
 mod fanout;
+mod folded;
+mod functions;
 mod handler;
 mod kept;
+mod lag;
 mod likes;
+mod meter;
 mod plain_sdk;
 mod read;
 mod report;
+mod running;
+mod stage;
 mod table;
 
 use aws_sdk_dynamodb::Client;
@@ -28,11 +47,14 @@ use shared::dynamo::sdk_config;
 use shared::runtime::env;
 
 use super::Failure;
+use crate::local::faults::{Faults, FaultsError};
 use crate::local::schema;
 use crate::tables::{TableNames, Tables};
 
 /// The actor whose followers are written to.
 const ACTOR: &str = "bench";
+/// What the code that ships is called in the output.
+const NAGARE: &str = "nagare";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Bench {
@@ -46,6 +68,8 @@ pub(super) enum Bench {
     Read(read::Read),
     /// Deliver likes of one activity, through the code that ships and as m3's transaction.
     Likes(likes::Likes),
+    /// Deliver votes of one poll and hits of one battle, through the code that ships and as atomic counters.
+    Arena(arena::Arena),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -60,10 +84,31 @@ impl Bench {
             Self::PlainSdk(plain) => plain.run().await,
             Self::Read(read) => read.run().await,
             Self::Likes(likes) => likes.run().await,
+            Self::Arena(arena) => arena.run().await,
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }
     }
+}
+
+/// What the tables admit.
+#[derive(Debug, Clone, Default)]
+struct Setting {
+    text: String,
+    faults: Faults,
+}
+
+impl std::str::FromStr for Setting {
+    type Err = FaultsError;
+
+    fn from_str(text: &str) -> Result<Self, FaultsError> {
+        Ok(Self { text: text.to_owned(), faults: text.parse()? })
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// How many calls may be in flight at once.

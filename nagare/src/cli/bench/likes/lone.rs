@@ -1,12 +1,12 @@
 //! What single commands cost in each design.
 
 use super::super::super::Failure;
-use super::NAGARE;
+use super::super::NAGARE;
+use super::super::stage::Stage;
 use super::m3::{self, Design};
 use super::ours::{self, Pace};
 use super::plan::Plan;
 use super::report::Lone;
-use super::stage::Stage;
 use crate::local::faults::Faults;
 
 /// Of m3's and of the code that ships.

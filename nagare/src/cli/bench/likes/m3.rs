@@ -40,9 +40,9 @@ use tokio::time::Instant;
 
 use super::super::super::Failure;
 use super::super::ACTOR;
+use super::super::stage::{Stage, broken};
 use super::plan::{Plan, activity};
 use super::report::Counted;
-use super::stage::{Stage, broken};
 use crate::local::schema;
 use crate::tables::TableNames;
 

@@ -3,47 +3,33 @@
 //!
 //! ```text
 //! plan     what is delivered: likes, undos, duplicates
-//! stage    tables and queues, behind a throttle and a meter
-//!   meter  what calls consume, and how many are refused
 //! ours     the writer's and the projector's handlers
 //! m3       the transaction that they are compared with
-//!   functions  as they are deployed
-//!   folded     what is in its view so far
 //! lone     what single commands cost
-//! lag      from fact to view
 //! report   what is printed
 //! ```
 
-mod folded;
-mod functions;
-mod lag;
 mod lone;
 mod m3;
-mod meter;
 mod ours;
 mod plan;
 mod report;
 #[cfg(test)]
 mod simulated;
-mod stage;
 
 use clap::Args;
 use tokio::time::Instant;
 
 use super::super::Failure;
-use super::in_flight;
-use crate::local::faults::{Faults, FaultsError};
+use super::running::WRITERS;
+use super::stage::Stage;
+use super::{NAGARE, Setting, in_flight, share};
+use crate::local::faults::FaultsError;
 use lone::lone;
 use m3::Design;
 use ours::Pace;
 use plan::Plan;
 use report::{Lag, Storm, print_lone, print_storms};
-use stage::Stage;
-
-/// What the code that ships is called in the output.
-const NAGARE: &str = "nagare";
-/// Invocations of the writer at once, as the template sets it (`WriterMaximumConcurrency`).
-const WRITERS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct Likes {
@@ -75,21 +61,6 @@ pub(crate) struct Likes {
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
-}
-
-/// What the tables admit.
-#[derive(Debug, Clone, Default)]
-struct Setting {
-    text: String,
-    faults: Faults,
-}
-
-impl std::str::FromStr for Setting {
-    type Err = FaultsError;
-
-    fn from_str(text: &str) -> Result<Self, FaultsError> {
-        Ok(Self { text: text.to_owned(), faults: text.parse()? })
-    }
 }
 
 /// Those that are tried unless others are named.
@@ -174,11 +145,6 @@ fn likes(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "expected a number of likes from 1 to 1000000".to_owned())
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
-}
-
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (1.0..=100_000.0).contains(rate));
     rate.ok_or_else(|| "expected a number of likes a second from 1 to 100000".to_owned())
@@ -189,14 +155,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-
-    #[test]
-    fn writers_are_as_many_as_the_template_has() {
-        let template = include_str!("../../../../../template.yaml");
-        let (_, parameter) = template.split_once("\n  WriterMaximumConcurrency:\n").unwrap();
-        let default = parameter.lines().find_map(|line| line.trim().strip_prefix("Default: "));
-        assert_eq!(default, Some(WRITERS.to_string().as_str()));
-    }
 
     #[test]
     fn settings_are_as_the_local_stack_takes_them() {

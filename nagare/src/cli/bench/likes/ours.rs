@@ -1,53 +1,31 @@
-//! Likes through the code that ships: the writer's handler with batches from a queue, the projector's with batches
-//! from the stream of facts, each called as the local stack calls it.
+//! Likes through the code that ships.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use fanout_writer::Delivery;
-use projector::StreamEvent;
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::likes::{LikeChange, LikeCounts};
 use shared::notifications::Inbox;
 use shared::notifications::keys::inbox;
 use shared::projection::View;
-use shared::queue::BATCH;
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, Kind, Payload, ViewerId};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::super::Failure;
 use super::super::ACTOR;
-use super::folded::Folded;
-use super::functions::{projector, sender, writer};
-use super::lag::Lags;
+use super::super::folded::Folded;
+use super::super::functions::writer;
+use super::super::running::{Ran, Running, TIMEOUT, queue, send};
+use super::super::stage::{Stage, broken};
 use super::plan::{Plan, activity};
 use super::report::Counted;
-use super::stage::{Stage, broken};
-use crate::local::event_source::EventSource;
-use crate::local::given_up::GivingUp;
-use crate::local::sqs::{NewMessage, Queue};
-use crate::local::stream_source::StreamSource;
-use crate::local::{COMMANDS, DEAD_LETTERS};
+use crate::local::sqs::Queue;
 
-/// How long one invocation may take, as the template sets it.
-const TIMEOUT: Duration = Duration::from_secs(60);
-/// How often one looks whether all is done.
-const LOOK: Duration = Duration::from_millis(20);
 /// How often commands are sent where they have a rate.
 const TICK: Duration = Duration::from_millis(10);
-
-/// What a run was.
-pub(super) struct Ran {
-    /// When the first command could be taken.
-    pub(super) begun: Instant,
-    /// When the last change was in its view.
-    pub(super) ended: Instant,
-    /// What each change took.
-    pub(super) lags: Lags,
-}
 
 /// How commands come.
 #[derive(Debug, Clone, Copy)]
@@ -65,89 +43,19 @@ pub(super) async fn run(
     writers: usize,
     pace: Pace,
 ) -> Result<Ran, Failure> {
-    let queue = stage.queues.queue(COMMANDS).map_err(|e| broken(&e))?;
+    let queue = queue(stage)?;
     if let Pace::Storm = pace {
-        send(&queue, &plan.deliveries)?;
+        send(&queue, &commands(&plan.deliveries))?;
     }
-    let (folded, begun) = (Folded::new(), Instant::now());
-    let (stop, stopped) = watch::channel(false);
-    let tasks = start(stage, &queue, writers, &folded, &stopped)?;
+    let running = Running::start(stage, writers)?;
     if let Pace::Rate(rate) = pace {
-        send_at(&queue, &plan.deliveries, rate, (stage, &folded)).await?;
+        send_at(&queue, &plan.deliveries, rate, (stage, &running.folded)).await?;
     }
-    while !is_done(stage, &queue, &folded)? {
-        tokio::time::sleep(LOOK).await;
-    }
-    let _ = stop.send(true);
-    for task in tasks {
-        let _ = task.await;
-    }
-    let (ended, lags) = folded.end();
-    Ok(Ran { begun, ended, lags })
+    running.end().await
 }
 
-fn start(
-    stage: &Stage,
-    queue: &Queue,
-    writers: usize,
-    folded: &Folded,
-    stopped: &watch::Receiver<bool>,
-) -> Result<[tokio::task::JoinHandle<()>; 2], Failure> {
-    let (writer, projector) = (writer(stage)?, projector(stage)?);
-    let write = move |event, deadline| {
-        let writer = writer.clone();
-        async move { writer.handle(event, deadline).await }
-    };
-    let (folded, meter) = (folded.clone(), stage.meter.clone());
-    let project = move |event: StreamEvent, deadline| {
-        let (projector, folded, meter) = (projector.clone(), folded.clone(), meter.clone());
-        async move {
-            let last = event.records.last().map(|record| record.dynamodb.sequence_number.clone());
-            let behind = last.and_then(|number| number.parse().ok()).unwrap_or(0);
-            let (_, changes) = event.clone().read()?;
-            let answer = projector.handle(event, deadline).await?;
-            if answer.batch_item_failures.is_empty() {
-                folded.note(behind, &changes, &meter);
-            }
-            Ok(answer)
-        }
-    };
-    let source = EventSource {
-        concurrency: writers,
-        timeout: TIMEOUT,
-        keeps_visibility: false,
-        faults: stage.deliveries.clone(),
-    };
-    let stream = StreamSource {
-        timeout: TIMEOUT,
-        faults: stage.deliveries.clone(),
-        giving_up: GivingUp::new(sender(stage, DEAD_LETTERS)),
-    };
-    Ok([
-        tokio::spawn(source.run(queue.clone(), write, stopped.clone())),
-        tokio::spawn(stream.run(stage.engine.clone(), project, stopped.clone())),
-    ])
-}
-
-/// Nothing is on the queue, and nothing in the stream that was not folded.
-fn is_done(stage: &Stage, queue: &Queue, folded: &Folded) -> Result<bool, Failure> {
-    let counts = queue.counts().map_err(|e| broken(&e))?;
-    let left = || stage.engine.stream_behind(folded.behind(), 1).map_err(|e| broken(&e));
-    Ok(counts.is_empty() && left()?.is_empty())
-}
-
-fn message(change: &LikeChange) -> Result<NewMessage, Failure> {
-    let command = Command::Like(change.clone());
-    let message = NewMessage::new(command.to_body()).map_err(|e| broken(&e))?;
-    message.in_group(command.group()).map_err(|e| broken(&e))
-}
-
-fn send(queue: &Queue, changes: &[LikeChange]) -> Result<(), Failure> {
-    for changes in changes.chunks(BATCH) {
-        let messages = changes.iter().map(message).collect::<Result<Vec<_>, _>>()?;
-        queue.send_batch(&messages).map_err(|e| broken(&e))?;
-    }
-    Ok(())
+fn commands(changes: &[LikeChange]) -> Vec<Command> {
+    changes.iter().cloned().map(Command::Like).collect()
 }
 
 /// Sends at a rate. The instant of each is that at which it is first sent.
@@ -174,7 +82,7 @@ async fn send_at(
                 change
             })
             .collect();
-        send(queue, &batch)?;
+        send(queue, &commands(&batch))?;
         sent += batch.len();
     }
     Ok(())

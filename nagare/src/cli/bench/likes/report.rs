@@ -4,8 +4,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::super::super::Failure;
-use super::lag::{Lags, Percentiles};
-use super::meter::Measured;
+use super::super::lag::{Lags, Percentiles};
+use super::super::meter::Measured;
 use super::plan::Plan;
 use crate::cli::print::{print_json, say};
 

@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::runtime::clock::Clock;
 use tokio::time::Instant;
 
-use super::super::super::Failure;
+use super::super::Failure;
 use super::meter::Meter;
 use crate::local::connector::{self, InProcess};
 use crate::local::engine::Engine;

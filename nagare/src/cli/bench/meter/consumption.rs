@@ -23,6 +23,23 @@ pub(super) struct Consumption {
     pub(super) meter: Meter,
 }
 
+/// A put, as far as it tells which fact it states.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct FactPut<'a> {
+    table_name: &'a str,
+    #[serde(borrow)]
+    item: FactItem<'a>,
+}
+
+#[derive(Deserialize)]
+struct FactItem<'a> {
+    #[serde(borrow)]
+    pk: Text<'a>,
+    #[serde(borrow)]
+    at: Text<'a>,
+}
+
 /// An update, as far as it tells which fact it states.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -76,12 +93,18 @@ struct Capacity {
 impl Consumption {
     /// The fact that a call states, if it is one.
     fn fact(&self, operation: &str, body: &[u8]) -> Option<Fact> {
-        if operation != "UpdateItem" {
-            return None;
-        }
-        let update: FactUpdate<'_> = serde_json::from_slice(body).ok()?;
-        let at = update.expression_attribute_values.at.text.to_owned();
-        (update.table_name == self.facts).then(|| (update.key.pk.text.to_owned(), at))
+        let (table, pk, at) = match operation {
+            "UpdateItem" => {
+                let update: FactUpdate<'_> = serde_json::from_slice(body).ok()?;
+                (update.table_name, update.key.pk, update.expression_attribute_values.at)
+            }
+            "PutItem" => {
+                let put: FactPut<'_> = serde_json::from_slice(body).ok()?;
+                (put.table_name, put.item.pk, put.item.at)
+            }
+            _ => return None,
+        };
+        (table == self.facts).then(|| (pk.text.to_owned(), at.text.to_owned()))
     }
 }
 
@@ -89,7 +112,8 @@ impl HttpConnector for Consumption {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.strip_prefix(TARGET).unwrap_or_default();
-        let writes = ["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"];
+        let writes =
+            ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
         let body = request.body().bytes().filter(|_| writes.contains(&operation));
         let Some(body) = body.map(<[u8]>::to_owned) else { return self.inside.call(request) };
         let fact = self.fact(operation, &body);

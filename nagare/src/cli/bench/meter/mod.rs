@@ -38,7 +38,7 @@ pub(super) struct Measured {
     pub(super) conflicts: u64,
     /// When a row of the facts was first put, by its partition key and its instant.
     pub(super) facts: HashMap<Fact, Instant>,
-    /// Likes and undos that are stored.
+    /// Facts that are stored: each once, however often its command is delivered.
     pub(super) stored: usize,
     /// When the burst of the tables was used up, and how many were stored then.
     pub(super) burst: Option<(Instant, usize)>,
@@ -76,7 +76,7 @@ impl Meter {
         *self.lock() = Measured::default();
     }
 
-    /// A like or an undo is stored.
+    /// Something is stored.
     pub(super) fn store(&self) {
         self.lock().stored += 1;
     }

@@ -10,7 +10,7 @@ use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
 
-use super::super::super::Failure;
+use super::super::Failure;
 use super::stage::{Stage, broken};
 use crate::local::{COMMANDS, DEAD_LETTERS};
 
