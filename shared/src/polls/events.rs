@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{History, Rules};
+use super::{Cast, History, Rules};
 use crate::values::{Choice, Packer, Timestamp, Unpacker};
 
 /// From one instant on the vote of a viewer is another one: the place of a choice in the poll's list, or nothing.
@@ -38,14 +38,10 @@ impl Event {
 fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
     let place = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
     let (mut events, mut from) = (BTreeSet::new(), None);
-    for (at, vote) in history.between(rules.opens_at, rules.closes_at) {
-        let to = match vote {
-            None => None,
-            Some(choice) => match place(choice).and_then(|place| u8::try_from(place).ok()) {
-                Some(place) => Some(place),
-                // What names no choice counts for nothing.
-                None => continue,
-            },
+    for (at, cast) in history.between(rules.opens_at, rules.closes_at, &rules.choices) {
+        let to = match cast {
+            Cast::For(choice) => place(choice).and_then(|place| u8::try_from(place).ok()),
+            Cast::Withdrawn => None,
         };
         if from != to {
             events.insert(Event { at, from, to });

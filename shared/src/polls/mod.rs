@@ -35,5 +35,5 @@ mod store;
 pub use command::{PollClosed, PollOpened, Vote};
 pub use counted::Counted;
 pub use definition::{Definition, Rules};
-pub use history::{ERASED_AT, History};
+pub use history::{Cast, ERASED_AT, History};
 pub use store::{Opening, Poll, Polls};

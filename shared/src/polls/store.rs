@@ -1,8 +1,9 @@
 //! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join3;
 
-use super::{Counted, Definition, History, PollClosed, Vote, history, keys};
+use super::{Cast, Counted, Definition, History, PollClosed, Vote, history, keys};
 use crate::dynamo::item::{Key, text};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::facts::Facts;
@@ -85,28 +86,27 @@ impl Polls {
         self.facts.table().update(key, earlier, deadline).await.map(|_| ())
     }
 
-    /// Records a vote, unless one of the same instant that wins over it is on record.
+    /// Records a vote.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn vote(&self, vote: &Vote, deadline: Deadline) -> Result<(), DynamoError> {
         let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
-        let at = vote.at.to_string();
-        let choice = vote.choice.as_ref().map_or(history::WITHDRAWN, Choice::as_str);
-        let greater = Update {
-            expression: "SET #at = :vote REMOVE #forget",
-            condition: Some(
-                "(attribute_not_exists(#at) OR #at < :vote) \
-                 AND (attribute_not_exists(#erased) OR #erased < :at)",
-            ),
+        let (at, cast) = (vote.at.to_string(), Cast::of(vote.choice.clone()));
+        let add = Update {
+            expression: "ADD #at :vote REMOVE #forget",
+            condition: Some("attribute_not_exists(#erased) OR #erased < :at"),
             names: vec![
                 ("#at", at.as_str()),
                 ("#forget", FORGET_AT),
                 ("#erased", history::ERASED_AT),
             ],
-            values: vec![(":vote", text(choice)), (":at", text(at.as_str()))],
+            values: vec![
+                (":vote", AttributeValue::Ss(vec![cast.as_str().to_owned()])),
+                (":at", text(at.as_str())),
+            ],
         };
-        self.facts.table().update(key, greater, deadline).await.map(|_| ())
+        self.facts.table().update(key, add, deadline).await.map(|_| ())
     }
 
     /// A poll as it stands, and how a viewer has voted: three reads at once.

@@ -1,7 +1,7 @@
 //! Polls.
 
 use shared::dynamo::DynamoError;
-use shared::polls::{Definition, PollClosed, PollOpened, Vote};
+use shared::polls::{Cast, Definition, PollClosed, PollOpened, Vote};
 use shared::values::PollId;
 
 use super::{Effects, Standing, soon};
@@ -31,18 +31,11 @@ impl Effects {
         })
     }
 
-    /// A vote or a withdrawal: it is on record, or one of the same instant that wins over it.
+    /// A vote or a withdrawal: it is on record. Which of a viewer's votes counts is decided later.
     pub(super) async fn voted(&self, vote: &Vote) -> Result<Standing, DynamoError> {
         let Vote { poll_id, viewer_id, choice, at } = vote;
         let history = self.polls.history(viewer_id, poll_id, soon()).await?;
-        Ok(match history.at(*at) {
-            None => Standing::Pending,
-            Some(there) if there == choice.as_ref() => Standing::applied(),
-            Some(None) => Standing::Overtaken(format!("the withdrawal of {at} holds")),
-            Some(Some(there)) if choice.as_ref().is_some_and(|choice| choice < there) => {
-                Standing::Overtaken(format!("the vote for {there} of {at} holds"))
-            }
-            Some(_) => Standing::Pending,
-        })
+        let is_there = history.has(*at, &Cast::of(choice.clone()));
+        Ok(if is_there { Standing::applied() } else { Standing::Pending })
     }
 }
