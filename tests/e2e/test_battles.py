@@ -53,7 +53,10 @@ def at_rest(stack, fight, hits, seconds=30):
         found.update(patiently(stack, path(fight.id)))
         return found["hits"] == hits or found["state"] == "defeated"
 
-    until(is_so, f"{fight.id} to be fought out", seconds)
+    try:
+        until(is_so, f"{fight.id} to be fought out", seconds)
+    except AssertionError as late:
+        raise AssertionError(f"{late}: {hits} hits, and {found}") from None
     return found
 
 
@@ -218,7 +221,7 @@ def test_while_things_go_wrong():
         letters, redriven = redrive_all_but_the_bad(stack)
         assert letters == []
         for fight in fights:
-            settled(stack, fight, seconds=60)
+            settled(stack, fight, seconds=150)
         print(f"{sum(len(fight.hits) for fight in fights)} hits, {redriven} redriven")
 
 
