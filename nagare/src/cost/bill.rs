@@ -50,7 +50,7 @@ const COMPRESSED: f64 = 0.15;
 /// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
 /// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
 pub const METRICS: f64 = 7.0;
-/// The projector's, where anything is published or liked.
+/// The projector's, where there is anything for it to fold.
 pub const LIKE_METRICS: f64 = 2.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
@@ -118,8 +118,9 @@ fn gigabytes(bytes: f64) -> (f64, &'static str) {
 }
 
 fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
-    let Month { writing, reading, likes, .. } = month;
-    let writes = writing.writes + likes.folding.writes;
+    let Month { writing, reading, .. } = month;
+    let folding = month.folding();
+    let writes = writing.writes + folding.writes;
     let kept = month.timeline_bytes + month.ledger_bytes + month.index_bytes;
     let line = |what, amount, price| line("DynamoDB", what, amount, price);
     let mut lines = vec![
@@ -134,28 +135,28 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
         ),
         line("deletes by TTL", millions(writing.entries), 0.0),
     ];
-    if likes.folds > 0.0 {
-        let reads = millions(likes.folding.reads);
+    if month.folds() > 0.0 {
+        let reads = millions(folding.reads);
         lines.insert(2, line("read units, projector", reads, prices.dynamodb_million_reads));
     }
     lines
 }
 
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
-    let requests = month.writing.messages + month.pages + month.likes.folds;
+    let requests = month.writing.messages + month.pages + month.folds();
     let messages = month.writing.messages;
     let writer = seconds(&month.writing, messages) + holds(messages + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;
     let reader = seconds(&month.reading, month.pages) * memory("TimelineReader") + compressing;
-    let projector = seconds(&month.likes.folding, month.likes.folds) * memory("Projector");
+    let projector = seconds(&month.folding(), month.folds()) * memory("Projector");
     let line = |what, amount, price| line("Lambda", what, amount, price);
     let mut lines = vec![
         line("requests", millions(requests), prices.lambda_million_requests),
         line("compute, writer", (writer, "GB-second"), prices.lambda_gb_second),
         line("compute, reader", (reader, "GB-second"), prices.lambda_gb_second),
     ];
-    if month.likes.folds > 0.0 {
+    if month.folds() > 0.0 {
         let compute = (projector, "GB-second");
         lines.push(line("compute, projector", compute, prices.lambda_gb_second));
     }
@@ -197,7 +198,7 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let logged = logged(month);
-    let metrics = METRICS + if month.likes.folds > 0.0 { LIKE_METRICS } else { 0.0 };
+    let metrics = METRICS + if month.folds() > 0.0 { LIKE_METRICS } else { 0.0 };
     let [alarms, secrets, keys] =
         ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
@@ -214,11 +215,11 @@ fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
 
 /// Bytes of all logs. Lambda itself writes of invocations that failed only (`SystemLogLevel` in the template).
 fn logged(month: &Month) -> f64 {
-    let Month { writing, pages, likes, .. } = month;
+    let Month { writing, pages, .. } = month;
     let writer = writing.messages * (WRITER_LINE + WRITER_METRICS + ADDED);
     let lines = pages / default("LogOneIn") * READER_LINE;
     let metrics = metric_lines(month) * (READER_METRICS + ADDED) + pages * READER_METRICS_PAGE;
-    let projector = likes.folds * (PROJECTOR_METRICS + ADDED);
+    let projector = month.folds() * (PROJECTOR_METRICS + ADDED);
     writer + projector + lines + metrics + pages * access_line(month.subject)
 }
 

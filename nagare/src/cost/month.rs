@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::answers::{self, Gzip};
+use super::arena::{ArenaMonth, ArenaRates};
 use super::likes::{LikeMonth, LikeRates};
 use super::work::{self, Activity, Audience, Edge, Work};
 
@@ -26,10 +27,12 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities and likes that are stored; none are dropped.
+    /// Months of activities, likes, votes and hits that are stored; none are dropped.
     pub ledger_months: f64,
     /// Likes.
     pub likes: LikeRates,
+    /// Votes and hits.
+    pub arena: ArenaRates,
 }
 
 /// A month of work.
@@ -41,10 +44,12 @@ pub struct Month {
     pub follows: f64,
     /// Pages that are read.
     pub pages: f64,
-    /// What the writer does for the publishes, the follows and the likes.
+    /// What the writer does for the publishes, the follows, the likes, the votes and the hits.
     pub writing: Work,
     /// Likes, and what the projector does for them.
     pub likes: LikeMonth,
+    /// Votes and hits, and what the projector does for them.
+    pub arena: ArenaMonth,
     /// What the reader does for the pages.
     pub reading: Work,
     /// Bytes that the reader compresses.
@@ -57,7 +62,7 @@ pub struct Month {
     pub subject: f64,
     /// Bytes that the timelines hold.
     pub timeline_bytes: f64,
-    /// Bytes that the ledger, without its index, and the facts hold.
+    /// Bytes that the ledger, without its index, the facts, and the views of battles hold.
     pub ledger_bytes: f64,
     /// Bytes that its index holds.
     pub index_bytes: f64,
@@ -153,6 +158,18 @@ impl Rates {
 }
 
 impl Month {
+    /// What the projector does.
+    #[must_use]
+    pub fn folding(&self) -> Work {
+        self.likes.folding + self.arena.folding
+    }
+
+    /// How often the projector is invoked, where nothing else shares its batch.
+    #[must_use]
+    pub fn folds(&self) -> f64 {
+        self.likes.folds + self.arena.folds
+    }
+
     fn of(
         writing: Work,
         import: Work,
@@ -169,8 +186,10 @@ impl Month {
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, records, viewer, activity) * pages;
         let likes = assumed.likes.month(publishes, viewer, activity);
-        let writing = writing + likes.writing;
-        let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
+        let arena = assumed.arena.month(viewer);
+        let writing = writing + likes.writing + arena.writing;
+        let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
+        let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
         Self {
             publishes,
@@ -178,6 +197,7 @@ impl Month {
             pages,
             writing,
             likes,
+            arena,
             reading,
             subject: viewer,
             compressed_bytes: pages * packed,
