@@ -88,6 +88,22 @@ def test_likes(estimate):
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
 
 
+def test_votes_and_hits(estimate):
+    rates = ["--deliveries-per-day", 0]
+    without, _ = bill(estimate(*rates, "--json"))
+    assert "votes" not in without and "hits" not in without
+    games = ["--votes-per-day", 1_000_000, "--hits-per-day", 2_000_000]
+    found, lines = bill(estimate(*rates, *games, "--json"))
+    assert (found["votes"], found["hits"], found["read_units"]) == (30 * MILLION, 60 * MILLION, 90 * MILLION)
+    # The rows; the view of the poll; that of the battle with what its viewer is told, in a transaction. Now and then a block.
+    assert found["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 4) * MILLION, rel=0.05)
+    assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 90)
+    storm, _ = bill(estimate(*rates, *games, "--votes-per-fold", 500, "--hits-per-fold", 500, "--json"))
+    # Of 500 hits 200 viewers are told.
+    assert storm["write_units"] == pytest.approx((30 + 60 + 60 * 0.4) * MILLION, rel=0.1)
+    assert ", 30,000,000 votes, 60,000,000 hits.\n" in estimate(*rates, *games).stdout
+
+
 def test_callers_who_do_not_accept_gzip(estimate):
     def answers(share, per_page=20):
         rates = ["--deliveries-per-day", 1000, "--reads-per-day", 1_000_000, "--activities-per-read", per_page]
@@ -126,6 +142,7 @@ def test_other_prices(estimate, files, tmp_path):
         [], ["--deliveries-per-day", -1], ["--deliveries-per-day", "nan"], ["--deliveries-per-day", 1, "--followers-per-publish", 0],
         ["--followers-csv", "f.csv"], ["--deliveries-per-day", 1, "--prices", "nowhere.json"],
         ["--deliveries-per-day", 1, "--gzip-share", 1.5], ["--deliveries-per-day", 1, "--likes-per-fold", 0],
+        ["--deliveries-per-day", 1, "--votes-per-fold", 1001], ["--deliveries-per-day", 1, "--hits-per-fold", 0],
         ["--followers-csv", "nowhere.csv", "--posts-csv", "nowhere.csv"],
     ],
 )

@@ -5,6 +5,7 @@
 mod alerter;
 mod alerter_dies;
 mod answers;
+mod arena_units;
 mod audit_likes;
 mod battles;
 mod cost;

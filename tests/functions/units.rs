@@ -101,7 +101,7 @@ impl UnitCounter {
     }
 
     /// Applies commands, and the segments that they are cut into.
-    async fn apply(&self, commands: &[Value]) {
+    pub(super) async fn apply(&self, commands: &[Value]) {
         self.world.done(commands).await;
         loop {
             let segments = self.world.take_commands().await;

@@ -11,6 +11,7 @@ use super::print::{print_json, say};
 use super::replay::Post;
 use super::{Failure, follows, replay};
 use crate::cost::answers::{self, Gzip};
+use crate::cost::arena::ArenaRates;
 use crate::cost::bill::{Bill, Line};
 use crate::cost::likes::LikeRates;
 use crate::cost::month::{Assumed, Graph, Month, Rates};
@@ -59,6 +60,21 @@ pub(super) struct Estimate {
     /// Likes or undos of one activity that are counted at once: hundreds, where many come within a second.
     #[arg(long, value_name = "N", value_parser = one_or_more, default_value = "1")]
     likes_per_fold: f64,
+    /// Votes in polls in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    votes_per_day: f64,
+    /// Votes of one poll that are counted at once: hundreds, where many come within a second.
+    #[arg(long, value_name = "N", value_parser = one_to_a_batch, default_value = "1")]
+    votes_per_fold: f64,
+    /// Hits in battles in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    hits_per_day: f64,
+    /// Hits of one battle that land at once: hundreds, where many come within a second.
+    #[arg(long, value_name = "N", value_parser = one_to_a_batch, default_value = "1")]
+    hits_per_fold: f64,
+    /// Viewers who take part in a battle at the same time.
+    #[arg(long, value_name = "N", value_parser = one_or_more, default_value = "200")]
+    players_per_battle: f64,
     /// Pages that viewers ask for in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     reads_per_day: f64,
@@ -78,7 +94,7 @@ pub(super) struct Estimate {
     /// Days that an activity stays in timelines.
     #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
     retention_days: f64,
-    /// Months of activities and likes that are stored: all of them are kept.
+    /// Months of activities, likes, votes and hits that are stored: all of them are kept.
     #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
     months: f64,
     /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
@@ -98,6 +114,10 @@ struct Printed<'a> {
     pages: f64,
     #[serde(skip_serializing_if = "is_zero")]
     likes: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    votes: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    hits: f64,
     write_units: f64,
     read_units: f64,
     #[serde(flatten)]
@@ -130,6 +150,13 @@ impl Estimate {
                 undos: self.undos_per_day,
                 together: self.likes_per_fold,
             },
+            arena: ArenaRates {
+                votes: self.votes_per_day,
+                votes_together: self.votes_per_fold,
+                hits: self.hits_per_day,
+                hits_together: self.hits_per_fold,
+                players: self.players_per_battle,
+            },
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
             let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
@@ -154,12 +181,16 @@ impl Estimate {
     }
 
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
-        let likes = match month.likes.changes {
-            0.0 => String::new(),
-            changes => format!(", {} likes and undos", count(changes)),
-        };
+        let more = [
+            (month.likes.changes, "likes and undos"),
+            (month.arena.votes, "votes"),
+            (month.arena.hits, "hits"),
+        ];
+        let more = more.into_iter().filter(|(number, _)| *number > 0.0);
+        let more: String =
+            more.map(|(number, what)| format!(", {} {what}", count(number))).collect();
         say!(
-            "A month: {} publishes, {} entries, {} new follows, {} pages read{likes}.",
+            "A month: {} publishes, {} entries, {} new follows, {} pages read{more}.",
             count(month.publishes),
             count(month.writing.entries),
             count(month.follows),
@@ -190,13 +221,16 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 
 impl<'a> Printed<'a> {
     fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
-        let Month { publishes, follows, pages, writing, reading, folding, likes, .. } = *month;
+        let Month { publishes, follows, pages, writing, reading, folding, likes, arena, .. } =
+            *month;
         Self {
             publishes,
             follows,
             pages,
             entries: writing.entries,
             likes: likes.changes,
+            votes: arena.votes,
+            hits: arena.hits,
             write_units: writing.writes + folding.writes,
             read_units: writing.reads + reading.reads + folding.reads,
             bill,
@@ -266,6 +300,14 @@ fn one_or_more(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|number| *number >= 1.0)
         .ok_or_else(|| "expected a number from 1 to 1e15".to_owned())
+}
+
+/// No more than the projector is given at once.
+fn one_to_a_batch(text: &str) -> Result<f64, String> {
+    number(text)
+        .ok()
+        .filter(|number| (1.0..=1_000.0).contains(number))
+        .ok_or_else(|| "expected a number from 1 to 1000".to_owned())
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]

@@ -8,11 +8,13 @@ use nix::unistd::setsid;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::MissedTickBehavior;
+use tracing::warn;
 
 use super::Failure;
 use super::drain::Drain;
 use super::print::say;
-use super::sample;
+use super::sample::{self, Arena};
 use super::sender::Sender;
 use super::{detach, exports, log};
 use crate::local::cors::{Cors, Origin};
@@ -96,9 +98,10 @@ impl Up {
             clock: Clock::system(),
         };
         let stack = Stack::start(config).await.map_err(not_started)?;
-        if self.sample {
-            load_sample(&stack).await?;
-        }
+        let arena = match self.sample {
+            true => Some(load_sample(&stack).await?),
+            false => None,
+        };
         let asked_to_end = asked_to_end()?;
         let noted = Noted::write(&Note::new(stack.port(), stack.environment()));
         if let Err(problem) = &noted {
@@ -106,8 +109,12 @@ impl Up {
                 "commands do not find this stack without its `export` lines: {problem}"
             ));
         }
-        self.say_ready(&stack, noted.is_ok())?;
+        self.say_ready(&stack, noted.is_ok(), arena.as_ref())?;
+        let playing = arena.map(|arena| tokio::spawn(play(arena, commands(&stack))));
         asked_to_end.await;
+        if let Some(playing) = playing {
+            playing.abort();
+        }
         if let Ok(noted) = &noted {
             noted.withdraw();
         }
@@ -119,11 +126,11 @@ impl Up {
         Ok(())
     }
 
-    fn say_ready(&self, stack: &Stack, noted: bool) -> Result<(), Failure> {
+    fn say_ready(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
         let environment = stack.environment().iter();
         exports::print(environment.map(|(name, value)| (*name, value.as_str())))?;
         if !self.print_env {
-            self.explain(stack, noted)?;
+            self.explain(stack, noted, arena)?;
         }
         if self.detached {
             detach::say_ready(stack.port())?;
@@ -132,7 +139,7 @@ impl Up {
     }
 
     /// Prints what to try next, as comments, so that the whole output can be pasted into a shell.
-    fn explain(&self, stack: &Stack, noted: bool) -> Result<(), Failure> {
+    fn explain(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
         say!("#")?;
         if noted {
@@ -170,6 +177,10 @@ impl Up {
             "#   nagare publish --actor anna --activity live-$(date +%s) --kind live --payload '{{\"title\":\"Hello\"}}'"
         )?;
         say!("#   nagare timeline bob")?;
+        if let Some(arena) = arena {
+            say!("#   nagare poll show {} --watch", arena.poll())?;
+            say!("#   nagare battle show {} --watch", arena.battle())?;
+        }
         if let Some(program) = std::env::args().next().filter(|program| program != "nagare") {
             say!("# Here `nagare` is {program}.")?;
         }
@@ -197,15 +208,44 @@ fn not_started(error: StackError) -> Failure {
     }
 }
 
-/// Sends the sample over the queue, like any producer, and waits until it is applied.
-async fn load_sample(stack: &Stack) -> Result<(), Failure> {
+/// Sends the sample over the queue, like any producer, and waits until it is applied. Returns what goes on.
+async fn load_sample(stack: &Stack) -> Result<Arena, Failure> {
     let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
     let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
-    let commands = variable(env::QUEUE_URL);
     let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
-    let sender = Sender::new(client.clone(), commands.clone());
-    sender.send(sample::commands(Clock::system().now())).await?;
-    Drain::new(client, commands, dead_letters).wait(|_| ()).await
+    let now = Clock::system().now();
+    let arena = Arena::new(now)?;
+    let sender = commands(stack);
+    sender.send(sample::commands(now)).await?;
+    sender.send(arena.opening()).await?;
+    Drain::new(client, variable(env::QUEUE_URL), dead_letters).wait(|_| ()).await?;
+    Ok(arena)
+}
+
+/// Sends what goes on of the sample, until it ends.
+async fn play(mut arena: Arena, sender: Sender) {
+    let mut ticks = tokio::time::interval(sample::TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first comes at once: what was loaded is shown as it is for a moment.
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let sent = match arena.next(Clock::system().now()) {
+            Ok(None) => return,
+            Ok(Some(commands)) => sender.send(commands).await,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = sent {
+            warn!("the sample's poll and battle go on no longer: {failure}");
+            return;
+        }
+    }
+}
+
+/// What sends to the queue of a stack that this process runs.
+fn commands(stack: &Stack) -> Sender {
+    let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
+    Sender::new(sqs_at(&variable("AWS_ENDPOINT_URL_SQS")), variable(env::QUEUE_URL))
 }
 
 /// A client for the queue of a stack that this process runs, over its HTTP endpoint.

@@ -50,7 +50,7 @@ const COMPRESSED: f64 = 0.15;
 /// Metrics that an ordinary hour sees, each with each value of its dimensions (docs/OPERATIONS.md, "What the functions
 /// tell"). A metric is paid for in the hours in which it is sent: those of what goes wrong hardly cost anything.
 pub const METRICS: f64 = 7.0;
-/// The projector's, where anything is published or liked.
+/// The projector's, where there is anything for it to fold.
 pub const LIKE_METRICS: f64 = 2.0;
 const GB: f64 = 1_073_741_824.0;
 const MILLION: f64 = 1e6;
@@ -144,7 +144,7 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     let requests = month.writing.messages + month.pages + month.folds;
     let messages = month.writing.messages;
-    let shown = messages - month.likes.writing.messages;
+    let shown = messages - month.likes.writing.messages - month.arena.writing.messages;
     let writer = seconds(&month.writing, messages) + holds(shown + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;

@@ -3,6 +3,7 @@
 //! ```text
 //! work    what one publish, one follow and one page need of the tables, the queue and the functions
 //! likes   what one like needs, and one undo
+//! arena   what one vote needs, and one hit
 //! answers how many bytes a viewer is sent
 //! sizes   how many bytes the items of the tables have, by DynamoDB's rules
 //! month   a month of them: of a graph and its posts, or of daily numbers
@@ -15,6 +16,7 @@
 //! `work` with it.
 
 pub mod answers;
+pub mod arena;
 pub mod bill;
 pub mod likes;
 pub mod month;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::answers::{self, Gzip};
+use super::arena::{ArenaMonth, ArenaRates};
 use super::likes::{self, LikeMonth, LikeRates};
 use super::work::{self, Activity, Audience, Edge, Work};
 
@@ -26,10 +27,12 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities and likes that are stored; none are dropped.
+    /// Months of activities, likes, votes and hits that are stored; none are dropped.
     pub ledger_months: f64,
     /// Likes.
     pub likes: LikeRates,
+    /// Votes and hits.
+    pub arena: ArenaRates,
 }
 
 /// A month of work.
@@ -41,14 +44,16 @@ pub struct Month {
     pub follows: f64,
     /// Pages that are read.
     pub pages: f64,
-    /// What the writer does for the publishes, the follows and the likes.
+    /// What the writer does for the publishes, the follows, the likes, the votes and the hits.
     pub writing: Work,
-    /// What the projector does for the publishes and the likes.
+    /// What the projector does for the publishes, the likes, the votes and the hits.
     pub folding: Work,
     /// How often it is invoked, where nothing else shares its batch.
     pub folds: f64,
     /// Likes, and what of all this is done for them.
     pub likes: LikeMonth,
+    /// Votes and hits, and what the projector does for them.
+    pub arena: ArenaMonth,
     /// What the reader does for the pages.
     pub reading: Work,
     /// Bytes that the reader compresses.
@@ -61,7 +66,7 @@ pub struct Month {
     pub subject: f64,
     /// Bytes that the timelines hold.
     pub timeline_bytes: f64,
-    /// Bytes that the ledger, without its index, and the facts hold.
+    /// Bytes that the ledger, without its index, the facts, and the views of battles hold.
     pub ledger_bytes: f64,
     /// Bytes that its index holds.
     pub index_bytes: f64,
@@ -173,17 +178,20 @@ impl Month {
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
         let reading = work::page(entries, records, viewer, activity) * pages;
         let likes = assumed.likes.month(viewer, activity);
-        let writing = writing + likes.writing;
-        let ledger = writing.ledger_bytes * assumed.ledger_months + import.ledger_bytes;
+        let arena = assumed.arena.month(viewer);
+        let writing = writing + likes.writing + arena.writing;
+        let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
+        let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
         Self {
             publishes,
             follows: 0.0,
             pages,
             writing,
-            folding: likes.folding + likes::fold_publish() * publishes,
-            folds: likes.folds + publishes,
+            folding: likes.folding + arena.folding + likes::fold_publish() * publishes,
+            folds: likes.folds + arena.folds + publishes,
             likes,
+            arena,
             reading,
             subject: viewer,
             compressed_bytes: pages * packed,

@@ -1,6 +1,7 @@
 //! The sizes of items in bytes: the lengths of the attributes' names and of their values. A boolean is
 //! one byte; a number is one byte and half a byte per digit.
 
+use super::arena::Hit;
 use super::work::{Activity, Edge};
 
 /// The length of the names of the ledger's key attributes.
@@ -70,6 +71,22 @@ pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
         + INSTANT
         + length("first_liked_at")
         + INSTANT
+}
+
+/// The row of a viewer and a poll among the facts, after one vote.
+pub(super) fn vote(viewer: f64, poll: f64, choice: f64) -> f64 {
+    KEY_NAMES + length("votes#") + viewer + poll + INSTANT + choice
+}
+
+/// A hit among the facts.
+pub(super) fn hit(Hit { battle, id, viewer }: &Hit) -> f64 {
+    let keys = KEY_NAMES + length("hit#") + battle + length("#") + id + length("hit");
+    keys + length("viewer") + viewer + length("damage") + 2.0 + length("at") + INSTANT
+}
+
+/// What a hit that has landed is in the log of its battle: two ids with their lengths, and the damage.
+pub(super) fn landed(Hit { id, viewer, .. }: &Hit) -> f64 {
+    1.0 + id + 1.0 + viewer + 2.0
 }
 
 fn length(text: &str) -> f64 {

@@ -1,0 +1,148 @@
+//! What votes and hits need of the tables, the queue and the functions. Lambda does not charge for reading the stream.
+
+use super::month::DAYS;
+use super::sizes;
+use super::work::{Work, write_units};
+
+/// The lengths of ids where nobody gives them.
+const ID: f64 = 24.0;
+const CHOICE: f64 = 8.0;
+/// Bytes of a vote in the view of its poll (`shared::polls`).
+const VOTE: f64 = 5.0;
+/// Bytes of votes, and of hits, that a view holds before they become a block of their own.
+const VOTES_IN_VIEW: f64 = 600.0;
+const HITS_IN_VIEW: f64 = 500.0;
+/// Bytes of a viewer's share of a battle, without the ids of its hits.
+const SHARE: f64 = 120.0;
+/// Bytes of the keys of a block, and of the names of its attributes.
+const BLOCK: f64 = 80.0;
+/// Viewers whose shares of a battle are written in one transaction with its view, at most.
+const TOGETHER: f64 = 1.0;
+
+/// Daily numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ArenaRates {
+    /// Votes.
+    pub votes: f64,
+    /// Votes of one poll that the projector counts at once.
+    pub votes_together: f64,
+    /// Hits.
+    pub hits: f64,
+    /// Hits of one battle that land at once.
+    pub hits_together: f64,
+    /// Viewers in one battle.
+    pub players: f64,
+}
+
+impl Default for ArenaRates {
+    /// None at all.
+    fn default() -> Self {
+        Self { votes: 0.0, votes_together: 1.0, hits: 0.0, hits_together: 1.0, players: 200.0 }
+    }
+}
+
+/// A month of votes and hits.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ArenaMonth {
+    /// Votes and withdrawals.
+    pub votes: f64,
+    /// Hits.
+    pub hits: f64,
+    /// What the writer does for them.
+    pub writing: Work,
+    /// What the projector does.
+    pub folding: Work,
+    /// How often it is invoked, where nothing else shares its batch.
+    pub folds: f64,
+}
+
+/// The lengths of a hit's ids.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Of the battle's.
+    pub battle: f64,
+    /// Of its own.
+    pub id: f64,
+    /// Of the viewer's.
+    pub viewer: f64,
+}
+
+impl ArenaRates {
+    /// A month of such days.
+    pub(super) fn month(&self, viewer: f64) -> ArenaMonth {
+        let Self { votes_together, hits_together, players, .. } = *self;
+        let (votes, hits) = (self.votes * DAYS, self.hits * DAYS);
+        let each = Hit { battle: ID, id: ID, viewer };
+        let (of_votes, of_hits) = (votes / votes_together, hits / hits_together);
+        ArenaMonth {
+            votes,
+            hits,
+            writing: vote(viewer, ID, CHOICE) * votes + hit(&each) * hits,
+            folding: fold_votes(votes_together) * of_votes
+                + fold_hits(hits_together, players, &each) * of_hits,
+            folds: of_votes + of_hits,
+        }
+    }
+}
+
+/// A vote, as the writer records it: a row of its viewer, which has every vote of theirs in this poll.
+#[must_use]
+pub fn vote(viewer: f64, poll: f64, choice: f64) -> Work {
+    recorded(sizes::vote(viewer, poll, choice))
+}
+
+/// A hit, as the writer records it: a row of its own.
+#[must_use]
+pub fn hit(hit: &Hit) -> Work {
+    recorded(sizes::hit(hit))
+}
+
+fn recorded(row: f64) -> Work {
+    Work {
+        writes: write_units(row),
+        messages: 1.0,
+        sends: 1.0,
+        rounds: 1.0,
+        ledger_bytes: row + sizes::STORED,
+        ..Work::default()
+    }
+}
+
+/// N votes of one poll that are counted at once: its view is read and written. Where the view is full its votes
+/// become a block, and both are written in a transaction, which takes twice the units.
+#[must_use]
+pub fn fold_votes(together: f64) -> Work {
+    let before_full = (VOTES_IN_VIEW / (VOTE * together)).floor();
+    // One in so many folds makes a block of the votes since the last.
+    let share = 1.0 / (before_full + 1.0);
+    let block = BLOCK + (before_full + 1.0) * together * VOTE;
+    let with_block = 2.0 * (1.0 + write_units(block));
+    Work {
+        writes: with_block * share + (1.0 - share),
+        reads: 1.0,
+        rounds: 2.0,
+        ledger_bytes: together * VOTE,
+        ..Work::default()
+    }
+}
+
+/// N hits of one battle by some viewers that land at once: its view is read, and written with the share of
+/// its viewer in a transaction. Of several viewers, the hits become a block of the log, the shares are written
+/// behind them, and the view is read and written once more: they are told.
+#[must_use]
+pub fn fold_hits(together: f64, players: f64, each: &Hit) -> Work {
+    let viewers = together.min(players);
+    let bytes = sizes::landed(each) * together;
+    let shares = viewers * (SHARE + sizes::STORED) + together * each.id;
+    let kept = Work { ledger_bytes: bytes + shares, ..Work::default() };
+    if viewers > TOGETHER {
+        let share = write_units(SHARE + together / viewers * each.id);
+        let told = Work { writes: viewers * share + 1.0, reads: 1.0, rounds: 3.0, ..kept };
+        let decided = 2.0 * (1.0 + write_units(BLOCK + bytes));
+        return told + Work { writes: decided, reads: 1.0, rounds: 2.0, ..Work::default() };
+    }
+    let before_full = (HITS_IN_VIEW / bytes).floor();
+    let share = 1.0 / (before_full + 1.0);
+    let block = write_units(BLOCK + (before_full + 1.0) * bytes) * share;
+    Work { writes: 2.0 * (1.0 + viewers + block), reads: 1.0, rounds: 2.0, ..kept }
+}
