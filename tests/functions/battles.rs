@@ -129,8 +129,7 @@ async fn check(world: &World, id: &str, hp: u64, hits: &[Value]) -> usize {
     for hit in by_id.keys() {
         match state(world, id, hit).await.as_str() {
             "landed" => assert!(landed.insert(*hit)),
-            "late" => assert_eq!(shown["state"], "defeated", "{hit}"),
-            other => panic!("{hit} is {other}"),
+            other => assert_eq!((other, &shown["state"]), ("late", &json!("defeated")), "{hit}"),
         }
     }
     let damage = |hit: &str| by_id[hit]["damage"].as_u64().unwrap();

@@ -83,7 +83,8 @@ async fn a_poll_is_shown_with_its_votes() {
 #[tokio::test]
 async fn the_latest_vote_within_the_time_counts() {
     let world = World::new();
-    let cases: &[(&[(&str, u8)], [u64; 2])] = &[
+    type Case = (&'static [(&'static str, u8)], [u64; 2]);
+    let cases: &[Case] = &[
         (&[("red", 9)], [0, 0]),
         (&[("red", 10)], [1, 0]),
         (&[("red", 49)], [1, 0]),
