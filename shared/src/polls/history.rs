@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use super::erasure;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::ledger::FORGET_AT;
 use crate::values::{Choice, Timestamp};
 
 /// What stands for a withdrawal: greater than any choice.
@@ -28,10 +28,7 @@ impl History {
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let mut votes = BTreeMap::new();
-        for name in row.item.keys() {
-            if matches!(name.as_str(), "pk" | "sk" | ERASED_AT | FORGET_AT) {
-                continue;
-            }
+        for name in erasure::votes(&row.item) {
             let wrong = || row.corrupt(name, "an instant");
             let at = Timestamp::parse(name).map_err(|_| wrong())?;
             let vote = match row.text(name)? {
