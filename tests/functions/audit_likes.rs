@@ -10,6 +10,8 @@ use shared::notifications::keys::inbox;
 use shared::values::{ActivityId, ViewerId};
 use tests::{World, publish, soon};
 
+use crate::projecting::{projecting, projecting_behind};
+
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
 fn like(viewer: usize, activity: &str) -> Value {
@@ -23,30 +25,6 @@ fn auditor(world: &World) -> LikesAuditor {
 
 fn activities(ids: &[&str]) -> Vec<ActivityId> {
     ids.iter().map(|id| ActivityId::new(*id).unwrap()).collect()
-}
-
-/// Does something while the projector runs beside it, from the first change on.
-async fn projecting<T>(world: &World, work: impl Future<Output = T>) -> T {
-    projecting_behind(world, 0, work).await
-}
-
-async fn projecting_behind<T>(world: &World, first: i64, work: impl Future<Output = T>) -> T {
-    let project = async {
-        let mut behind = first;
-        loop {
-            let records = world.engine.stream_behind(behind, 500).unwrap();
-            if let Some(last) = records.last() {
-                behind = last.number;
-                let batch = nagare::local::stream_source::event("a", &records).unwrap();
-                world.projector.handle(batch, soon()).await.unwrap();
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::select! {
-        done = work => done,
-        () = project => unreachable!("it goes on for ever"),
-    }
 }
 
 async fn audit(world: &World, ids: &[&str], repair: bool) -> Found<LikesDifference, ActivityId> {

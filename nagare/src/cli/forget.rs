@@ -8,7 +8,7 @@ use shared::values::{ActorId, Timestamp};
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
-use crate::operator::erasure::{Erased, Erasure, ErasureError, letters};
+use crate::operator::erasure::{Erasure, ErasureError, letters};
 
 #[derive(Debug, Args)]
 pub(super) struct Forget {
@@ -32,6 +32,14 @@ struct Report {
     progress: usize,
     /// Likes, theirs and of what they published.
     likes: usize,
+    /// Votes, theirs and in polls that they opened.
+    votes: usize,
+    /// Hits, theirs and in battles that they opened.
+    hits: usize,
+    /// Polls that they opened.
+    polls: usize,
+    /// Battles that they opened.
+    battles: usize,
     dead_letters: usize,
     /// Parts of large dead letters that no letter needed, whomever they were about.
     dead_letter_parts: usize,
@@ -60,8 +68,7 @@ impl Forget {
             clock.clone(),
         );
         let erasure = erasure.map_err(|e| Failure::Usage(e.to_string()))?;
-        let Erased { activities, followers, followees, entries, progress, likes } =
-            erasure.run().await?;
+        let erased = erasure.run().await?;
         let commands_waiting = drain.messages().await?;
         let now = clock.now();
         let dead_letters = letters::remove_those_of(&letters, &person_id, now).await?;
@@ -69,12 +76,16 @@ impl Forget {
             letters::remove_spare_parts(&letters, now).await?;
         let report = Report {
             person_id,
-            activities,
-            followers,
-            followees,
-            entries,
-            progress,
-            likes,
+            activities: erased.activities,
+            followers: erased.followers,
+            followees: erased.followees,
+            entries: erased.entries,
+            progress: erased.progress,
+            likes: erased.likes,
+            votes: erased.votes,
+            hits: erased.hits,
+            polls: erased.polls,
+            battles: erased.battles,
             dead_letters,
             dead_letter_parts,
             dead_letter_parts_waiting,
@@ -89,7 +100,9 @@ impl From<ErasureError> for Failure {
     fn from(error: ErasureError) -> Self {
         match error {
             ErasureError::Dynamo(error) => error.into(),
-            ErasureError::KeepsArriving(_) => Self::No(error.to_string()),
+            ErasureError::KeepsArriving(_) | ErasureError::NotProjected(_) => {
+                Self::No(error.to_string())
+            }
         }
     }
 }
@@ -101,12 +114,16 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     let number = |n: &usize, one, many| counted(*n as u64, one, many);
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     say!(
-        "{person_id}: {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
+        "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
         number(activities, "activity", "activities"),
         number(followers, "follower", "followers"),
         number(followees, "followee", "followees"),
         number(entries, "other entry", "other entries"),
         number(&report.likes, "like", "likes"),
+        number(&report.votes, "vote", "votes"),
+        number(&report.hits, "hit", "hits"),
+        number(&report.polls, "poll", "polls"),
+        number(&report.battles, "battle", "battles"),
         number(dead_letters, "dead letter", "dead letters"),
         report.tombstones_until
     )?;

@@ -6,6 +6,9 @@ use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
+/// The attribute of a hit that says whose it is.
+pub const VIEWER: &str = "viewer";
+
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
@@ -78,7 +81,7 @@ impl Hit {
     pub fn read(hit_id: HitId, row: &Row<'_>) -> Result<Self, DynamoError> {
         Ok(Self {
             hit_id,
-            viewer_id: row.optional("viewer", "the id of a viewer")?,
+            viewer_id: row.optional(VIEWER, "the id of a viewer")?,
             damage: row.count("damage")?,
             at: row.parsed("at", "an instant")?,
         })
@@ -92,7 +95,7 @@ impl Hit {
             ("at".to_owned(), text(self.at.to_string())),
         ]);
         let viewer = self.viewer_id.as_ref();
-        item.extend(viewer.map(|viewer| ("viewer".to_owned(), text(viewer.as_str()))));
+        item.extend(viewer.map(|viewer| (VIEWER.to_owned(), text(viewer.as_str()))));
         item
     }
 

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, Hit, keys};
+use super::{BattleRow, Hit, erasure, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::projection::{Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write};
@@ -115,6 +115,13 @@ impl Fought {
         self.last_hit.as_ref()
     }
 
+    /// Takes a name out of what it says. False if it does not say it.
+    pub fn forget(&mut self, viewer: &ViewerId) -> bool {
+        let is_theirs = |hit: &&mut Hit| hit.viewer_id.as_ref() == Some(viewer);
+        let last = self.last_hit.as_mut().filter(is_theirs).map(|hit| hit.viewer_id = None);
+        erasure::forget(&mut self.latest, viewer) || last.is_some()
+    }
+
     /// True if every viewer was told of their hits.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -153,7 +160,7 @@ impl Fought {
     fn block(view: &Key, first: u64, hits: &[Landed]) -> Item {
         let mut block = Key { pk: view.pk.clone(), sk: keys::log(first) }.into_item();
         let hits = AttributeValue::B(Blob::new(log::pack(hits)));
-        block.insert("hits".to_owned(), hits);
+        block.insert(log::HITS.to_owned(), hits);
         block
     }
 }
@@ -254,8 +261,7 @@ impl Blocks for Fought {
                 continue;
             };
             let first = self.owed.remove(place);
-            let hits = block.packed("hits", "hits that landed", log::unpack)?.unwrap_or_default();
-            items.extend(shares(&battle, first, &hits));
+            items.extend(shares(&battle, first, &log::read(block)?));
         }
         match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),

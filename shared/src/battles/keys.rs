@@ -13,15 +13,17 @@
 use crate::dynamo::item::Key;
 use crate::values::{BattleId, HitId, ViewerId};
 
-const BATTLE: &str = "battle#";
+/// How the partition keys of battles begin, among the facts and among the views.
+pub const BATTLES: &str = "battle#";
 const OPENED: &str = "battle";
 const HITS: &str = "hit#";
-const HIT: &str = "hit";
+/// The sort key of every hit among the facts.
+pub const HIT: &str = "hit";
 const LOG: &str = "log#";
 
 /// The partition that a battle has for itself, among the facts and among the views.
 fn partition(battle: &BattleId) -> String {
-    format!("{BATTLE}{battle}")
+    format!("{BATTLES}{battle}")
 }
 
 /// Where it is among the facts what was opened.
@@ -46,7 +48,7 @@ pub fn view(battle: &BattleId) -> Key {
 /// The partition of views that lists which hits of a viewer have landed.
 #[must_use]
 pub fn of_viewer(battle: &BattleId, viewer: &ViewerId) -> String {
-    format!("{BATTLE}{battle}#{viewer}")
+    format!("{BATTLES}{battle}#{viewer}")
 }
 
 /// The sort key of what has landed from the nth hit on, the first being the 0th.
@@ -74,7 +76,7 @@ impl BattleRow {
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
         match key.sk.as_str() {
-            OPENED => Some(Self::Opened(BattleId::new(key.pk.strip_prefix(BATTLE)?).ok()?)),
+            OPENED => Some(Self::Opened(BattleId::new(key.pk.strip_prefix(BATTLES)?).ok()?)),
             HIT => {
                 let (battle, hit) = key.pk.strip_prefix(HITS)?.split_once('#')?;
                 Some(Self::Hit(BattleId::new(battle).ok()?, HitId::new(hit).ok()?))
@@ -90,6 +92,12 @@ impl BattleRow {
             Self::Opened(battle) | Self::Hit(battle, _) => battle,
         }
     }
+}
+
+/// True if that is the sort key of a block of the log.
+#[must_use]
+pub fn is_log(sort_key: &str) -> bool {
+    sort_key.starts_with(LOG)
 }
 
 /// The battle, if a key of the views is in its own partition.
@@ -114,7 +122,7 @@ impl BattleView {
     /// What a key of the views is of.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
-        let of = key.pk.strip_prefix(BATTLE)?;
+        let of = key.pk.strip_prefix(BATTLES)?;
         Some(match of.split_once('#') {
             None => Self::Itself(BattleId::new(of).ok()?),
             Some((battle, viewer)) => {

@@ -1,7 +1,12 @@
 //! The order in which hits have landed.
 
 use super::Hit;
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
 use crate::values::{HitId, Packer, Unpacker, ViewerId};
+
+/// The attribute of a block that has the hits.
+pub(super) const HITS: &str = "hits";
 
 /// A hit that has landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +50,14 @@ pub fn unpack(bytes: &[u8]) -> Option<Vec<Landed>> {
         hits.push(Landed { hit_id, viewer_id, damage: unpacker.number()? });
     }
     Some(hits)
+}
+
+/// The hits in a block of the log.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read(block: &Row<'_>) -> Result<Vec<Landed>, DynamoError> {
+    Ok(block.packed(HITS, "hits that landed", unpack)?.unwrap_or_default())
 }
 
 #[cfg(test)]

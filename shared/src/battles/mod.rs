@@ -26,13 +26,14 @@
 
 mod command;
 mod definition;
+pub mod erasure;
 mod fought;
 pub mod keys;
 pub mod log;
 mod store;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
-pub use definition::{Definition, Hit};
+pub use definition::{Definition, Hit, VIEWER};
 pub use fought::{Fought, Share};
 pub use keys::BattleRow;
 pub use log::Landed;

@@ -211,6 +211,8 @@ impl Fold for Counted {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         let said = Said::of(change, facts)?;
         match (&self.rules, &said) {
+            // What is left of an erased row, and expires.
+            (None, Said::Voted(before, after)) if before == after => {}
             (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
             _ => self.apply(said),
         }

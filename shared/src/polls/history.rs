@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::erasure;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::ledger::FORGET_AT;
 use crate::values::{Choice, Timestamp};
 
 /// What stands for a withdrawal in a row. No choice can be that.
@@ -68,13 +68,10 @@ impl History {
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let mut votes = BTreeMap::new();
-        for (name, value) in &row.item {
-            if matches!(name.as_str(), "pk" | "sk" | ERASED_AT | FORGET_AT) {
-                continue;
-            }
+        for name in erasure::votes(&row.item) {
             let at = Timestamp::parse(name).map_err(|_| row.corrupt(name, "an instant"))?;
-            let cast = value.as_ss().ok().map(|set| set.iter().map(|text| Cast::parse(text)));
-            let cast = cast.and_then(|cast| cast.collect::<Option<_>>());
+            let set = row.item.get(name).and_then(|value| value.as_ss().ok());
+            let cast = set.and_then(|set| set.iter().map(|text| Cast::parse(text)).collect());
             votes.insert(at, cast.ok_or_else(|| row.corrupt(name, "a set of choices"))?);
         }
         Ok(Self(votes))

@@ -12,7 +12,8 @@
 use crate::dynamo::item::Key;
 use crate::values::{ActorId, PollId, ViewerId};
 
-const POLL: &str = "poll#";
+/// How the partition keys of polls begin, among the facts and among the views.
+pub const POLLS: &str = "poll#";
 const OPENED: &str = "poll";
 const END: &str = "end#";
 const VOTES: &str = "votes#";
@@ -21,7 +22,7 @@ pub(super) const EVENTS: &str = "events#";
 
 /// The partition that a poll has for itself, among the facts and among the views.
 fn partition(poll: &PollId) -> String {
-    format!("{POLL}{poll}")
+    format!("{POLLS}{poll}")
 }
 
 /// Where it is among the facts what was opened.
@@ -74,7 +75,7 @@ impl PollRow {
             let (viewer, poll) = (ViewerId::new(viewer).ok()?, PollId::new(key.sk.as_str()).ok()?);
             return Some(Self::Vote(viewer, poll));
         }
-        let poll = PollId::new(key.pk.strip_prefix(POLL)?).ok()?;
+        let poll = PollId::new(key.pk.strip_prefix(POLLS)?).ok()?;
         if key.sk == OPENED {
             return Some(Self::Opened(poll));
         }
@@ -93,7 +94,7 @@ impl PollRow {
 /// The poll, if a key of the views is in its partition.
 #[must_use]
 pub fn of_view(key: &Key) -> Option<PollId> {
-    PollId::new(key.pk.strip_prefix(POLL)?).ok()
+    PollId::new(key.pk.strip_prefix(POLLS)?).ok()
 }
 
 #[cfg(test)]

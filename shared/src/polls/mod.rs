@@ -27,6 +27,7 @@
 mod command;
 mod counted;
 mod definition;
+pub mod erasure;
 mod events;
 mod history;
 pub mod keys;
@@ -36,4 +37,5 @@ pub use command::{PollClosed, PollOpened, Vote};
 pub use counted::Counted;
 pub use definition::{Definition, Rules};
 pub use history::{Cast, ERASED_AT, History};
+pub use keys::PollRow;
 pub use store::{Opening, Poll, Polls};

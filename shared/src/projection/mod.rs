@@ -44,7 +44,7 @@ mod high_water;
 pub mod redriven;
 mod set_aside;
 mod views;
-mod waiting;
+pub mod waiting;
 
 pub use barrier::{Barrier, Passed};
 pub use blocks::{Blocks, Followed, Owed, Wanted};

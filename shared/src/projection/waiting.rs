@@ -9,6 +9,8 @@ use crate::dynamo::item::{Item, Key, Row, number, text};
 
 /// How the sort keys of such blocks begin.
 const WAITING: &str = "waiting#";
+/// The attribute with the changes.
+const CHANGES: &str = "changes";
 /// The most that is put into one block, in bytes or so: an item has room for three times as much.
 const BLOCK: usize = 128 * 1024;
 /// How many blocks are folded at once: each is deleted in the transaction that folds it.
@@ -68,14 +70,10 @@ impl Waiting {
         let mut changes = Vec::new();
         for block in blocks {
             let key = Key::of(block)?;
-            let wrong = |name| block.corrupt(name, "changes that wait");
             if key.sk != sort_key(self.first) || self.is_empty() {
-                return Err(wrong("sk"));
+                return Err(block.corrupt("sk", "changes that wait"));
             }
-            let list = block.item.get("changes").and_then(|list| list.as_l().ok());
-            for change in list.ok_or_else(|| wrong("changes"))? {
-                changes.push(read_change(change, block.table).ok_or_else(|| wrong("changes"))?);
-            }
+            changes.extend(read_changes(block)?);
             self.first += 1;
             self.used.push(key);
         }
@@ -94,13 +92,42 @@ impl Waiting {
             if size >= BLOCK || fresh.peek().is_none() {
                 let key = Key { pk: view.pk.clone(), sk: sort_key(self.next) };
                 let mut block = key.into_item();
-                block.insert("changes".to_owned(), AttributeValue::L(std::mem::take(&mut list)));
+                block.insert(CHANGES.to_owned(), AttributeValue::L(std::mem::take(&mut list)));
                 writes.push(Write::Put(block));
                 (self.next, size) = (self.next + 1, 0);
             }
         }
         writes
     }
+}
+
+/// True if that is the sort key of such a block.
+#[must_use]
+pub fn is_block(sort_key: &str) -> bool {
+    sort_key.starts_with(WAITING)
+}
+
+/// Makes something else of the changes that wait in a block, or nothing. False if that is what they were.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn rewrite(
+    block: &mut Row<'_>,
+    each: impl FnMut(Change) -> Option<Change>,
+) -> Result<bool, DynamoError> {
+    let before = read_changes(block)?;
+    let after: Vec<_> = before.iter().cloned().filter_map(each).collect();
+    let is_changed = before != after;
+    let list = after.into_iter().map(|change| AttributeValue::M(write_change(change))).collect();
+    block.item.insert(CHANGES.to_owned(), AttributeValue::L(list));
+    Ok(is_changed)
+}
+
+fn read_changes(block: &Row<'_>) -> Result<Vec<Change>, DynamoError> {
+    let wrong = || block.corrupt(CHANGES, "changes that wait");
+    let list = block.item.get(CHANGES).and_then(|list| list.as_l().ok()).ok_or_else(wrong)?;
+    let changes = list.iter().map(|change| read_change(change, block.table));
+    changes.collect::<Option<_>>().ok_or_else(wrong)
 }
 
 fn sort_key(block: u64) -> String {

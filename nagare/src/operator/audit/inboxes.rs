@@ -17,7 +17,8 @@ use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
 
-use super::likes::{AuditError, LikesAuditor};
+use super::likes::LikesAuditor;
+use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use crate::operator::soon;
 use crate::progress;

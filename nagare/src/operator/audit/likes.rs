@@ -1,13 +1,12 @@
 //! Audits of likes and notifications: comparing views with the facts they are folded from.
 //!
 //! A view and its facts can be compared only when nothing is between them. So the views are read before all facts are
-//! scanned, and once more when all that the scan may have seen is folded ([`Barrier`]). A view that is the same both
+//! scanned, and once more when all that the scan may have seen is folded ([`projected`]). A view that is the same both
 //! times has folded what the scan saw, and nothing else: then the numbers must be equal. One that changed is compared
 //! in another round, while others go on; a repair is written only over the very view that was compared.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
-use std::time::Duration;
 
 use futures::TryStreamExt;
 use serde::Serialize;
@@ -17,31 +16,14 @@ use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
-use shared::projection::{Barrier, Passed, State, View, Views};
+use shared::projection::{Passed, State, View, Views};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
+use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
 use crate::operator::soon;
 use crate::progress;
-
-/// How long to wait until what is a fact is folded.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks whether it is.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Likes or notifications were not audited.
-#[derive(Debug, thiserror::Error)]
-pub enum AuditError {
-    /// A call of the tables failed.
-    #[error(transparent)]
-    Dynamo(#[from] DynamoError),
-    /// Facts are not folded.
-    #[error(
-        "what was stated a minute ago is not projected yet: see whether the projector runs, and try again"
-    )]
-    NotProjected,
-}
 
 /// A view that says something else than its facts.
 #[derive(Debug, Clone, Serialize)]
@@ -121,7 +103,7 @@ impl LikesAuditor {
             let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
             let before = self.stored::<ActivityLikes>(&keys).await?;
             let mut tallies = self.tallies(&round).await?;
-            let passed = self.projected().await?;
+            let passed = projected(&self.facts, &self.views, &self.clock).await?;
             let after = self.stored::<ActivityLikes>(&keys).await?;
             for ((activity_id, before), after) in round.into_iter().zip(before).zip(after) {
                 let tally = tallies.remove(&activity_id).unwrap_or_default();
@@ -207,19 +189,5 @@ impl LikesAuditor {
         }
         bar.finish_and_clear();
         Ok(())
-    }
-
-    /// Waits until all that is a fact by now is folded.
-    async fn projected(&self) -> Result<View<Passed>, AuditError> {
-        let barrier = Barrier::raise(&self.facts, self.clock.now(), soon).await?;
-        let passed = async {
-            loop {
-                match barrier.passed(&self.views, soon()).await? {
-                    Some(passed) => return Ok(passed),
-                    None => tokio::time::sleep(PAUSE).await,
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, passed).await.map_err(|_| AuditError::NotProjected)?
     }
 }

@@ -11,6 +11,7 @@
 
 mod inboxes;
 mod likes;
+mod projected;
 mod reads;
 mod rounds;
 
@@ -31,7 +32,9 @@ use super::soon;
 use crate::progress;
 
 pub use inboxes::InboxDifference;
-pub use likes::{AuditError, LikesAuditor, LikesDifference};
+pub use likes::{LikesAuditor, LikesDifference};
+pub use projected::AuditError;
+pub(crate) use projected::projected;
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rounds::Found;
 

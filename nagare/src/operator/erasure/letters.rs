@@ -130,7 +130,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// True if an id occurs in a text, and not only as a part of another id.
-fn stands_in(text: &str, id: &str) -> bool {
+pub(super) fn stands_in(text: &str, id: &str) -> bool {
     text.match_indices(id).any(|(start, _)| {
         let before = text[..start].chars().next_back();
         let after = text[start + id.len()..].chars().next();

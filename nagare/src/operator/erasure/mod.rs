@@ -8,10 +8,11 @@
 
 mod activities;
 mod edges;
+mod facts;
 pub mod letters;
-mod likes;
 pub mod marks;
 pub mod traces;
+mod views;
 
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
 use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
 
+use crate::operator::audit::{AuditError, projected};
 use crate::progress;
 use marks::Marks;
 
@@ -47,6 +49,11 @@ pub enum ErasureError {
     /// A call of the tables failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
+    /// What was stated is not folded, so views may still be about to name them.
+    #[error(
+        "what was stated about {0} is not projected yet: see whether the projector runs, and run this again"
+    )]
+    NotProjected(ActorId),
     /// Somebody keeps sending commands about them.
     #[error("commands about {0} keep arriving: have whoever sends them stop, and run this again")]
     KeepsArriving(ActorId),
@@ -67,6 +74,14 @@ pub struct Erased {
     pub progress: usize,
     /// Likes, theirs and of what they published.
     pub likes: usize,
+    /// Rows of votes, theirs and in polls that they opened.
+    pub votes: usize,
+    /// Hits, theirs and in battles that they opened.
+    pub hits: usize,
+    /// Polls that they opened.
+    pub polls: usize,
+    /// Battles that they opened.
+    pub battles: usize,
 }
 
 /// The person to erase, and where.
@@ -147,8 +162,22 @@ impl Erasure {
         erased.progress = progress;
         erased.entries = self.clear_own_timeline().await?;
         self.known(&mut erased).await?;
-        erased.likes = self.likes().await?;
+        self.facts_and_views(&mut erased).await?;
         Ok(erased)
+    }
+
+    /// Erases what is stated as facts, and once that is folded what views say of it.
+    async fn facts_and_views(&self, erased: &mut Erased) -> Result<(), ErasureError> {
+        let scope = self.facts(erased).await?;
+        if scope.waits_for_projector {
+            let passed = projected(&self.facts, &self.views, &self.clock).await;
+            passed.map_err(|failure| match failure {
+                AuditError::Dynamo(failure) => failure.into(),
+                AuditError::NotProjected => ErasureError::NotProjected(self.actor.clone()),
+            })?;
+        }
+        self.views(&scope).await?;
+        Ok(())
     }
 
     /// Erases all that the ledger lists under the person, until it lists nothing more.

@@ -1,0 +1,82 @@
+//! What is left of hits when a viewer is erased: what they did, and nobody who did it.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::log::{self, HITS, Landed};
+use super::{BattleRow, VIEWER};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
+use crate::projection::Change;
+use crate::values::ViewerId;
+
+/// Takes a name out of hits that have landed. False if it is not there.
+pub(super) fn forget(hits: &mut [Landed], viewer: &ViewerId) -> bool {
+    let mut is_there = false;
+    for hit in hits.iter_mut().filter(|hit| hit.viewer_id.as_ref() == Some(viewer)) {
+        hit.viewer_id = None;
+        is_there = true;
+    }
+    is_there
+}
+
+/// Takes a name out of a block of the log. False if it is not there.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn forget_in_log(block: &mut Row<'_>, viewer: &ViewerId) -> Result<bool, DynamoError> {
+    let mut hits = log::read(block)?;
+    let is_there = forget(&mut hits, viewer);
+    block.item.insert(HITS.to_owned(), AttributeValue::B(Blob::new(log::pack(&hits))));
+    Ok(is_there)
+}
+
+/// A change that waits for a battle, without the name of a viewer.
+#[must_use]
+pub fn without_name(mut change: Change, viewer: &ViewerId) -> Change {
+    if let Some(BattleRow::Hit(..)) = BattleRow::of(&change.key) {
+        for image in [&mut change.before, &mut change.after].into_iter().flatten() {
+            let name = image.get(VIEWER).and_then(|name| name.as_s().ok());
+            if name.is_some_and(|name| name == viewer.as_str()) {
+                image.remove(VIEWER);
+            }
+        }
+    }
+    change
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::battles::{Hit, keys};
+    use crate::values::{BattleId, HitId, Timestamp};
+
+    fn hit(viewer: Option<&str>) -> Hit {
+        Hit {
+            hit_id: HitId::new("h").expect("an id"),
+            viewer_id: viewer.map(|id| ViewerId::new(id).expect("an id")),
+            damage: 7,
+            at: Timestamp::from_unix_millis(0),
+        }
+    }
+
+    #[test]
+    fn what_was_done_stays_without_the_name() {
+        let anna = ViewerId::new("anna").expect("an id");
+        let landed = |viewer| Landed::from(&hit(viewer));
+        let mut hits = [landed(Some("anna")), landed(Some("bob")), landed(None)];
+        assert!(forget(&mut hits, &anna));
+        assert_eq!(hits, [landed(None), landed(Some("bob")), landed(None)]);
+        assert!(!forget(&mut hits, &anna));
+        let change = |viewer| Change {
+            key: keys::hit(&BattleId::new("b").expect("an id"), &hit(None).hit_id),
+            before: None,
+            after: Some(hit(viewer).write()),
+            sequence: "1".parse().expect("a number"),
+            at: Timestamp::from_unix_millis(0),
+            redriven: None,
+        };
+        assert_eq!(without_name(change(Some("anna")), &anna), change(None));
+        assert_eq!(without_name(change(Some("bob")), &anna), change(Some("bob")));
+    }
+}

@@ -1,0 +1,59 @@
+//! The projector, running beside what a test does.
+
+use std::time::Duration;
+
+use nagare::local::stream_source;
+use shared::dynamo::item::{Item, Row};
+use shared::dynamo::{Query, Table};
+use tests::{World, soon};
+
+/// Does something while the projector runs beside it, from the first change on.
+pub(crate) async fn projecting<T>(world: &World, work: impl Future<Output = T>) -> T {
+    projecting_behind(world, 0, work).await
+}
+
+/// The same, from the change behind one on.
+pub(crate) async fn projecting_behind<T>(
+    world: &World,
+    first: i64,
+    work: impl Future<Output = T>,
+) -> T {
+    let project = async {
+        let mut behind = first;
+        loop {
+            let records = world.engine.stream_behind(behind, 500).unwrap();
+            if let Some(last) = records.last() {
+                behind = last.number;
+                let batch = stream_source::event("a", &records).unwrap();
+                world.projector.handle(batch, soon()).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = project => unreachable!("it goes on for ever"),
+    }
+}
+
+/// All items of a table.
+pub(crate) async fn everything(table: &Table) -> Vec<Item> {
+    let rows = table.all(Query::default(), soon).await.unwrap();
+    rows.into_iter().map(|Row { item, .. }| item).collect()
+}
+
+/// True if an item has a text anywhere, in names, texts or bytes.
+pub(crate) fn names(item: &Item, text: &str) -> bool {
+    item.iter().any(|(name, value)| name.contains(text) || says(value, text))
+}
+
+/// What an attribute holds.
+type Held = <Item as std::ops::Index<&'static str>>::Output;
+
+fn says(value: &Held, text: &str) -> bool {
+    let in_bytes = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    value.as_s().is_ok_and(|said| said.contains(text))
+        || value.as_b().is_ok_and(|bytes| in_bytes(bytes.as_ref()))
+        || value.as_l().is_ok_and(|list| list.iter().any(|value| says(value, text)))
+        || value.as_m().is_ok_and(|map| names(map, text))
+}
