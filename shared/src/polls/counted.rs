@@ -1,6 +1,6 @@
 //! The view of a poll: how many votes each choice has.
 //!
-//! Beside the sums it remembers the [events](super::events) that they are made of, five bytes each: the latest ones in
+//! Beside the sums it remembers the events that they are made of, five bytes each: the latest ones in
 //! the view itself, the others in blocks. Where the poll is closed early, the blocks are read, a megabyte
 //! at a time, and the events from then on are taken back; until the last of them is, the view answers as
 //! before. Votes go on meanwhile.

@@ -19,7 +19,7 @@
 //! # Sums
 //!
 //! A view cannot ask the rows again, five million of them, when the end comes forward. It keeps instead at which
-//! instants sums have changed ([`events`]), so it takes back what lies behind the new end without any row. Events add
+//! instants sums have changed (`events.rs`), so it takes back what lies behind the new end without any row. Events add
 //! up in any order, so the sums are those of some set of votes at every moment, and of all of them once all are folded.
 //!
 //! Votes that come before their poll wait in blocks beside its view ([`crate::projection::Waiting`]).
