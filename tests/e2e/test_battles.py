@@ -184,7 +184,9 @@ def test_viewers_see_their_own_share():
         for target, caller, damage in (
             (path(fight.id), "bob", 7), (path(fight.id, "eve"), "eve", 8), (path(fight.id), "nobody-in-particular", 0),
         ):
-            assert stack.read(target, own(caller))["viewer"] == {"hits": int(damage > 0), "damage": damage}
+            # What several viewers did together is told them a moment after it has landed.
+            expected = {"hits": int(damage > 0), "damage": damage}
+            until(lambda: stack.read(target, own(caller))["viewer"] == expected, f"the share of {caller}")
         assert stack.read(path(fight.id, hit="h-0"), own("eve"))["state"] == "landed"
         assert stack.request(path(fight.id, "bob"), headers=own("eve")).status == 403
         for target in (path(fight.id), path(fight.id, hit="h-0")):

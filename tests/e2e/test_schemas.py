@@ -298,9 +298,9 @@ UNSEEN = {
     "a poll that opens in two years": asked(opens_at=instant(days=700), closes_at=instant(days=701)),
     "a poll that closes in a year and more": asked(closes_at=instant(days=367)),
     "a poll before all time": asked(opens_at="2014-12-31T23:59:59.999Z"),
-    "an end ahead": closed(at=instant(minutes=9)),
-    "a vote ahead": voted(at=instant(minutes=9)),
-    "a hit ahead": struck(at=instant(minutes=9)),
+    "an end ahead": closed(at=instant(days=1)),
+    "a vote ahead": voted(at=instant(days=1)),
+    "a hit ahead": struck(at=instant(days=1)),
     "choices that are given twice": json.dumps(asked())[:-1] + ', "choices": ["red", "blue"]}',
 }
 
