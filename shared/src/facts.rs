@@ -21,7 +21,19 @@
 //! would carry every follow, publish and note of progress as well. It is as much a source of truth: it must not
 //! be lost, and its views can be made again from it.
 
-use crate::dynamo::{Dynamo, Table};
+use crate::dynamo::item::{Item, Key, Row};
+use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
+use crate::ledger::FORGET_AT;
+use crate::runtime::deadline::Deadline;
+
+/// Whose an id is that belongs to the first who records something under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// This is on record, or what was erased since.
+    Recorded,
+    /// Something else is.
+    Taken,
+}
 
 /// The table of facts. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -44,5 +56,40 @@ impl Facts {
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.0
+    }
+
+    /// Records a row, unless there is one: then `is_same` tells whether that says the same. One that was erased says
+    /// nothing that could differ.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn claim(
+        &self,
+        key: Key,
+        says: Item,
+        is_same: impl FnOnce(&Row<'_>) -> Result<bool, DynamoError>,
+        deadline: Deadline,
+    ) -> Result<Claim, DynamoError> {
+        let mut item = key.into_item();
+        item.extend(says);
+        let absent = Condition::new("attribute_not_exists(pk)");
+        let Put::Refused(there) = self.0.put_if(item, absent, deadline).await? else {
+            return Ok(Claim::Recorded);
+        };
+        let is_that = there.contains_key(FORGET_AT) || is_same(&self.0.row(there))?;
+        Ok(if is_that { Claim::Recorded } else { Claim::Taken })
+    }
+
+    /// The row at a key, unless it was erased.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn unerased(
+        &self,
+        key: Key,
+        deadline: Deadline,
+    ) -> Result<Option<Row<'_>>, DynamoError> {
+        let row = self.0.get(key.into_item(), deadline).await?;
+        Ok(row.filter(|row| !row.item.contains_key(FORGET_AT)))
     }
 }

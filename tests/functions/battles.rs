@@ -17,6 +17,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, soon};
 
+use crate::projecting::{project, records};
+
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
 fn open(battle: &str, hp: u64) -> Value {
@@ -38,16 +40,6 @@ async fn state(world: &World, battle: &str, hit: &str) -> String {
     let (status, _, body) = world.get(&format!("/v1/battles/{battle}/hits/{hit}"), "").await;
     assert_eq!(status, 200, "{body}");
     body["state"].as_str().unwrap().to_owned()
-}
-
-fn records(world: &World) -> Vec<StreamRecord> {
-    world.engine.stream_behind(0, usize::MAX).unwrap()
-}
-
-async fn project(world: &World, shard: &str, records: &[StreamRecord]) {
-    let batch = event(shard, records).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
-    assert_eq!(answer.batch_item_failures, []);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon};
 use timeline_reader::Authorization;
 
+use crate::projecting::records;
+
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
 fn change(viewer: &str, activity: &str, minute: u8, liked: bool) -> Value {
@@ -41,10 +43,6 @@ async fn liked_by(world: &World, viewer: &str) -> Vec<String> {
     assert_eq!(status, 200, "{body}");
     let items = body["items"].as_array().unwrap().iter();
     items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
-}
-
-fn records(world: &World) -> Vec<StreamRecord> {
-    world.engine.stream_behind(0, usize::MAX).unwrap()
 }
 
 /// Those that are not about who published what.

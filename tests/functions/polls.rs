@@ -2,10 +2,11 @@
 //! repeated, cut, reordered or closed early.
 
 use nagare::local::engine::stream::StreamRecord;
-use nagare::local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, soon};
+
+use crate::projecting::{project, records};
 
 /// A second of the poll, which is open from the 10th to the 50th.
 fn second(second: u8) -> String {
@@ -45,16 +46,6 @@ async fn sums(world: &World, id: &str) -> [u64; 2] {
     let sums = [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap());
     assert_eq!(shown["votes"], sums[0] + sums[1]);
     sums
-}
-
-fn records(world: &World) -> Vec<StreamRecord> {
-    world.engine.stream_behind(0, usize::MAX).unwrap()
-}
-
-async fn project(world: &World, shard: &str, records: &[StreamRecord]) {
-    let batch = event(shard, records).unwrap();
-    let answer = world.projector.handle(batch, soon()).await.unwrap();
-    assert_eq!(answer.batch_item_failures, []);
 }
 
 #[tokio::test]

@@ -2,10 +2,23 @@
 
 use std::time::Duration;
 
+use nagare::local::engine::stream::StreamRecord;
 use nagare::local::stream_source;
 use shared::dynamo::item::{Item, Row};
 use shared::dynamo::{Query, Table};
 use tests::{World, soon};
+
+/// All records of the stream.
+pub(crate) fn records(world: &World) -> Vec<StreamRecord> {
+    world.engine.stream_behind(0, usize::MAX).unwrap()
+}
+
+/// Hands records over as a batch of a shard, all of which has to be folded.
+pub(crate) async fn project(world: &World, shard: &str, records: &[StreamRecord]) {
+    let batch = stream_source::event(shard, records).unwrap();
+    let answer = world.projector.handle(batch, soon()).await.unwrap();
+    assert_eq!(answer.batch_item_failures, []);
+}
 
 /// Does something while the projector runs beside it, from the first change on.
 pub(crate) async fn projecting<T>(world: &World, work: impl Future<Output = T>) -> T {

@@ -748,7 +748,7 @@ def test_tables_survive(stack):
         assert ttl == {"AttributeName": marked, "Enabled": True}, field
     functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
     named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
-    kept_or_told = {"ledger.rs", "hidden.rs", "store.rs", "views.rs", "read.rs", "marking.rs", "barrier.rs", "definition.rs", "erasure.rs"}
+    kept_or_told = {"ledger.rs", "hidden.rs", "store.rs", "views.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "erasure.rs"}
     assert named_in == kept_or_told, (
         "only operators mark, and look for marks; what is stated anew takes a mark off, one write takes it along, polls, "
         "battles and votes know by it that they were erased, and four things are born with it: what clients have seen, "

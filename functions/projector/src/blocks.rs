@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{DynamoError, Query};
-use shared::projection::{Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
+use shared::projection::{Beside, Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use tracing::error;
@@ -165,8 +165,8 @@ impl Attempt<'_> {
         if view.state == before && !folded.is_noted {
             return Ok(Round::Nothing(folded));
         }
-        let owed = view.state.owed(self.key);
-        let beside = view.state.writes(self.key);
+        // What it writes beside it changes what it says.
+        let Beside { writes: beside, owed } = view.state.beside(self.key);
         let mut writes = vec![view.write(self.key.clone())];
         writes.extend(beside);
         match views.write(writes, self.deadline).await? {

@@ -113,7 +113,7 @@ fn recorded(row: f64) -> Work {
 #[must_use]
 pub fn fold_votes(together: f64) -> Work {
     let before_full = (VOTES_IN_VIEW / (VOTE * together)).floor();
-    // One in so many folds makes a block of the votes since the last.
+    // The share of folds that fill a block.
     let share = 1.0 / (before_full + 1.0);
     let block = BLOCK + (before_full + 1.0) * together * VOTE;
     let with_block = 2.0 * (1.0 + write_units(block));

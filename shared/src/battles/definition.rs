@@ -3,10 +3,9 @@
 use super::{BattleHit, BattleOpened};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text};
-use crate::ledger::FORGET_AT;
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
-/// The attribute of a hit that says whose it is.
+/// The attribute of a hit with the viewer who hit.
 pub const VIEWER: &str = "viewer";
 
 /// What was opened.
@@ -45,11 +44,6 @@ impl Definition {
             ("at".to_owned(), text(self.at.to_string())),
             ("payload".to_owned(), text(self.payload.as_json())),
         ])
-    }
-
-    /// True if a row says the same. One that was erased says nothing that could differ.
-    pub(super) fn is_that_of(&self, there: &Row<'_>) -> Result<bool, DynamoError> {
-        Ok(there.item.contains_key(FORGET_AT) || Self::read(there)? == *self)
     }
 }
 
@@ -97,12 +91,6 @@ impl Hit {
         let viewer = self.viewer_id.as_ref();
         item.extend(viewer.map(|viewer| (VIEWER.to_owned(), text(viewer.as_str()))));
         item
-    }
-
-    /// True if a row says the same. One that was erased says nothing that could differ.
-    pub(super) fn is_that_of(&self, there: &Row<'_>) -> Result<bool, DynamoError> {
-        let is_erased = there.item.contains_key(FORGET_AT);
-        Ok(is_erased || Self::read(self.hit_id.clone(), there)? == *self)
     }
 }
 

@@ -17,7 +17,9 @@ use super::log::{self, Landed};
 use super::{BattleRow, Hit, erasure, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
-use crate::projection::{Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write};
+use crate::projection::{
+    Beside, Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write,
+};
 use crate::values::{ActorId, BattleId, HitId, Packer, Unpacker, ViewerId};
 
 /// The size up to which hits are in the view itself: with the rest of it that is less than a kilobyte.
@@ -109,7 +111,7 @@ impl Fought {
         self.hits
     }
 
-    /// The latest that landed: the last one for ever, if no hit points are left.
+    /// The latest hit that landed. Once no hit points are left it stays the last.
     #[must_use]
     pub fn last_hit(&self) -> Option<&Hit> {
         self.last_hit.as_ref()
@@ -134,27 +136,6 @@ impl Fought {
         self.hits += 1;
         self.fresh.push(Landed::from(&hit));
         self.last_hit = Some(hit);
-    }
-
-    fn said(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        // Hits and battles do not change. What erases a name changes nothing of what it did.
-        let (None, Some(after)) = (&change.before, &change.after) else { return Ok(()) };
-        let row = Row { table: facts, item: after.clone() };
-        match BattleRow::of(&change.key) {
-            Some(BattleRow::Opened(_)) => {
-                let (actor_id, hp) = (row.parsed("actor", "the id of an actor")?, row.count("hp")?);
-                self.boss = Some(Boss { actor_id, hp, hp_left: hp });
-            }
-            Some(BattleRow::Hit(_, hit)) => {
-                let hit = Hit::read(hit, &row)?;
-                match &self.boss {
-                    None => self.waiting.push(change),
-                    Some(_) => self.land(hit),
-                }
-            }
-            None => {}
-        }
-        Ok(())
     }
 
     fn block(view: &Key, first: u64, hits: &[Landed]) -> Item {
@@ -231,7 +212,24 @@ impl State for Fought {
 
 impl Fold for Fought {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        self.said(change, facts)
+        // Hits and battles do not change. What erases a name changes nothing of what it did.
+        let (None, Some(after)) = (&change.before, &change.after) else { return Ok(()) };
+        let row = Row { table: facts, item: after.clone() };
+        match BattleRow::of(&change.key) {
+            Some(BattleRow::Opened(_)) => {
+                let (actor_id, hp) = (row.parsed("actor", "the id of an actor")?, row.count("hp")?);
+                self.boss = Some(Boss { actor_id, hp, hp_left: hp });
+            }
+            Some(BattleRow::Hit(_, hit)) => {
+                let hit = Hit::read(hit, &row)?;
+                match &self.boss {
+                    None => self.waiting.push(change),
+                    Some(_) => self.land(hit),
+                }
+            }
+            None => {}
+        }
+        Ok(())
     }
 }
 
@@ -249,7 +247,7 @@ impl Blocks for Fought {
     fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError> {
         if !self.waiting.is_empty() {
             for change in self.waiting.take(blocks)? {
-                self.said(&change, blocks.first().map_or("", |row| row.table))?;
+                self.fold(&change, blocks.first().map_or("", |row| row.table))?;
             }
             return Ok(Vec::new());
         }
@@ -269,38 +267,32 @@ impl Blocks for Fought {
         }
     }
 
-    fn writes(&mut self, view: &Key) -> Vec<Write> {
+    fn beside(&mut self, view: &Key) -> Beside {
         let mut writes = self.waiting.writes(view);
         let fresh = std::mem::take(&mut self.fresh);
-        let Some(battle) = keys::of_view(view).filter(|_| !fresh.is_empty()) else { return writes };
+        let Some(battle) = keys::of_view(view).filter(|_| !fresh.is_empty()) else {
+            return Beside { writes, owed: None };
+        };
         let first = self.hits - fresh.len() as u64;
-        let shares = shares(&battle, first, &fresh);
-        let is_small = shares.len() <= TOGETHER;
+        let items = shares(&battle, first, &fresh);
         let mut spill = |latest: &mut Vec<Landed>, end: u64| {
             let hits = std::mem::take(latest);
             writes.push(Write::Put(Self::block(view, end - hits.len() as u64, &hits)));
         };
-        if is_small {
+        if items.len() <= TOGETHER {
             self.latest.extend(fresh);
             if log::pack(&self.latest).len() > LATEST {
                 spill(&mut self.latest, self.hits);
             }
-            writes.extend(shares.into_iter().map(|share| Write::Put(share.into_item())));
-        } else {
-            if !self.latest.is_empty() {
-                spill(&mut self.latest, first);
-            }
-            writes.push(Write::Put(Self::block(view, first, &fresh)));
-            self.owed.push(first);
+            writes.extend(items.into_iter().map(|share| Write::Put(share.into_item())));
+            return Beside { writes, owed: None };
         }
-        writes
-    }
-
-    fn owed(&self, view: &Key) -> Option<Owed> {
-        let battle = keys::of_view(view)?;
-        let first = self.hits - self.fresh.len() as u64;
-        let items = shares(&battle, first, &self.fresh);
-        (items.len() > TOGETHER).then_some(Owed { decision: first, items })
+        if !self.latest.is_empty() {
+            spill(&mut self.latest, first);
+        }
+        writes.push(Write::Put(Self::block(view, first, &fresh)));
+        self.owed.push(first);
+        Beside { writes, owed: Some(Owed { decision: first, items }) }
     }
 
     fn settle(&mut self, decision: u64) {

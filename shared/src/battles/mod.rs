@@ -13,8 +13,8 @@
 //! was read ([`crate::projection`]), so there is one order, whichever functions fold at once and however batches are
 //! cut and repeated: a hit that has landed is below the high-water mark of its shard, and is passed.
 //!
-//! A hit that is folded when no hit points are left is late. Nothing is written of it: a hit on record that is not in the
-//! log of a battle whose boss is defeated can never be in it.
+//! A hit that is folded when no hit points are left is late. Nothing is written of it. Once the boss is defeated the log
+//! stays as it is, so every hit on record that is not in the log is late.
 //!
 //! # Throughput
 //!
@@ -37,4 +37,4 @@ pub use definition::{Definition, Hit, VIEWER};
 pub use fought::{Fought, Share};
 pub use keys::BattleRow;
 pub use log::Landed;
-pub use store::{Battle, Battles, HitState, Recorded};
+pub use store::{Battle, Battles, HitState};

@@ -3,10 +3,9 @@
 use futures::future::try_join;
 
 use super::{BattleHit, Definition, Fought, Hit, Share, keys};
-use crate::dynamo::item::text;
-use crate::dynamo::{Condition, DynamoError, Put, Query};
-use crate::facts::Facts;
-use crate::ledger::FORGET_AT;
+use crate::dynamo::item::{Row, text};
+use crate::dynamo::{DynamoError, Query};
+use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{BattleId, HitId, ViewerId};
@@ -20,7 +19,7 @@ pub struct Battle {
     pub hp_left: u64,
     /// How many hits have landed.
     pub hits: u64,
-    /// The latest that landed: the last one for ever, if no hit points are left.
+    /// The latest hit that landed. Once no hit points are left it stays the last.
     pub last_hit: Option<Hit>,
     /// What of it is the viewer's that was asked for.
     pub share: Option<Share>,
@@ -35,15 +34,6 @@ pub enum HitState {
     Landed,
     /// It came after the last one, and changes nothing.
     Late,
-}
-
-/// How recording ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// It is on record.
-    Done,
-    /// The id belongs to another one.
-    Taken,
 }
 
 /// The battles. Cheap to clone.
@@ -69,37 +59,20 @@ impl Battles {
         battle: &BattleId,
         definition: &Definition,
         deadline: Deadline,
-    ) -> Result<Recorded, DynamoError> {
-        let table = self.facts.table();
-        let mut item = keys::opened(battle).into_item();
-        item.extend(definition.write());
-        let absent = Condition::new("attribute_not_exists(pk)");
-        match table.put_if(item, absent, deadline).await? {
-            Put::Done => Ok(Recorded::Done),
-            Put::Refused(there) => match definition.is_that_of(&table.row(there))? {
-                true => Ok(Recorded::Done),
-                false => Ok(Recorded::Taken),
-            },
-        }
+    ) -> Result<Claim, DynamoError> {
+        let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
+        self.facts.claim(keys::opened(battle), definition.write(), is_same, deadline).await
     }
 
     /// Records a hit, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn hit(&self, hit: BattleHit, deadline: Deadline) -> Result<Recorded, DynamoError> {
-        let table = self.facts.table();
+    pub async fn hit(&self, hit: BattleHit, deadline: Deadline) -> Result<Claim, DynamoError> {
         let (battle, hit): (BattleId, Hit) = hit.into();
-        let mut item = keys::hit(&battle, &hit.hit_id).into_item();
-        item.extend(hit.write());
-        let absent = Condition::new("attribute_not_exists(pk)");
-        match table.put_if(item, absent, deadline).await? {
-            Put::Done => Ok(Recorded::Done),
-            Put::Refused(there) => match hit.is_that_of(&table.row(there))? {
-                true => Ok(Recorded::Done),
-                false => Ok(Recorded::Taken),
-            },
-        }
+        let is_same = |there: &Row<'_>| Ok(Hit::read(hit.hit_id.clone(), there)? == hit);
+        let key = keys::hit(&battle, &hit.hit_id);
+        self.facts.claim(key, hit.write(), is_same, deadline).await
     }
 
     /// A battle as it stands, and what of it is a viewer's: three reads at once.
@@ -112,7 +85,7 @@ impl Battles {
         viewer: Option<&ViewerId>,
         deadline: Deadline,
     ) -> Result<Option<Battle>, DynamoError> {
-        let opened = self.facts.table().get(keys::opened(battle).into_item(), deadline);
+        let opened = self.facts.unerased(keys::opened(battle), deadline);
         let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
         let share = async {
             match viewer {
@@ -121,9 +94,7 @@ impl Battles {
             }
         };
         let (opened, (view, share)) = try_join(opened, try_join(view, share)).await?;
-        let Some(opened) = opened.filter(|row| !row.item.contains_key(FORGET_AT)) else {
-            return Ok(None);
-        };
+        let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         // One that is not folded yet has no hits.
         let hp_left = view.state.hp_left().unwrap_or(definition.hp);
@@ -192,8 +163,7 @@ impl Battles {
         battle: &BattleId,
         deadline: Deadline,
     ) -> Result<Option<Definition>, DynamoError> {
-        let row = self.facts.table().get(keys::opened(battle).into_item(), deadline).await?;
-        let row = row.filter(|row| !row.item.contains_key(FORGET_AT));
+        let row = self.facts.unerased(keys::opened(battle), deadline).await?;
         row.as_ref().map(Definition::read).transpose()
     }
 }

@@ -13,9 +13,9 @@
 //! told how popular an activity is. The price: who likes an activity is known by looking at all rows, which
 //! operators do and no request.
 //!
-//! A like is one write unit and an undo another. Folding them costs one more for each batch of changes, or four where
-//! the actor is notified, whose inbox is written with the count (see [`crate::notifications`]). It makes no
-//! difference whether that batch holds one like of the activity or thousands.
+//! A like is one write unit and an undo another. Folding costs one more for each batch of changes, whether it
+//! holds one like of the activity or thousands. It costs four where the actor is notified: then the actor's inbox is
+//! written together with the count (see [`crate::notifications`]).
 //!
 //! # What counts
 //!

@@ -13,7 +13,7 @@ use super::keys::{EVENTS, PollRow};
 use super::{History, Rules};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
-use crate::projection::{Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
+use crate::projection::{Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
 use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
 /// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
@@ -251,7 +251,7 @@ impl Blocks for Counted {
         Ok(Vec::new())
     }
 
-    fn writes(&mut self, view: &Key) -> Vec<Write> {
+    fn beside(&mut self, view: &Key) -> Beside {
         let mut writes = self.waiting.writes(view);
         let packed = events::pack(&self.latest);
         if packed.len() > LATEST {
@@ -261,7 +261,7 @@ impl Blocks for Counted {
             self.blocks += 1;
             self.latest.clear();
         }
-        writes
+        Beside { writes, owed: None }
     }
 }
 

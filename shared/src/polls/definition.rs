@@ -5,7 +5,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::PollOpened;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, text};
-use crate::ledger::FORGET_AT;
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp};
 
 /// What decides which votes of a poll count.
@@ -74,11 +73,6 @@ impl Definition {
         let mut item = self.rules.write();
         item.insert("payload".to_owned(), text(self.payload.as_json()));
         item
-    }
-
-    /// True if a row says the same. One that was erased says nothing that could differ.
-    pub(super) fn is_that_of(&self, there: &Row<'_>) -> Result<bool, DynamoError> {
-        Ok(there.item.contains_key(FORGET_AT) || Self::read(there)? == *self)
     }
 }
 

@@ -38,4 +38,4 @@ pub use counted::Counted;
 pub use definition::{Definition, Rules};
 pub use history::{Cast, ERASED_AT, History};
 pub use keys::PollRow;
-pub use store::{Opening, Poll, Polls};
+pub use store::{Poll, Polls};

@@ -4,9 +4,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join3;
 
 use super::{Cast, Counted, Definition, History, PollClosed, Vote, history, keys};
-use crate::dynamo::item::{Key, text};
-use crate::dynamo::{Condition, DynamoError, Put, Update};
-use crate::facts::Facts;
+use crate::dynamo::item::{Row, text};
+use crate::dynamo::{DynamoError, Update};
+use crate::facts::{Claim, Facts};
 use crate::ledger::FORGET_AT;
 use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
@@ -23,15 +23,6 @@ pub struct Poll {
     pub votes: Vec<u64>,
     /// The vote of the viewer that was asked for.
     pub vote: Option<Choice>,
-}
-
-/// How an opening ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
-    /// It is on record.
-    Recorded,
-    /// The id belongs to another one.
-    Taken,
 }
 
 /// The polls. Cheap to clone.
@@ -57,18 +48,9 @@ impl Polls {
         poll: &PollId,
         definition: &Definition,
         deadline: Deadline,
-    ) -> Result<Opening, DynamoError> {
-        let table = self.facts.table();
-        let mut item = keys::opened(poll).into_item();
-        item.extend(definition.write());
-        let absent = Condition::new("attribute_not_exists(pk)");
-        match table.put_if(item, absent, deadline).await? {
-            Put::Done => Ok(Opening::Recorded),
-            Put::Refused(there) => match definition.is_that_of(&table.row(there))? {
-                true => Ok(Opening::Recorded),
-                false => Ok(Opening::Taken),
-            },
-        }
+    ) -> Result<Claim, DynamoError> {
+        let is_same = |there: &Row<'_>| Ok(Definition::read(there)? == *definition);
+        self.facts.claim(keys::opened(poll), definition.write(), is_same, deadline).await
     }
 
     /// Records that an actor ended a poll, unless they ended it earlier.
@@ -119,26 +101,22 @@ impl Polls {
         viewer: Option<&ViewerId>,
         deadline: Deadline,
     ) -> Result<Option<Poll>, DynamoError> {
-        let facts = self.facts.table();
-        let fact = |key: Key| facts.get(key.into_item(), deadline);
         let own = async {
             match viewer {
-                Some(viewer) => fact(keys::vote(viewer, poll)).await,
-                None => Ok(None),
+                Some(viewer) => self.history(viewer, poll, deadline).await,
+                None => Ok(History::default()),
             }
         };
         let view = self.views.read(keys::view(poll), View::<Counted>::read_from, deadline);
-        let (opened, own, view) = try_join3(fact(keys::opened(poll)), own, view).await?;
-        let Some(opened) = opened.filter(|row| !row.item.contains_key(FORGET_AT)) else {
-            return Ok(None);
-        };
+        let opened = self.facts.unerased(keys::opened(poll), deadline);
+        let (opened, own, view) = try_join3(opened, own, view).await?;
+        let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         let rules = &definition.rules;
         // One that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
         let votes = view.state.votes(rules.choices.len());
-        let own = own.as_ref().map(History::read).transpose()?;
-        let vote = own.and_then(|own| own.vote(rules.opens_at, end, &rules.choices).cloned());
+        let vote = own.vote(rules.opens_at, end, &rules.choices).cloned();
         Ok(Some(Poll { definition, end, votes, vote }))
     }
 
@@ -151,8 +129,7 @@ impl Polls {
         poll: &PollId,
         deadline: Deadline,
     ) -> Result<Option<Definition>, DynamoError> {
-        let row = self.facts.table().get(keys::opened(poll).into_item(), deadline).await?;
-        let row = row.filter(|row| !row.item.contains_key(FORGET_AT));
+        let row = self.facts.unerased(keys::opened(poll), deadline).await?;
         row.as_ref().map(Definition::read).transpose()
     }
 

@@ -71,6 +71,15 @@ pub struct Owed {
     pub items: Vec<Followed>,
 }
 
+/// What is written beside a view.
+#[derive(Debug)]
+pub struct Beside {
+    /// Together with it: blocks that are full, and those that are used up.
+    pub writes: Vec<Write>,
+    /// Once it is written, if that is too much for one transaction.
+    pub owed: Option<Owed>,
+}
+
 /// A view with blocks.
 pub trait Blocks: Fold {
     /// The blocks that have to be looked at before anything else is folded. With `all` also those whose turn comes
@@ -83,14 +92,8 @@ pub trait Blocks: Fold {
     /// [`DynamoError::Corrupt`]: a block is not what this view has written.
     fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError>;
 
-    /// What is written together with the view at a key: blocks that are full, and those that are used up.
-    fn writes(&mut self, view: &Key) -> Vec<Write>;
-
-    /// What has to be written once the view is, if that is too much for one transaction.
-    fn owed(&self, view: &Key) -> Option<Owed> {
-        let _ = view;
-        None
-    }
+    /// What is written beside the view at a key.
+    fn beside(&mut self, view: &Key) -> Beside;
 
     /// What was owed for a decision is written.
     fn settle(&mut self, decision: u64) {

@@ -47,7 +47,7 @@ mod views;
 pub mod waiting;
 
 pub use barrier::{Barrier, Passed};
-pub use blocks::{Blocks, Followed, Owed, Wanted};
+pub use blocks::{Beside, Blocks, Followed, Owed, Wanted};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};

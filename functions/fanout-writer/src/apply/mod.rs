@@ -10,7 +10,10 @@ mod polls;
 mod profiles;
 mod segments;
 
+use std::fmt;
+
 use shared::command::Command;
+use shared::facts::Claim;
 
 use crate::{Context, Disposition, Failure};
 
@@ -39,5 +42,17 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
             let (command, delivery) = cx.delivery.clone().open(command);
             Box::pin(apply(&Context { delivery, ..cx.clone() }, command)).await
         }
+    }
+}
+
+/// What becomes of a command whose id, in this member, belongs to the first that is recorded under it.
+fn unless_taken(
+    claim: Claim,
+    member: &'static str,
+    id: &impl fmt::Display,
+) -> Result<Disposition, Failure> {
+    match claim {
+        Claim::Recorded => Ok(Disposition::Applied(None)),
+        Claim::Taken => Err(Failure::Taken { member, id: id.to_string() }),
     }
 }

@@ -1,17 +1,16 @@
 //! Polls. The projector counts.
 
-use shared::polls::{Definition, Opening, PollClosed, PollOpened, Polls, Vote};
+use shared::polls::{Definition, PollClosed, PollOpened, Polls, Vote};
 use shared::values::PollId;
 
+use super::unless_taken;
 use crate::{Context, Disposition, Failure};
 
 /// Records what was opened. Another poll under the same id is refused.
 pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition, Failure> {
     let (poll, definition): (PollId, Definition) = opened.into();
-    match polls(cx).open(&poll, &definition, cx.delivery.deadline).await? {
-        Opening::Recorded => Ok(Disposition::Applied(None)),
-        Opening::Taken => Err(Failure::Taken { member: "poll_id", id: poll.to_string() }),
-    }
+    let claim = polls(cx).open(&poll, &definition, cx.delivery.deadline).await?;
+    unless_taken(claim, "poll_id", &poll)
 }
 
 /// Records that an actor ended a poll: whether it is theirs to end is known once the poll is.

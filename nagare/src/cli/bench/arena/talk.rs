@@ -9,9 +9,9 @@
 //! a hit     one update of the boss: ADD -damage, SET who was last, if more than 0 hit points are left
 //! ```
 //!
-//! The condition makes exactly one hit the last, and that hit's update says whose it is. What neither design has is a
-//! memory of what it has counted: a message that is delivered again, or an update whose answer was lost and that is
-//! sent again, counts again. Whoever has voted is not known, so nobody can change their vote, and a boss has one
+//! By the condition exactly one hit is the last, and its update records who hit. Neither design remembers what it has
+//! counted: a message that is delivered again counts again, and so does an update that is sent again because its answer
+//! was lost. Whoever has voted is not known, so nobody can change their vote, and a boss has one
 //! item, whose partition takes a thousand writes a second.
 //!
 //! Each update is made by itself, by one of many clients at once, as soon as the one before has its answer: there is no
