@@ -1,5 +1,9 @@
 //! The timeline reader: pages, cursors, and every problem of the contract.
 
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use nagare::local::faults::Faulty;
 use nagare::tables::TableNames;
 use serde_json::{Value, json};
 use timeline_reader::Authorization;
@@ -253,4 +257,30 @@ async fn tells_nothing_of_what_is_broken() {
     assert_eq!(status, 503);
     assert!(headers.iter().any(|(name, _)| name == "retry-after"));
     assert!(!problem.to_string().contains("secret-name"));
+}
+
+/// What has left retention by then no writer brings in any more; a page that shows it could miss what is younger.
+#[tokio::test(start_paused = true)]
+async fn what_leaves_retention_while_a_page_is_read_is_not_on_it() {
+    let slow = "slow=10ms".parse().unwrap();
+    let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(slow, inside)));
+    world.done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
+    for (id, at) in [("old", "2026-11-20T11:00:00Z"), ("new", "2026-11-20T12:00:00Z")] {
+        world.done(&[publish("anna", id, at)]).await;
+    }
+    // Thirty days later, and a moment later still.
+    for (order, expected) in [("newest", ["new"]), ("oldest", ["new"])] {
+        world.set_clock("2026-12-20T11:00:00.000Z");
+        let query = format!("order={order}&limit=1");
+        assert_eq!(world.ids("bob", "").await, ["new", "old"]);
+        let leave = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            world.set_clock("2026-12-20T11:00:00.001Z");
+        };
+        let ((status, _, page), ()) = tokio::join!(world.get("/v1/timelines/bob", &query), leave);
+        assert_eq!(status, 200, "{page}");
+        let ids = page["items"].as_array().unwrap().iter().map(|item| &item["activity_id"]);
+        assert_eq!(ids.collect::<Vec<_>>(), expected, "{order}");
+        assert!(page["next_cursor"].is_null(), "{order}: nothing is left beyond it");
+    }
 }

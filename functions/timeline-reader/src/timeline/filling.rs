@@ -15,7 +15,7 @@
 use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
 use shared::timelines::{EntryRow, Hydration};
-use shared::values::{ActorId, SortKey};
+use shared::values::{ActorId, SortKey, Timestamp};
 
 use super::page::{Page, Reading, Shown};
 
@@ -82,7 +82,8 @@ pub(super) async fn fill(
                 continue;
             }
         };
-        return Ok(Filled { page: filling.end(more), entries, queries });
+        let oldest_read = entries.iter().map(|(key, _)| key.published_at).min();
+        return Ok(Filled { page: filling.end(more, oldest_read), entries, queries });
     }
 }
 
@@ -165,8 +166,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn end(mut self, more: bool) -> Page {
+    fn end(mut self, more: bool, oldest_read: Option<Timestamp>) -> Page {
         self.activities.truncate(self.limit);
-        Page { activities: self.activities, more }
+        Page { activities: self.activities, more, oldest_read }
     }
 }

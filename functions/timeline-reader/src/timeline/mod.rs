@@ -26,21 +26,28 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let request = Request::parse(cx.event, &viewer, seal, &cx.caller)?;
     let likes = AskedLikes::new(cx, &request);
-    let (timelines, retained_from) = (timelines.over(cx.dynamo), retention.start(cx.now));
-    let reading = Reading {
-        timelines: &timelines,
-        kept,
-        hold: *hold,
-        viewer: &viewer,
-        request: &request,
-        now: cx.now,
-        retained_from,
-        deadline: cx.deadline,
-        seen: OnceCell::new(),
-        likes: &likes,
+    let timelines = timelines.over(cx.dynamo);
+    let mut now = cx.now;
+    let (reading, page) = loop {
+        let reading = Reading {
+            timelines: &timelines,
+            kept,
+            hold: *hold,
+            viewer: &viewer,
+            request: &request,
+            now,
+            retained_from: retention.start(now),
+            deadline: cx.deadline,
+            seen: OnceCell::new(),
+            likes: &likes,
+        };
+        let page = reading.page().await?;
+        now = cx.reader.clock.now();
+        if page.is_retained(retention.start(now)) {
+            break (reading, page);
+        }
     };
-    let page = reading.page().await?;
     let cursors = Cursors::of(&reading, &page, seal).await?;
-    let body = answer::body(seal, &viewer, &page, &likes.shown(), &cursors, retained_from)?;
+    let body = answer::body(seal, &viewer, &page, &likes.shown(), &cursors, reading.retained_from)?;
     Ok(Answer { body, items: page.activities.len() })
 }

@@ -17,6 +17,10 @@
 //! * its entries were read by one call, or were the same when read twice.
 //!
 //! Otherwise it goes on from the later view. Nobody's follows or records change for long.
+//!
+//! Retention ends for readers and for writers at one moment: what has left it before a follow came to copy it is
+//! not in the timeline, and a page that still counted it as retained would show what is older and miss this. So a
+//! page with something that has left retention while it was read is read again.
 
 use shared::activities::{KeptRecords, Published};
 use shared::dynamo::DynamoError;
@@ -49,12 +53,19 @@ pub(super) struct Page {
     pub(super) activities: Vec<Shown>,
     /// True if there is more beyond it.
     pub(super) more: bool,
+    /// When the oldest entry that was read for it was published, if any was.
+    pub(super) oldest_read: Option<Timestamp>,
 }
 
 impl Page {
     /// What it shows, in its order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
         self.activities.iter().map(|shown| &shown.sort_key)
+    }
+
+    /// True if all that it was made of is retained, if retention reaches back to this instant.
+    pub(super) fn is_retained(&self, retained_from: Timestamp) -> bool {
+        self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
     }
 
     /// The last activity on it.
