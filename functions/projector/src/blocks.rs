@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use shared::dynamo::item::{Key, text};
+use shared::dynamo::item::{Key, corrupt, text};
 use shared::dynamo::{DynamoError, Query};
 use shared::projection::{Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
 use shared::runtime::deadline::Deadline;
@@ -98,7 +98,10 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 failed = Some(Arc::new(Failure::from(failure)));
                 room = room.less();
             }
-            Err(failure) => return outcome.refused(failure, &changes),
+            Err(failure) => {
+                let left = attempt.not_passed::<S>(&changes).await;
+                return outcome.refused(failure, left.as_deref().unwrap_or(&changes));
+            }
         }
         if let Err(late) = backoff.wait(deadline).await {
             let late = || Arc::new(DynamoError::from(late).into());
@@ -130,7 +133,12 @@ impl Attempt<'_> {
         let wanted = view.state.wants(false);
         let folded = match &wanted {
             Some(wanted) => {
-                self.look_at(wanted, room, &mut view.state).await?;
+                let found = self.look_at(wanted, room, &mut view.state).await?;
+                if found == 0 {
+                    // Nothing can be folded before those are, so what was delivered must not pass for folded.
+                    let place = format!("{} {}", self.key.pk, wanted.first);
+                    return Err(corrupt(views.table().name(), &place, "sk", "a block of the view"));
+                }
                 Folded::default()
             }
             None => view.fold(self.shard, changes, facts.table().name(), clock.now()),
@@ -158,12 +166,21 @@ impl Attempt<'_> {
         }
     }
 
+    /// The changes that are not folded, if the view can tell: others must not become dead letters.
+    async fn not_passed<'c, S: Blocks>(self, changes: &[&'c Change]) -> Option<Vec<&'c Change>> {
+        let read =
+            self.projector.views.read(self.key.clone(), View::<S>::read_to_fold, self.deadline);
+        let view = read.await.ok()?;
+        let is_left = |change: &&&Change| !view.has_passed(self.shard, change.sequence);
+        Some(changes.iter().filter(is_left).copied().collect())
+    }
+
     async fn look_at<S: Blocks>(
         self,
         wanted: &Wanted,
         room: Room,
         state: &mut S,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<usize, DynamoError> {
         let Wanted { first, last, limit } = wanted;
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
@@ -177,7 +194,8 @@ impl Attempt<'_> {
         };
         let page = self.projector.views.table().page(&query, self.deadline).await?;
         let items = state.look_at(&page.rows, page.next.is_none())?;
-        self.projector.views.put_all(&items, self.deadline).await
+        self.projector.views.put_all(&items, self.deadline).await?;
+        Ok(page.rows.len())
     }
 }
 

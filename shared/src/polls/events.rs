@@ -71,7 +71,7 @@ pub(super) fn pack(events: &[Event]) -> Vec<u8> {
     for (index, Event { at, from, to }) in events.into_iter().enumerate() {
         match index {
             0 => packer.instant(at),
-            _ => packer.number(u64::try_from(at.unix_millis() - last).unwrap_or_default()),
+            _ => packer.number(u64::try_from(at.unix_millis() - last).unwrap_or(0)),
         }
         last = at.unix_millis();
         for choice in [from, to] {
