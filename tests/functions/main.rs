@@ -5,7 +5,9 @@
 mod alerter;
 mod alerter_dies;
 mod answers;
+mod audit_battles;
 mod audit_likes;
+mod audit_polls;
 mod battles;
 mod cost;
 mod event_source;

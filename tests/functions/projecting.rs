@@ -13,7 +13,11 @@ pub(crate) async fn projecting<T>(world: &World, work: impl Future<Output = T>) 
 }
 
 /// The same, from the change behind one on.
-pub(crate) async fn projecting_behind<T>(world: &World, first: i64, work: impl Future<Output = T>) -> T {
+pub(crate) async fn projecting_behind<T>(
+    world: &World,
+    first: i64,
+    work: impl Future<Output = T>,
+) -> T {
     let project = async {
         let mut behind = first;
         loop {

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, Hit, erasure, keys};
+use super::{BattleRow, Hit, Replay, Standing, erasure, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::projection::{Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write};
@@ -74,7 +74,7 @@ impl Share {
 }
 
 /// The items of the viewers whose hits landed together, from the nth on.
-fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
+pub(super) fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<(ViewerId, Followed)> {
     let mut shares: BTreeMap<&ViewerId, Vec<&Landed>> = BTreeMap::new();
     for hit in hits {
         if let Some(viewer) = &hit.viewer_id {
@@ -87,13 +87,18 @@ fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
             damage += hit.damage.cast_signed();
             ids.push(hit.hit_id.as_str());
         }
-        Followed {
+        let item = Followed {
             key: Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) },
             numbers: vec![("hits", hits.len() as i64), ("damage", damage)],
             texts: vec![("ids", ids.join(" "))],
-        }
+        };
+        (viewer.clone(), item)
     });
     items.collect()
+}
+
+fn items_of(shares: Vec<(ViewerId, Followed)>) -> impl Iterator<Item = Followed> {
+    shares.into_iter().map(|(_, item)| item)
 }
 
 impl Fought {
@@ -126,6 +131,28 @@ impl Fought {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.owed.is_empty()
+    }
+
+    /// How it stands, once it is open.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
+        let (hits, last_hit) = (self.hits, self.last_hit.clone());
+        Some(Standing { actor_id, hp, hp_left, hits, last_hit })
+    }
+
+    /// The hits that are in no block of the log yet: they come after those.
+    #[must_use]
+    pub fn latest(&self) -> &[Landed] {
+        &self.latest
+    }
+
+    /// The same view, saying what its log comes to, all of which viewers are told.
+    #[must_use]
+    pub fn repaired(&self, replay: &Replay) -> Self {
+        let Standing { actor_id, hp, hp_left, hits, last_hit } = replay.standing();
+        let boss = Some(Boss { actor_id, hp, hp_left });
+        Self { boss, hits, last_hit, owed: Vec::new(), ..self.clone() }
     }
 
     fn land(&mut self, hit: Hit) {
@@ -261,7 +288,7 @@ impl Blocks for Fought {
                 continue;
             };
             let first = self.owed.remove(place);
-            items.extend(shares(&battle, first, &log::read(block)?));
+            items.extend(items_of(shares(&battle, first, &log::read(block)?)));
         }
         match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),
@@ -285,7 +312,7 @@ impl Blocks for Fought {
             if log::pack(&self.latest).len() > LATEST {
                 spill(&mut self.latest, self.hits);
             }
-            writes.extend(shares.into_iter().map(|share| Write::Put(share.into_item())));
+            writes.extend(items_of(shares).map(|share| Write::Put(share.into_item())));
         } else {
             if !self.latest.is_empty() {
                 spill(&mut self.latest, first);
@@ -299,7 +326,7 @@ impl Blocks for Fought {
     fn owed(&self, view: &Key) -> Option<Owed> {
         let battle = keys::of_view(view)?;
         let first = self.hits - self.fresh.len() as u64;
-        let items = shares(&battle, first, &self.fresh);
+        let items: Vec<_> = items_of(shares(&battle, first, &self.fresh)).collect();
         (items.len() > TOGETHER).then_some(Owed { decision: first, items })
     }
 
