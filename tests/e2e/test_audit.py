@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import delete, follow, publish, unfollow, unique
+from conftest import delete, follow, instant, publish, unfollow, unique, until
 
 
 @pytest.fixture
@@ -127,3 +127,55 @@ def test_a_sample_finds_it_too(own_stack):
     found = own_stack.cli("audit", "--sample", "30", "--repair")
     assert "1 difference, 1 mended" in found.stderr and viewers[7] in found.stdout
     own_stack.cli("audit", "--sample", "30")
+
+
+def views_of(stack, pk):
+    query = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": pk}}}
+    return stack.dynamodb.query(TableName=stack.exports["NAGARE_VIEWS_TABLE"], **query)["Items"]
+
+
+def change_view(stack, view, name, value):
+    stack.dynamodb.put_item(TableName=stack.exports["NAGARE_VIEWS_TABLE"], Item=view | {name: value})
+
+
+def test_a_poll_whose_sums_were_changed(own_stack):
+    opened = {"opens_at": instant(hours=-1), "closes_at": instant(hours=1), "choices": ["red", "blue"], "payload": None}
+    own_stack.send(
+        {"type": "poll.opened", "poll_id": "p", "actor_id": "anna", **opened},
+        *({"type": "vote.cast", "poll_id": "p", "viewer_id": f"v{n}", "choice": "red", "at": instant()} for n in range(5)),
+    )
+    shown = lambda: own_stack.request("/v1/polls/p").json["votes"]
+    until(lambda: own_stack.request("/v1/polls/p").status == 200 and shown() == 5, "five votes")
+    assert "1 poll audited: 0 differences" in own_stack.cli("audit", "--poll", "p").stderr
+    [view] = views_of(own_stack, "poll#p")
+    change_view(own_stack, view, "votes", {"L": [{"N": "7"}, {"N": "1"}]})
+    assert shown() == 8
+    found = own_stack.cli("audit", "--poll", "p", "--json", code=1).stdout
+    found = json.loads(found)
+    assert (found["poll_id"], found["stored"]["votes"], found["recounted"]["votes"]) == ("p", [7, 1], [5, 0])
+    assert "red 7, blue 1 until" in own_stack.cli("audit", "--sample", "5", code=1).stdout
+    assert "1 poll audited: 1 difference, 1 mended" in own_stack.cli("audit", "--poll", "p", "--repair").stderr
+    assert shown() == 5
+    own_stack.cli("audit", "--sample", "5")
+
+
+def test_a_battle_that_does_not_stand_as_its_log_says(own_stack):
+    own_stack.send(
+        {"type": "battle.opened", "battle_id": "b", "actor_id": "anna", "hp": 100, "at": instant(), "payload": None},
+        *(
+            {"type": "battle.hit", "battle_id": "b", "hit_id": f"h{n}", "viewer_id": f"v{n % 2}", "damage": 5, "at": instant()}
+            for n in range(10)
+        ),
+    )
+    shown = lambda: own_stack.request("/v1/battles/b").json
+    until(lambda: own_stack.request("/v1/battles/b").status == 200 and shown()["hits"] == 10, "ten hits")
+    before = shown()
+    assert "1 battle audited: 0 differences" in own_stack.cli("audit", "--battle", "b").stderr
+    [view] = [view for view in views_of(own_stack, "battle#b") if view["sk"]["S"] == "battle"]
+    change_view(own_stack, view, "hp_left", {"N": "1"})
+    found = json.loads(own_stack.cli("audit", "--battle", "b", "--json", code=1).stdout)
+    assert (found["stored"]["hp_left"], found["replayed"]["hp_left"]) == (1, 50)
+    assert "1 of 100 hit points left" in own_stack.cli("audit", "--sample", "5", code=1).stdout
+    assert "1 battle audited: 1 difference, 1 mended" in own_stack.cli("audit", "--battle", "b", "--repair").stderr
+    assert shown() == before
+    own_stack.cli("audit", "--sample", "5")

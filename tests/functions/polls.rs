@@ -4,6 +4,7 @@
 use nagare::local::engine::stream::StreamRecord;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shared::dynamo::item::Key;
 use tests::{World, soon};
 
 use crate::projecting::{project, records};
@@ -71,11 +72,13 @@ async fn a_poll_is_shown_with_its_votes() {
     }
 }
 
+/// Choices, and at which second of the poll they are made.
+type Votes<'a> = &'a [(&'a str, u8)];
+
 #[tokio::test]
 async fn the_latest_vote_within_the_time_counts() {
     let world = World::new();
-    type Case = (&'static [(&'static str, u8)], [u64; 2]);
-    let cases: &[Case] = &[
+    let cases: &[(Votes<'_>, [u64; 2])] = &[
         (&[("red", 9)], [0, 0]),
         (&[("red", 10)], [1, 0]),
         (&[("red", 49)], [1, 0]),
@@ -167,6 +170,27 @@ async fn many_votes_are_taken_back_when_the_poll_closes_early() {
         world.project("a").await;
         assert_eq!(sums(&world, "p").await, recount(&votes, end));
     }
+}
+
+/// Where what a view wants is gone, what cannot be folded for that becomes dead letters, and nothing else does.
+#[tokio::test]
+async fn votes_behind_a_missing_block_become_dead_letters() {
+    let world = World::new();
+    world.done(&[vote("bob", "p", "red", 20)]).await;
+    world.project("a").await;
+    let block = Key { pk: "poll#p".to_owned(), sk: format!("waiting#{:020}", 0) };
+    assert!(
+        world.tables.views.table().get(block.clone().into_item(), soon()).await.unwrap().is_some()
+    );
+    world.tables.views.table().delete(block.into_item(), None, soon()).await.unwrap();
+    world.done(&[open("p"), vote("eve", "p", "red", 20)]).await;
+    world.project("a").await;
+    assert_eq!((sums(&world, "p").await, world.take_dead_letters().await.len()), ([1, 0], 0));
+    world.done(&[vote("dan", "p", "red", 20)]).await;
+    project(&world, "a", &records(&world)).await;
+    let [letter] = &world.take_dead_letters().await[..] else { panic!("one dead letter") };
+    assert!(letter.body.as_deref().unwrap().contains("votes#dan"));
+    assert_eq!(sums(&world, "p").await, [1, 0]);
 }
 
 /// How many votes red and blue have by these commands, if the poll ends then.

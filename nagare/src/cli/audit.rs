@@ -1,33 +1,42 @@
-//! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes and notifications
-//! with a recount of the facts.
+//! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes, notifications, polls
+//! and battles with a recount of the facts.
 
 use clap::Args;
 use serde::Serialize;
+use shared::battles::{Contradiction, Standing};
+use shared::polls::Sums;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, ViewerId};
+use shared::values::{ActivityId, BattleId, PollId, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, Difference, Found, InboxDifference, LikesAuditor, LikesDifference,
+    AuditError, Auditor, BattleDifference, BattlesAuditor, Difference, Found, InboxDifference,
+    LikesAuditor, LikesDifference, PollDifference, PollsAuditor, Sample,
 };
 use crate::progress;
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--sample <SAMPLE>> [OPTIONS]"
+    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
     /// The viewers whose timelines and unread numbers are compared.
-    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity"])]
+    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle"])]
     viewer: Vec<ViewerId>,
     /// The activities whose likes and notifications are recounted. Reads through all likes.
     #[arg(long, num_args = 1..)]
     activity: Vec<ActivityId>,
-    /// This many viewers, picked at random from all who follow somebody, and as many activities, from all that
-    /// somebody likes. Reads through all edges and likes.
-    #[arg(long, conflicts_with_all = ["viewer", "activity"])]
+    /// The polls whose votes are recounted. Reads through all votes.
+    #[arg(long, num_args = 1..)]
+    poll: Vec<PollId>,
+    /// The battles that are fought again, as their logs say. Reads through all hits.
+    #[arg(long, num_args = 1..)]
+    battle: Vec<BattleId>,
+    /// This many viewers, picked at random from all who follow somebody, as many activities, from all that
+    /// somebody likes, as many polls and as many battles. Reads through all edges and facts.
+    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle"])]
     sample: Option<usize>,
     /// Repair what differs.
     #[arg(long)]
@@ -58,14 +67,46 @@ impl Audit {
         let remote = Remote::from_environment().await?;
         let (ledger, timelines) = (remote.ledger()?, remote.timelines()?);
         let auditor = Auditor::new(&ledger, timelines, remote.retention()?, Clock::system());
-        let likes = LikesAuditor::new(&remote.facts()?, &remote.views()?, Clock::system());
-        let (viewers, activities) = match self.sample {
-            Some(size) => (auditor.sample(size).await?, likes.sample(size).await?),
-            None => (self.viewer.clone(), self.activity.clone()),
+        let (facts, views) = (remote.facts()?, remote.views()?);
+        let (viewers, audited) = match self.sample {
+            Some(size) => (auditor.sample(size).await?, Sample::of(&facts, size).await?),
+            None => {
+                let (activities, polls) = (self.activity.clone(), self.poll.clone());
+                let battles = self.battle.clone();
+                (self.viewer.clone(), Sample { activities, polls, battles })
+            }
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
-        let printed = timelines.and(self.likes(&likes, &viewers, &activities, &mut ended).await?);
-        self.conclude(viewers.len(), activities.len(), ended).and(printed)
+        let likes = LikesAuditor::new(&facts, &views, Clock::system());
+        let Sample { activities, polls, battles } = &audited;
+        let printed = timelines.and(self.likes(&likes, &viewers, activities, &mut ended).await?);
+        let found = match polls.is_empty() {
+            true => Found::default(),
+            false => {
+                let auditor = PollsAuditor::new(&facts, &views, Clock::system());
+                auditor.polls(polls, self.repair).await?
+            }
+        };
+        let printed = printed.and(self.add(&found, &mut ended));
+        let found = match battles.is_empty() {
+            true => Found::default(),
+            false => {
+                let auditor = BattlesAuditor::new(&facts, &views, Clock::system());
+                auditor.battles(battles, self.repair).await?
+            }
+        };
+        let printed = printed.and(self.add(&found, &mut ended));
+        self.conclude(viewers.len(), &audited, ended).and(printed)
+    }
+
+    /// Prints what was found, and counts it.
+    fn add<D: Serialize + InWords, I: ToString>(
+        &self,
+        found: &Found<D, I>,
+        ended: &mut Ended,
+    ) -> Result<(), Failure> {
+        ended.add(found);
+        found.differences.iter().try_for_each(|difference| self.print(difference))
     }
 
     /// Compares timelines. The inner result says whether what was found could be printed.
@@ -106,9 +147,7 @@ impl Audit {
         let (mut printed, mut viewers) = (Ok(()), viewers.to_vec());
         if !activities.is_empty() {
             let found = auditor.activities(activities, self.repair).await?;
-            let mut differences = found.differences.iter();
-            printed = printed.and_then(|()| differences.try_for_each(|found| self.print(found)));
-            ended.add(&found);
+            printed = printed.and(self.add(&found, ended));
             // What was not counted was not told of, either.
             let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
             viewers.extend(actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok()));
@@ -117,9 +156,7 @@ impl Audit {
         }
         if !viewers.is_empty() {
             let found = auditor.inboxes(&viewers, self.repair).await?;
-            let mut differences = found.differences.iter();
-            printed = printed.and_then(|()| differences.try_for_each(|found| self.print(found)));
-            ended.add(&found);
+            printed = printed.and(self.add(&found, ended));
         }
         Ok(printed)
     }
@@ -132,17 +169,21 @@ impl Audit {
         Ok(())
     }
 
-    fn conclude(&self, viewers: usize, activities: usize, ended: Ended) -> Result<(), Failure> {
+    fn conclude(&self, viewers: usize, audited: &Sample, ended: Ended) -> Result<(), Failure> {
         let Ended { found, left, busy } = ended;
         let mended = if self.repair { format!(", {} mended", found - left) } else { String::new() };
-        let timelines = counted(viewers as u64, "timeline", "timelines");
-        let audited = match (viewers, activities) {
-            (_, 0) => timelines,
-            (0, _) => counted(activities as u64, "activity", "activities"),
-            (_, _) => {
-                format!("{timelines}, {}", counted(activities as u64, "activity", "activities"))
-            }
-        };
+        let Sample { activities, polls, battles } = audited;
+        let kinds = [
+            (viewers, "timeline", "timelines"),
+            (activities.len(), "activity", "activities"),
+            (polls.len(), "poll", "polls"),
+            (battles.len(), "battle", "battles"),
+        ];
+        let is_all_empty = kinds.iter().all(|(number, ..)| *number == 0);
+        let audited = kinds.into_iter().enumerate();
+        let audited = audited.filter(|(place, (n, ..))| *n > 0 || (is_all_empty && *place == 0));
+        let audited = audited.map(|(_, (number, one, many))| counted(number as u64, one, many));
+        let audited = audited.collect::<Vec<_>>().join(", ");
         let found = counted(found as u64, "difference", "differences");
         tell!("{audited} audited: {found}{mended}");
         if !busy.is_empty() {
@@ -195,6 +236,56 @@ impl InWords for InboxDifference {
             "inbox    {viewer_id}  {stored} unread instead of {recounted}, {} listed instead of {}",
             self.stored_notifications, self.recounted_notifications
         )
+    }
+}
+
+impl InWords for PollDifference {
+    fn in_words(&self) -> String {
+        let Self { poll_id, stored, recounted, events_differ } = self;
+        let words = |sums: &Option<Sums>| match sums {
+            None => "no poll".to_owned(),
+            Some(Sums { choices, votes, closes_at, .. }) => {
+                let votes = choices.iter().zip(votes).map(|(choice, n)| format!("{choice} {n}"));
+                format!("{} until {closes_at}", votes.collect::<Vec<_>>().join(", "))
+            }
+        };
+        let events = if *events_differ { "; an early end would take back others" } else { "" };
+        format!("poll     {poll_id}  {} instead of {}{events}", words(stored), words(recounted))
+    }
+}
+
+impl InWords for BattleDifference {
+    fn in_words(&self) -> String {
+        let standing = |it: &Standing| {
+            let last = it.last_hit.as_ref().map_or("none", |hit| hit.hit_id.as_str());
+            format!(
+                "{} hits, {} of {} hit points left, the last hit {last}",
+                it.hits, it.hp_left, it.hp
+            )
+        };
+        match self {
+            Self::View { battle_id, stored, replayed } => {
+                let stored = stored.as_ref().map_or_else(|| "no battle".to_owned(), standing);
+                format!("battle   {battle_id}  {stored} instead of {}", standing(replayed))
+            }
+            Self::Share { battle_id, viewer_id, stored, replayed } => format!(
+                "share    {battle_id}  {viewer_id}  {} hits with damage {} instead of {} with {}",
+                stored.hits, stored.damage, replayed.hits, replayed.damage
+            ),
+            Self::Log { battle_id, hit_id, contradiction } => {
+                let what = match contradiction {
+                    Contradiction::LandedTwice => "has landed twice",
+                    Contradiction::NotOnRecord => "has landed and is not on record",
+                    Contradiction::NotAsRecorded => "has landed as another one than is on record",
+                    Contradiction::AfterTheLast => "has landed after the last one",
+                    Contradiction::BehindAGap => {
+                        "has landed behind hits that are missing in the log"
+                    }
+                    Contradiction::NeverLanded => "is on record and has not landed",
+                };
+                format!("log      {battle_id}  {hit_id} {what}")
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What was opened and what hits, as their rows say.
 
+use serde::Serialize;
+
 use super::{BattleHit, BattleOpened};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text};
@@ -55,7 +57,7 @@ impl From<BattleOpened> for (BattleId, Definition) {
 }
 
 /// A hit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
     /// Its id within its battle.
     pub hit_id: HitId,

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, Hit, erasure, keys};
+use super::{BattleRow, Hit, Replay, Standing, erasure, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::projection::{
@@ -76,7 +76,7 @@ impl Share {
 }
 
 /// The items of the viewers whose hits landed together, from the nth on.
-fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
+pub(super) fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<(ViewerId, Followed)> {
     let mut shares: BTreeMap<&ViewerId, Vec<&Landed>> = BTreeMap::new();
     for hit in hits {
         if let Some(viewer) = &hit.viewer_id {
@@ -89,13 +89,18 @@ fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
             damage += hit.damage.cast_signed();
             ids.push(hit.hit_id.as_str());
         }
-        Followed {
+        let item = Followed {
             key: Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) },
             numbers: vec![("hits", hits.len() as i64), ("damage", damage)],
             texts: vec![("ids", ids.join(" "))],
-        }
+        };
+        (viewer.clone(), item)
     });
     items.collect()
+}
+
+fn items_of(shares: Vec<(ViewerId, Followed)>) -> impl Iterator<Item = Followed> {
+    shares.into_iter().map(|(_, item)| item)
 }
 
 impl Fought {
@@ -128,6 +133,28 @@ impl Fought {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.owed.is_empty()
+    }
+
+    /// How it stands, once it is open.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
+        let (hits, last_hit) = (self.hits, self.last_hit.clone());
+        Some(Standing { actor_id, hp, hp_left, hits, last_hit })
+    }
+
+    /// The hits that are in no block of the log yet: they come after those.
+    #[must_use]
+    pub fn latest(&self) -> &[Landed] {
+        &self.latest
+    }
+
+    /// The same view, saying what its log comes to, all of which viewers are told.
+    #[must_use]
+    pub fn repaired(&self, replay: &Replay) -> Self {
+        let Standing { actor_id, hp, hp_left, hits, last_hit } = replay.standing();
+        let boss = Some(Boss { actor_id, hp, hp_left });
+        Self { boss, hits, last_hit, owed: Vec::new(), ..self.clone() }
     }
 
     fn land(&mut self, hit: Hit) {
@@ -259,7 +286,7 @@ impl Blocks for Fought {
                 continue;
             };
             let first = self.owed.remove(place);
-            items.extend(shares(&battle, first, &log::read(block)?));
+            items.extend(items_of(shares(&battle, first, &log::read(block)?)));
         }
         match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),
@@ -274,7 +301,7 @@ impl Blocks for Fought {
             return Beside { writes, owed: None };
         };
         let first = self.hits - fresh.len() as u64;
-        let items = shares(&battle, first, &fresh);
+        let items: Vec<_> = items_of(shares(&battle, first, &fresh)).collect();
         let mut spill = |latest: &mut Vec<Landed>, end: u64| {
             let hits = std::mem::take(latest);
             writes.push(Write::Put(Self::block(view, end - hits.len() as u64, &hits)));

@@ -15,7 +15,8 @@ use crate::values::{BattleId, HitId, ViewerId};
 
 /// How the partition keys of battles begin, among the facts and among the views.
 pub const BATTLES: &str = "battle#";
-const OPENED: &str = "battle";
+/// The sort key of every battle among the facts.
+pub const OPENED: &str = "battle";
 const HITS: &str = "hit#";
 /// The sort key of every hit among the facts.
 pub const HIT: &str = "hit";
@@ -98,6 +99,12 @@ impl BattleRow {
 #[must_use]
 pub fn is_log(sort_key: &str) -> bool {
     sort_key.starts_with(LOG)
+}
+
+/// With which hit a block of the log begins, if that is the sort key of one.
+#[must_use]
+pub fn first_of_log(sort_key: &str) -> Option<u64> {
+    sort_key.strip_prefix(LOG)?.parse().ok()
 }
 
 /// The battle, if a key of the views is in its own partition.

@@ -30,6 +30,7 @@ pub mod erasure;
 mod fought;
 pub mod keys;
 pub mod log;
+mod replay;
 mod store;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
@@ -37,4 +38,5 @@ pub use definition::{Definition, Hit, VIEWER};
 pub use fought::{Fought, Share};
 pub use keys::BattleRow;
 pub use log::Landed;
+pub use replay::{Contradiction, Replay, Standing};
 pub use store::{Battle, Battles, HitState};

@@ -52,6 +52,12 @@ pub fn truth(value: bool) -> AttributeValue {
     AttributeValue::Bool(value)
 }
 
+/// A list.
+#[must_use]
+pub fn list(values: Vec<AttributeValue>) -> AttributeValue {
+    AttributeValue::L(values)
+}
+
 /// The error of an attribute that is not what it should be.
 #[must_use]
 pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str) -> DynamoError {

@@ -5,12 +5,14 @@
 //! at a time, and the events from then on are taken back; until the last of them is, the view answers as
 //! before. Votes go on meanwhile.
 
+use std::ops::Range;
+
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
-use super::{History, Rules};
+use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::projection::{Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
@@ -18,6 +20,11 @@ use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
 /// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 600;
+
+/// The attribute of a block with its events.
+const EVENTS_OF: &str = "events";
+/// The number of the first block, once that is not 0.
+const FIRST: &str = "blocks_from";
 
 /// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,7 +34,9 @@ pub struct Counted {
     end: Option<Timestamp>,
     sums: Vec<i64>,
     latest: Vec<Event>,
-    /// How many blocks of events there are.
+    /// The number of the first block of events.
+    first: u64,
+    /// That behind the last one.
     blocks: u64,
     closing: Option<Closing>,
     waiting: Waiting,
@@ -87,6 +96,73 @@ impl Counted {
         sums.chain(std::iter::repeat(0)).take(choices).collect()
     }
 
+    /// The number of the first block of events.
+    #[must_use]
+    pub fn first_block(&self) -> u64 {
+        self.first
+    }
+
+    /// The number behind the last block of events.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// What it comes to, once it is known what was opened.
+    #[must_use]
+    pub fn sums(&self) -> Option<Sums> {
+        Some(self.rules.as_ref()?.sums(self.end?, self.sums.clone()))
+    }
+
+    /// When choices won votes and lost them, as far as that is in no block.
+    #[must_use]
+    pub fn digest(&self) -> EventDigest {
+        let mut digest = EventDigest::default();
+        self.latest.iter().for_each(|event| digest.add(*event));
+        digest
+    }
+
+    /// The sort keys of the first block of events and the last one.
+    #[must_use]
+    pub fn blocks_of_events(&self) -> Option<(String, String)> {
+        let last = self.blocks.checked_sub(1).filter(|_| self.first < self.blocks)?;
+        Some((sort_key(self.first), sort_key(last)))
+    }
+
+    /// True if it says that there is something left to do, of which projectors know nothing once all is folded.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.rules.is_some() && (self.closing.is_some() || !self.waiting.is_empty())
+    }
+
+    /// True if nothing begins with the block at this sort key, nor ever will.
+    #[must_use]
+    pub fn is_past(&self, block: &str) -> bool {
+        match block.starts_with(EVENTS) {
+            true => *block < *sort_key(self.first),
+            false => self.waiting.is_past(block),
+        }
+    }
+
+    /// What facts come to, with blocks of these numbers.
+    pub(super) fn recounted(
+        &self,
+        rules: Rules,
+        end: Timestamp,
+        sums: Vec<i64>,
+        Range { start, end: blocks }: Range<u64>,
+    ) -> Self {
+        Self {
+            rules: Some(rules),
+            end: Some(end),
+            sums,
+            first: start,
+            blocks,
+            // What waits is among the facts.
+            waiting: self.waiting.clone().without_blocks(),
+            ..Self::default()
+        }
+    }
+
     fn apply(&mut self, said: Said) {
         match said {
             Said::Opened(rules) => {
@@ -99,7 +175,7 @@ impl Counted {
                 let end = self.closing.as_ref().map(|closing| closing.end).or(self.end);
                 if may_end && end.is_some_and(|end| at < end) {
                     let gone = vec![0; self.sums.len()];
-                    self.closing = Some(Closing { end: at, next: 0, gone });
+                    self.closing = Some(Closing { end: at, next: self.first, gone });
                     self.end_closing();
                 }
             }
@@ -180,6 +256,7 @@ impl State for Counted {
             end: Some(row.parsed("end", "an instant")?),
             sums: sums.ok_or_else(|| row.corrupt("votes", "a number for each choice"))?,
             latest: row.packed("latest", "events", events::unpack)?.unwrap_or_default(),
+            first: if row.item.contains_key(FIRST) { row.count(FIRST)? } else { 0 },
             blocks: row.count("blocks")?,
             closing: row.packed("closing", "an end that comes forward", Closing::unpack)?,
             rules: Some(rules),
@@ -197,6 +274,9 @@ impl State for Counted {
         item.insert("votes".to_owned(), AttributeValue::L(sums));
         item.insert("end".to_owned(), text(end.to_string()));
         item.insert("blocks".to_owned(), number(self.blocks));
+        if self.first > 0 {
+            item.insert(FIRST.to_owned(), number(self.first));
+        }
         if !self.latest.is_empty() {
             item.insert("latest".to_owned(), bytes(events::pack(&self.latest)));
         }
@@ -243,8 +323,7 @@ impl Blocks for Counted {
             if Key::of(block)?.sk != sort_key(closing.next) {
                 return Err(block.corrupt("sk", "the next block of events"));
             }
-            let events = block.packed("events", "events", events::unpack)?.unwrap_or_default();
-            closing.count(&events, self.end);
+            closing.count(&events_of(block)?, self.end);
             closing.next += 1;
         }
         self.end_closing();
@@ -253,16 +332,25 @@ impl Blocks for Counted {
 
     fn beside(&mut self, view: &Key) -> Beside {
         let mut writes = self.waiting.writes(view);
-        let packed = events::pack(&self.latest);
-        if packed.len() > LATEST {
-            let mut block = Key { pk: view.pk.clone(), sk: sort_key(self.blocks) }.into_item();
-            block.insert("events".to_owned(), AttributeValue::B(Blob::new(packed)));
-            writes.push(Write::Put(block));
+        if events::pack(&self.latest).len() > LATEST {
+            writes.push(Write::Put(block(view, self.blocks, &self.latest)));
             self.blocks += 1;
             self.latest.clear();
         }
         Beside { writes, owed: None }
     }
+}
+
+/// A block of events, beside the view at a key.
+pub(super) fn block(view: &Key, number: u64, events: &[Event]) -> Item {
+    let mut block = Key { pk: view.pk.clone(), sk: sort_key(number) }.into_item();
+    block.insert(EVENTS_OF.to_owned(), AttributeValue::B(Blob::new(events::pack(events))));
+    block
+}
+
+/// The events in a block.
+pub(super) fn events_of(block: &Row<'_>) -> Result<Vec<Event>, DynamoError> {
+    Ok(block.packed(EVENTS_OF, "events", events::unpack)?.unwrap_or_default())
 }
 
 fn sort_key(block: u64) -> String {

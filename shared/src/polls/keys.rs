@@ -16,7 +16,8 @@ use crate::values::{ActorId, PollId, ViewerId};
 pub const POLLS: &str = "poll#";
 const OPENED: &str = "poll";
 const END: &str = "end#";
-const VOTES: &str = "votes#";
+/// How the partition keys begin that list how viewers voted.
+pub const VOTES: &str = "votes#";
 /// How the sort keys of blocks of events begin.
 pub(super) const EVENTS: &str = "events#";
 

@@ -31,6 +31,7 @@ pub mod erasure;
 mod events;
 mod history;
 pub mod keys;
+mod recount;
 mod store;
 
 pub use command::{PollClosed, PollOpened, Vote};
@@ -38,4 +39,5 @@ pub use counted::Counted;
 pub use definition::{Definition, Rules};
 pub use history::{Cast, ERASED_AT, History};
 pub use keys::PollRow;
+pub use recount::{EventDigest, Recount, Sums};
 pub use store::{Poll, Polls};

@@ -2,7 +2,8 @@
 //!
 //! They are in the partition of their view, and nobody writes them but who writes the view in the same transaction,
 //! unless it has not changed since it was read. So whoever has read the view knows which blocks there are and that they
-//! stay as they are until the view does not.
+//! stay as they are until the view does not. A repair writes new ones under numbers that no view has reached, and the
+//! view then; those of before expire a day later, as somebody may have read the view before it was repaired.
 //!
 //! A view that has to look at blocks before it goes on says so ([`Blocks::wants`]). It is then written once for every
 //! few of them, so that no invocation has to look at all: another one goes on where it ended.

@@ -49,6 +49,18 @@ impl Waiting {
         self.first == self.next
     }
 
+    /// The same, with nothing in blocks.
+    #[must_use]
+    pub fn without_blocks(self) -> Self {
+        Self { first: self.next, ..self }
+    }
+
+    /// True if a block was folded, or never will be.
+    #[must_use]
+    pub fn is_past(&self, block: &str) -> bool {
+        is_block(block) && *block < *sort_key(self.first)
+    }
+
     /// One more waits.
     pub fn push(&mut self, change: &Change) {
         self.fresh.push(change.clone());

@@ -5,13 +5,11 @@
 //! times has folded what the scan saw, and nothing else: then the numbers must be equal. One that changed is compared
 //! in another round, while others go on; a repair is written only over the very view that was compared.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::pin::pin;
+use std::collections::{BTreeMap, HashMap};
 
-use futures::TryStreamExt;
 use serde::Serialize;
 use shared::activities::owner::{self, Owner};
-use shared::dynamo::item::{Key, Row};
+use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::likes::{self, Recorded};
@@ -22,8 +20,8 @@ use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
+use super::scan::scan;
 use crate::operator::soon;
-use crate::progress;
 
 /// A view that says something else than its facts.
 #[derive(Debug, Clone, Serialize)]
@@ -69,24 +67,6 @@ impl LikesAuditor {
     #[must_use]
     pub fn new(facts: &Facts, views: &Views, clock: Clock) -> Self {
         Self { facts: facts.clone(), views: views.clone(), clock }
-    }
-
-    /// Picks activities at random of those that somebody likes or has liked.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn sample(&self, size: usize) -> Result<Vec<ActivityId>, DynamoError> {
-        let mut activities = BTreeSet::new();
-        let query = Query { projection: Some("pk, sk"), ..Query::default() };
-        self.scan(query, |row| {
-            activities.extend(likes::keys::of_key(&Key::of(row)?).map(|(_, activity)| activity));
-            Ok(())
-        })
-        .await?;
-        let activities: Vec<_> = activities.into_iter().collect();
-        let mut picked = fastrand::choose_multiple(activities, size);
-        picked.sort();
-        Ok(picked)
     }
 
     /// Compares what the views say of activities with a recount of the facts, and mends what differs if wanted.
@@ -157,7 +137,7 @@ impl LikesAuditor {
     ) -> Result<BTreeMap<ActivityId, Tally>, DynamoError> {
         let mut tallies: BTreeMap<_, _> =
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
-        self.scan(Query::default(), |row| {
+        scan(self.facts.table(), "facts read", Query::default(), |row| {
             let key = Key::of(row)?;
             if let Some((viewer_id, activity)) = likes::keys::of_key(&key) {
                 let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
@@ -174,20 +154,5 @@ impl LikesAuditor {
         })
         .await?;
         Ok(tallies)
-    }
-
-    async fn scan(
-        &self,
-        query: Query<'_>,
-        mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
-    ) -> Result<(), DynamoError> {
-        let bar = progress::counter("facts read");
-        let mut pages = pin!(self.facts.table().pages(query, soon));
-        while let Some(page) = pages.try_next().await? {
-            bar.inc(page.scanned);
-            page.rows.iter().try_for_each(&mut each)?;
-        }
-        bar.finish_and_clear();
-        Ok(())
     }
 }

@@ -9,11 +9,14 @@
 //! for only while that is still so. So a repair may run beside any traffic, and readers, who check every
 //! entry anyway, notice nothing but the entries that were missing.
 
+mod battles;
 mod inboxes;
 mod likes;
+mod polls;
 mod projected;
 mod reads;
 mod rounds;
+mod scan;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -31,12 +34,15 @@ use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use super::soon;
 use crate::progress;
 
+pub use battles::{BattleDifference, BattlesAuditor};
 pub use inboxes::InboxDifference;
 pub use likes::{LikesAuditor, LikesDifference};
+pub use polls::{PollDifference, PollsAuditor};
 pub use projected::AuditError;
 pub(crate) use projected::projected;
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rounds::Found;
+pub use scan::Sample;
 
 /// Entries that are hydrated at once.
 const CHUNK: usize = 100;

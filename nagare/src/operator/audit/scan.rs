@@ -1,0 +1,78 @@
+//! Reading through all facts, and picking from them.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+
+use futures::TryStreamExt;
+use shared::battles::BattleRow;
+use shared::dynamo::item::{Key, Row};
+use shared::dynamo::{DynamoError, Query, Table};
+use shared::facts::Facts;
+use shared::likes;
+use shared::polls::PollRow;
+use shared::values::{ActivityId, BattleId, PollId};
+
+use crate::operator::soon;
+use crate::progress;
+
+/// What is picked at random.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// Of the activities that somebody likes or has liked.
+    pub activities: Vec<ActivityId>,
+    /// Of the polls.
+    pub polls: Vec<PollId>,
+    /// Of the battles.
+    pub battles: Vec<BattleId>,
+}
+
+impl Sample {
+    /// Picks so many of each.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn of(facts: &Facts, size: usize) -> Result<Self, DynamoError> {
+        let (mut activities, mut polls, mut battles) = <(BTreeSet<_>, Vec<_>, Vec<_>)>::default();
+        let query = Query { projection: Some("pk, sk"), ..Query::default() };
+        scan(facts.table(), "facts read", query, |row| {
+            let key = Key::of(row)?;
+            activities.extend(likes::keys::of_key(&key).map(|(_, activity)| activity));
+            if let Some(PollRow::Opened(poll)) = PollRow::of(&key) {
+                polls.push(poll);
+            }
+            if let Some(BattleRow::Opened(battle)) = BattleRow::of(&key) {
+                battles.push(battle);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(Self {
+            activities: picked(activities, size),
+            polls: picked(polls, size),
+            battles: picked(battles, size),
+        })
+    }
+}
+
+fn picked<T: Ord>(all: impl IntoIterator<Item = T>, size: usize) -> Vec<T> {
+    let mut picked = fastrand::choose_multiple(all, size);
+    picked.sort();
+    picked
+}
+
+/// Shows each item of a table that a query finds.
+pub(super) async fn scan(
+    table: &Table,
+    what: &'static str,
+    query: Query<'_>,
+    mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
+) -> Result<(), DynamoError> {
+    let bar = progress::counter(what);
+    let mut pages = pin!(table.pages(query, soon));
+    while let Some(page) = pages.try_next().await? {
+        bar.inc(page.scanned);
+        page.rows.iter().try_for_each(&mut each)?;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

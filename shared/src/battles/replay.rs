@@ -1,0 +1,258 @@
+//! A battle, fought again as its log says: for operators, who compare it with what is shown.
+//!
+//! The log decides: it is the order in which hits have landed. What it contradicts itself, or the hits on record, in is
+//! told and not made right, as there is nothing to make it right from.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::fought::{Share, shares};
+use super::{Definition, Fought, Hit, Landed};
+use crate::dynamo::item::Row;
+use crate::projection::Followed;
+use crate::values::{ActorId, BattleId, HitId, ViewerId};
+
+/// How a battle stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// Who opened it.
+    pub actor_id: ActorId,
+    /// How much damage the boss withstands.
+    pub hp: u64,
+    /// How much of that is left.
+    pub hp_left: u64,
+    /// How many hits have landed.
+    pub hits: u64,
+    /// The latest that did.
+    pub last_hit: Option<Hit>,
+}
+
+/// What the log says that cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contradiction {
+    /// The hit has landed before.
+    LandedTwice,
+    /// No such hit is on record.
+    NotOnRecord,
+    /// The hit on record does other damage, or is another viewer's.
+    NotAsRecorded,
+    /// The boss was defeated before.
+    AfterTheLast,
+    /// Hits before this one are missing in the log.
+    BehindAGap,
+    /// The hit is on record and has not landed, though hit points are left.
+    NeverLanded,
+}
+
+/// A battle that was fought again.
+#[derive(Debug)]
+pub struct Replay {
+    definition: Definition,
+    hits: u64,
+    hp_left: u64,
+    last: Option<Hit>,
+    shares: BTreeMap<ViewerId, Vec<Followed>>,
+    contradictions: Vec<(HitId, Contradiction)>,
+}
+
+impl Replay {
+    /// Goes through the blocks of the log, each with the number of its first hit, through the hits that are in no block
+    /// yet, and then all hits on record.
+    /// `stored` is what the view says, for what no record says any more.
+    #[must_use]
+    pub fn of(
+        battle: &BattleId,
+        definition: Definition,
+        blocks: &[(u64, Vec<Landed>)],
+        on_record: &HashMap<HitId, Hit>,
+        stored: &Fought,
+    ) -> Self {
+        let mut replay = Self {
+            hp_left: definition.hp,
+            definition,
+            hits: 0,
+            last: None,
+            shares: BTreeMap::new(),
+            contradictions: Vec::new(),
+        };
+        let mut landed = HashSet::new();
+        let behind = blocks.last().map_or(0, |(first, hits)| first + hits.len() as u64);
+        let blocks = blocks.iter().map(|(first, hits)| (*first, hits.as_slice()));
+        for (first, hits) in blocks.chain([(behind, stored.latest())]) {
+            if let Some(hit) = hits.first().filter(|_| first != replay.hits) {
+                replay.contradictions.push((hit.hit_id.clone(), Contradiction::BehindAGap));
+            }
+            for hit in hits {
+                let is_new = landed.insert(&hit.hit_id);
+                replay.land(hit, is_new, on_record.get(&hit.hit_id), stored);
+            }
+            for (viewer, share) in shares(battle, first, hits) {
+                replay.shares.entry(viewer).or_default().push(share);
+            }
+        }
+        if replay.hp_left > 0 {
+            let missing = on_record.keys().filter(|hit| !landed.contains(hit)).cloned();
+            let mut missing: Vec<_> = missing.collect();
+            missing.sort();
+            let missing = missing.into_iter().map(|hit| (hit, Contradiction::NeverLanded));
+            replay.contradictions.extend(missing);
+        }
+        replay
+    }
+
+    fn land(&mut self, hit: &Landed, is_new: bool, on_record: Option<&Hit>, stored: &Fought) {
+        let mut contradicts = |how| self.contradictions.push((hit.hit_id.clone(), how));
+        if !is_new {
+            contradicts(Contradiction::LandedTwice);
+        }
+        if self.hp_left == 0 {
+            contradicts(Contradiction::AfterTheLast);
+        }
+        match on_record {
+            Some(there) if Landed::from(there) != *hit => contradicts(Contradiction::NotAsRecorded),
+            // One whose name is erased expires.
+            None if hit.viewer_id.is_some() => contradicts(Contradiction::NotOnRecord),
+            _ => {}
+        }
+        self.hp_left = self.hp_left.saturating_sub(hit.damage);
+        self.hits += 1;
+        let last = stored.last_hit().filter(|last| last.hit_id == hit.hit_id);
+        let at = on_record.or(last).map_or(self.definition.at, |there| there.at);
+        let Landed { hit_id, viewer_id, damage } = hit.clone();
+        self.last = Some(Hit { hit_id, viewer_id, damage, at });
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let Definition { actor_id, hp, .. } = &self.definition;
+        let (hp_left, hits, last_hit) = (self.hp_left, self.hits, self.last.clone());
+        Standing { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
+    }
+
+    /// What the log says that cannot be, about which hit.
+    #[must_use]
+    pub fn contradictions(&self) -> &[(HitId, Contradiction)] {
+        &self.contradictions
+    }
+
+    /// What of it is a viewer's.
+    #[must_use]
+    pub fn share(&self, viewer: &ViewerId) -> Share {
+        let items = self.shares.get(viewer).into_iter().flatten();
+        let share = |item: &Followed| {
+            Share::read(&Row { table: "views", item: item.clone().into_item() }).ok()
+        };
+        Share::sum(items.filter_map(share))
+    }
+
+    /// True if the log is whole, and says nothing that cannot be.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.contradictions.is_empty()
+    }
+
+    /// True if hits that are on record and not in the log are all that is wrong with it.
+    #[must_use]
+    pub fn only_lacks_hits(&self) -> bool {
+        self.contradictions.iter().all(|(_, what)| *what == Contradiction::NeverLanded)
+    }
+
+    /// The viewers whose hits have landed, each with the items that say so.
+    #[must_use]
+    pub fn shares(&self) -> &BTreeMap<ViewerId, Vec<Followed>> {
+        &self.shares
+    }
+}
+
+impl Share {
+    /// What several items of one viewer come to, whatever their order.
+    #[must_use]
+    pub fn sum(items: impl IntoIterator<Item = Self>) -> Self {
+        let mut sum = items.into_iter().fold(Self::default(), |mut sum, item| {
+            sum.hits += item.hits;
+            sum.damage += item.damage;
+            sum.ids.extend(item.ids);
+            sum
+        });
+        sum.ids.sort();
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice::from_ref;
+
+    use super::*;
+    use crate::values::{Payload, Timestamp};
+
+    fn hit(id: &str, damage: u64) -> Hit {
+        Hit {
+            hit_id: HitId::new(id).expect("an id"),
+            viewer_id: Some(ViewerId::new("bob").expect("an id")),
+            damage,
+            at: Timestamp::from_unix_millis(7),
+        }
+    }
+
+    fn replay(blocks: &[(u64, &[Hit])], on_record: &[Hit]) -> Replay {
+        let definition = Definition {
+            actor_id: ActorId::new("anna").expect("an id"),
+            hp: 10,
+            at: Timestamp::from_unix_millis(0),
+            payload: Payload::default(),
+        };
+        let blocks =
+            blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
+        let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
+        let battle = BattleId::new("b").expect("an id");
+        Replay::of(&battle, definition, &blocks.collect::<Vec<_>>(), &on_record, &Fought::default())
+    }
+
+    fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {
+        replay.contradictions().iter().map(|(hit, how)| (hit.as_str(), *how)).collect()
+    }
+
+    #[test]
+    fn what_is_late_is_no_contradiction() {
+        let (a, b, late) = (hit("a", 4), hit("b", 9), hit("c", 1));
+        let fought = replay(&[(0, from_ref(&a)), (1, from_ref(&b))], &[a.clone(), b.clone(), late]);
+        assert_eq!(contradictions(&fought), []);
+        let Standing { hp_left, hits, last_hit, .. } = fought.standing();
+        assert_eq!((hp_left, hits, last_hit), (0, 2, Some(b)));
+        let items = fought.shares().values().next().expect("bob's");
+        assert_eq!(items.len(), 2, "one for each block");
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        let (a, b, c) = (hit("a", 4), hit("b", 9), hit("c", 1));
+        let all = [a.clone(), b.clone(), c.clone()];
+        let found = |blocks: &[(u64, &[Hit])], on_record: &[Hit]| {
+            let fought = replay(blocks, on_record);
+            contradictions(&fought)
+                .into_iter()
+                .map(|(hit, how)| (hit.to_owned(), how))
+                .collect::<Vec<_>>()
+        };
+        let one = |hit: &str, how| vec![(hit.to_owned(), how)];
+        assert_eq!(found(&[(0, &all)], &all), one("c", Contradiction::AfterTheLast));
+        assert_eq!(
+            found(&[(0, &[a.clone(), a.clone()])], &all[..1]),
+            one("a", Contradiction::LandedTwice)
+        );
+        assert_eq!(
+            found(&[(0, &[a.clone(), c.clone()])], &all[..1]),
+            one("c", Contradiction::NotOnRecord)
+        );
+        assert_eq!(
+            found(&[(0, from_ref(&a))], &[hit("a", 5)]),
+            one("a", Contradiction::NotAsRecorded)
+        );
+        assert_eq!(found(&[(1, from_ref(&a))], &all[..1]), one("a", Contradiction::BehindAGap));
+        assert_eq!(found(&[(0, &[a])], &[all[0].clone(), c]), one("c", Contradiction::NeverLanded));
+    }
+}

@@ -1,0 +1,148 @@
+//! The view of a poll, made again from the facts: for operators, who compare the two and mend the former.
+
+use serde::Serialize;
+
+use super::counted::{self, Counted};
+use super::events::{self, Event};
+use super::{History, Rules};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Key, Row};
+use crate::values::{ActorId, Choice, Timestamp};
+
+/// How many events are in one block that is made again: far below what an item has room for.
+const EVENTS: usize = 16_384;
+/// Blocks that are made again begin at a multiple of this beyond those in use, so far beyond that no projector gets
+/// there while they are written.
+const GENERATION_BITS: u32 = 32;
+/// At which of so many multiples is drawn, so that two repairs at once do not write the same blocks.
+const GENERATIONS: u64 = 1 << 16;
+
+/// What a poll comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// Who may close it.
+    pub actor_id: ActorId,
+    /// The first instant at which a vote counts.
+    pub opens_at: Timestamp,
+    /// The end in force.
+    pub closes_at: Timestamp,
+    /// What one can vote for.
+    pub choices: Vec<Choice>,
+    /// How many votes each has, in the same order.
+    pub votes: Vec<i64>,
+}
+
+/// When choices won votes and lost them, as a number that does not depend on the order: events and their opposites
+/// cancel out, and two sets of events that come to something else have the same number once in 2^64 times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventDigest(u64);
+
+impl EventDigest {
+    pub(super) fn add(&mut self, event: Event) {
+        let mut sums = [0; 32];
+        event.add(&mut sums, 1);
+        for (place, sum) in (0_u64..).zip(sums) {
+            let of = mixed(mixed(event.at.unix_millis().cast_unsigned()) ^ place);
+            self.0 = self.0.wrapping_add(of.wrapping_mul(i64::cast_unsigned(sum)));
+        }
+    }
+
+    /// Adds the events in a block that lie before an end.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn add_block(&mut self, block: &Row<'_>, end: Timestamp) -> Result<(), DynamoError> {
+        let events = counted::events_of(block)?.into_iter().filter(|event| event.at < end);
+        events.for_each(|event| self.add(event));
+        Ok(())
+    }
+}
+
+/// Spreads numbers that are near each other (the finalizer of `SplitMix64`).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// The votes of a poll, recounted.
+#[derive(Debug, Clone)]
+pub struct Recount {
+    rules: Rules,
+    end: Timestamp,
+    sums: Vec<i64>,
+    digest: EventDigest,
+    /// Kept only if the view may have to be made again.
+    events: Option<Vec<Event>>,
+}
+
+impl Recount {
+    /// Begins, knowing what was opened and who ended it when.
+    #[must_use]
+    pub fn new(
+        rules: Rules,
+        ends: impl IntoIterator<Item = (ActorId, Timestamp)>,
+        keeps_events: bool,
+    ) -> Self {
+        let ends = ends.into_iter().filter(|(actor, _)| *actor == rules.actor_id);
+        let end = ends.map(|(_, at)| at).chain([rules.closes_at]).min();
+        Self {
+            end: end.unwrap_or(rules.closes_at),
+            sums: vec![0; rules.choices.len()],
+            digest: EventDigest::default(),
+            events: keeps_events.then(Vec::new),
+            rules,
+        }
+    }
+
+    /// Takes in how one viewer voted.
+    pub fn add(&mut self, history: &History) {
+        for event in events::between(&History::default(), history, &self.rules) {
+            if event.at < self.end {
+                event.add(&mut self.sums, 1);
+                self.digest.add(event);
+                self.events.iter_mut().for_each(|events| events.push(event));
+            }
+        }
+    }
+
+    /// What it comes to.
+    #[must_use]
+    pub fn sums(&self) -> Sums {
+        self.rules.sums(self.end, self.sums.clone())
+    }
+
+    /// When choices won votes and lost them.
+    #[must_use]
+    pub fn digest(&self) -> EventDigest {
+        self.digest
+    }
+
+    /// The view that says so, and the blocks that have to be written before it. They are where no projector writes that
+    /// has read the view as it was stored.
+    #[must_use]
+    pub fn repaired(self, stored: &Counted, view: &Key) -> (Counted, Vec<Item>) {
+        let mut events = self.events.unwrap_or_default();
+        events.sort_unstable();
+        let first = beyond(stored.blocks(), fastrand::u64(..GENERATIONS));
+        let blocks: Vec<_> = (first..)
+            .zip(events.chunks(EVENTS))
+            .map(|(number, events)| counted::block(view, number, events))
+            .collect();
+        let numbers = first..first + blocks.len() as u64;
+        (stored.recounted(self.rules, self.end, self.sums, numbers), blocks)
+    }
+}
+
+impl Rules {
+    pub(super) fn sums(&self, end: Timestamp, votes: Vec<i64>) -> Sums {
+        let Self { actor_id, choices, opens_at, .. } = self.clone();
+        Sums { actor_id, opens_at, closes_at: end, choices, votes }
+    }
+}
+
+/// Where blocks may be written while those up to another number are in use.
+fn beyond(in_use: u64, draw: u64) -> u64 {
+    ((in_use >> GENERATION_BITS) + 1 + draw) << GENERATION_BITS
+}
