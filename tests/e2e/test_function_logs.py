@@ -268,5 +268,7 @@ def test_lines_are_as_long_as_the_estimate_says(stack):
         "READER_METRICS_PAGE": (max(lengths(reader, is_metrics=True)) - lengths(reader, is_metrics=True)[0]) / gathered,
     }
     print(found, *writer.printed.splitlines()[:2], *reader.printed.splitlines()[:2], sep="\n")
-    off = {name: length for name, length in found.items() if abs(assumed(name) / length - 1) > 0.1}
+    # What a page adds is mostly the digits of its latency, which are not the same on any two machines.
+    tolerated = lambda name: 0.25 if name == "READER_METRICS_PAGE" else 0.1
+    off = {name: length for name, length in found.items() if abs(assumed(name) / length - 1) > tolerated(name)}
     assert not off, f"bill.rs has {({name: assumed(name) for name in off})}, and these are {off}"

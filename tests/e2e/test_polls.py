@@ -379,15 +379,15 @@ def test_killed_while_they_vote(tmp_path):
         publishing = start(stack)
         for share in (0.1, 0.3, 0.5):
             counted = lambda: patiently(stack, path(poll.id))["votes"] >= share * VOTERS * 0.5 or publishing.poll() is not None
-            until(lambda: stack.request(path(poll.id)).status == 200 and counted(), "votes to be counted", 60)
+            until(lambda: stack.request(path(poll.id)).status == 200 and counted(), "votes to be counted", 60 + VOTERS // 100)
             stack.kill()
             stack = Stack(*args, port=port)
             if publishing.poll() is not None:
                 publishing = start(stack)
-        if publishing.wait(300) != 0:
-            assert start(stack).wait(300) == 0
+        if publishing.wait(300 + VOTERS // 50) != 0:
+            assert start(stack).wait(300 + VOTERS // 50) == 0
         redrive_all_but_the_bad(stack)
-        shown(stack, poll, viewers, seconds=60)
+        shown(stack, poll, viewers, seconds=60 + VOTERS // 100)
         print(f"{VOTERS} voters, three deaths: {poll.counts()}")
     finally:
         stack.kill()
