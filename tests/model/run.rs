@@ -75,6 +75,8 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         observed.borrow_mut().sent.extend(marks);
         run.stream.end(&mut run.random).await?;
         let refused = until_only_refused_are_left(&world, std::mem::take(&mut run.letters)).await?;
+        // What came back from the dead letters states facts, too.
+        run.stream.end(&mut run.random).await?;
         let observed = observed.take();
         check::in_the_end(&world, &run.kept, history, &refused, &observed, &mut run.random).await
     }))

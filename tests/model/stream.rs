@@ -19,6 +19,8 @@ use crate::usage::count;
 
 /// Shards beside each other.
 const LANES: usize = 3;
+/// How often a batch may come again in the end without any of it being folded.
+const REFUSALS: u32 = 3;
 
 /// One shard after the other.
 #[derive(Default)]
@@ -29,6 +31,16 @@ struct Lane<'a> {
     ends: Vec<i64>,
     /// A batch, and the future that works on it.
     batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
+}
+
+impl Lane<'_> {
+    /// Passes what was folded of a batch: all before the first that was not.
+    fn pass(&mut self, numbers: &[i64], response: &StreamResponse) {
+        let failed = response.batch_item_failures.first();
+        let failed = failed.map(|failed| failed.item_identifier.parse::<i64>().unwrap());
+        let done = numbers.iter().take_while(|number| Some(**number) != failed);
+        self.behind = done.last().copied().unwrap_or(self.behind);
+    }
 }
 
 /// The stream.
@@ -59,12 +71,8 @@ impl<'a> Stream<'a> {
         for lane in &mut self.lanes {
             let Some((numbers, task)) = &mut lane.batch else { continue };
             let std::task::Poll::Ready(response) = task.go_on() else { continue };
-            let failed = response.batch_item_failures.first();
-            let failed = failed.map(|failed| failed.item_identifier.parse::<i64>().unwrap());
-            let done = numbers.iter().take_while(|number| Some(**number) != failed);
-            if let Some(last) = done.last() {
-                lane.behind = *last;
-            }
+            let numbers = std::mem::take(numbers);
+            lane.pass(&numbers, &response);
             lane.batch = None;
         }
     }
@@ -110,26 +118,30 @@ impl<'a> Stream<'a> {
         lane.batch = Some((next.into_iter().map(|record| record.number).collect(), task));
     }
 
-    /// Works off all that is left, one batch after the other.
+    /// Works off all that is left, one batch after the other. A batch of which a part was not folded comes again from
+    /// there, as it does with Lambda; with nothing else going on some of it has to be folded each time.
     pub(crate) async fn end(&mut self, random: &mut Rng) -> Result<(), String> {
         for n in 0..LANES {
             if let Some((_, mut task)) = self.lanes[n].batch.take() {
                 // With calls that do not wait any more it ends at once.
                 let _ = task.go_on();
             }
+            let mut refusals = 0;
             loop {
                 let records = self.records(n);
                 let last = records.last().map_or(0, |record| record.number);
-                if self.lanes[n].behind >= last {
+                let behind = self.lanes[n].behind;
+                if behind >= last {
                     break;
                 }
                 self.deliver(n, records, random.usize(1..12));
                 let Some((numbers, task)) = self.lanes[n].batch.take() else { continue };
                 let response = task.await;
-                if !response.batch_item_failures.is_empty() {
+                self.lanes[n].pass(&numbers, &response);
+                refusals = if self.lanes[n].behind > behind { 0 } else { refusals + 1 };
+                if refusals == REFUSALS {
                     return Err(format!("not folded, now that it is quiet: {response:?}"));
                 }
-                self.lanes[n].behind = numbers.last().copied().unwrap_or_default();
             }
         }
         Ok(())
