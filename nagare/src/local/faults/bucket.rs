@@ -26,8 +26,13 @@ impl Bucket {
 
     /// Adds what has come in since it was last filled.
     pub(crate) fn fill(&mut self, rate: f64, now: Instant) {
+        self.fill_up_to(rate, rate, now);
+    }
+
+    /// The same, as far as it holds.
+    fn fill_up_to(&mut self, most: f64, rate: f64, now: Instant) {
         let since = now.saturating_duration_since(self.filled_at);
-        self.level = (self.level + since.as_secs_f64() * rate).min(rate);
+        self.level = (self.level + since.as_secs_f64() * rate).min(most);
         self.filled_at = now;
     }
 
@@ -48,11 +53,17 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// Takes what a call demands, item by item, until a bucket is empty. Returns how many items are
-    /// granted. What cannot be divided and is not granted whole takes nothing.
-    pub(super) fn take(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
+    /// granted. A transaction that is not granted whole takes nothing, or where `wastes` is set what there was.
+    pub(super) fn take(
+        &mut self,
+        rates: &Rates,
+        demand: &Demand,
+        wastes: bool,
+        now: Instant,
+    ) -> usize {
         self.forget(now);
         let granted = self.take_items(rates, demand, now);
-        if granted == demand.items.len() || demand.divisible {
+        if granted == demand.items.len() || demand.divisible || wastes {
             return granted;
         }
         self.give_back(demand, granted);
@@ -61,12 +72,16 @@ impl Buckets {
 
     fn take_items(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
         let (of_table, of_partition) = rates.of(demand.units);
+        // DynamoDB saves up for five minutes, so that a transaction of more than a second's worth passes in the end. Here
+        // the bucket saves up while one is asking.
+        let whole = if demand.divisible { 0.0 } else { demand.items.len() as f64 };
         let granted = demand.items.iter().take_while(|(table, partition)| {
             let table_key = (demand.units, table.clone());
             let partition_key = (demand.units, table.clone(), partition.clone());
             let levels = [
-                of_table.map(|rate| level(&mut self.tables, table_key, rate, now)),
-                of_partition.map(|rate| level(&mut self.partitions, partition_key, rate, now)),
+                of_table.map(|rate| level(&mut self.tables, table_key, (rate, whole), now)),
+                of_partition
+                    .map(|rate| level(&mut self.partitions, partition_key, (rate, whole), now)),
             ];
             let granted = levels.iter().flatten().all(|level| **level >= 1.0);
             if granted {
@@ -110,11 +125,11 @@ impl Buckets {
 fn level<K: std::hash::Hash + Eq>(
     buckets: &mut HashMap<K, Bucket>,
     key: K,
-    rate: f64,
+    (rate, whole): (f64, f64),
     now: Instant,
 ) -> &mut f64 {
     let bucket = buckets.entry(key).or_insert_with(|| Bucket::full(rate, now));
-    bucket.fill(rate, now);
+    bucket.fill_up_to(rate.max(whole), rate, now);
     &mut bucket.level
 }
 
@@ -132,7 +147,7 @@ mod tests {
         let rates = Rates { writes: Some(10.0), partition_writes: Some(2.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
         let mut take = |partitions: &[&str], divisible| {
-            buckets.take(&rates, &demand(partitions, divisible), now)
+            buckets.take(&rates, &demand(partitions, divisible), false, now)
         };
         assert_eq!(take(&["hot", "hot"], false), 2);
         for _ in 0..10 {
@@ -143,21 +158,39 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_of_more_than_a_second_passes_after_as_long_as_it_takes() {
+        let rates = Rates { writes: Some(8.0), ..Rates::default() };
+        let (mut buckets, now) = (Buckets::default(), Instant::now());
+        let ten = demand(&["a"; 10], false);
+        let mut take =
+            |millis| buckets.take(&rates, &ten, false, now + Duration::from_millis(millis));
+        assert_eq!([take(0), take(200), take(250)], [0, 0, 10]);
+        assert_eq!(
+            [take(1_250), take(1_500)],
+            [0, 10],
+            "nothing was saved but for the transaction"
+        );
+        let mut wasting =
+            |millis| buckets.take(&rates, &ten, true, now + Duration::from_millis(millis));
+        assert_eq!([wasting(2_000), wasting(3_000), wasting(4_250)], [4, 8, 10]);
+    }
+
+    #[test]
     fn what_was_taken_beyond_the_demand_is_owed() {
         let rates = Rates { writes: Some(10.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
         let one = demand(&["a"], false);
-        assert_eq!(buckets.take(&rates, &one, now), 1);
+        assert_eq!(buckets.take(&rates, &one, false, now), 1);
         buckets.charge(&one, &[("table".to_owned(), 21.0), ("other".to_owned(), 5.0)]);
-        assert_eq!(buckets.take(&rates, &one, now + Duration::from_secs(1)), 0);
-        assert_eq!(buckets.take(&rates, &one, now + Duration::from_millis(1_300)), 1);
+        assert_eq!(buckets.take(&rates, &one, false, now + Duration::from_secs(1)), 0);
+        assert_eq!(buckets.take(&rates, &one, false, now + Duration::from_millis(1_300)), 1);
     }
 
     #[test]
     fn a_batch_takes_what_there_is() {
         let rates = Rates { writes: Some(3.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
-        assert_eq!(buckets.take(&rates, &demand(&["a", "b", "c", "d"], true), now), 3);
-        assert_eq!(buckets.take(&rates, &demand(&["a"], true), now), 0);
+        assert_eq!(buckets.take(&rates, &demand(&["a", "b", "c", "d"], true), false, now), 3);
+        assert_eq!(buckets.take(&rates, &demand(&["a"], true), false, now), 0);
     }
 }

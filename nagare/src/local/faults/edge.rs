@@ -121,9 +121,9 @@ impl Chance {
         if self.faults.rates == Rates::default() {
             return None;
         }
-        let mut demand = Demand::of(request)?;
-        demand.divisible |= !self.faults.is_measured;
-        let granted = self.buckets.take(&self.faults.rates, &demand, Instant::now());
+        let demand = Demand::of(request)?;
+        let wastes = !self.faults.is_measured;
+        let granted = self.buckets.take(&self.faults.rates, &demand, wastes, Instant::now());
         (granted < demand.items.len()).then_some(Fault::Leftovers(granted))
     }
 
