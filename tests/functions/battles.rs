@@ -15,6 +15,8 @@ use nagare::local::faults::{Fault, inject};
 use nagare::local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use shared::battles::keys;
+use shared::values::BattleId;
 use tests::{World, soon};
 
 use crate::projecting::{project, records};
@@ -74,6 +76,24 @@ async fn hits_land_until_the_boss_is_defeated() {
     let expected =
         json!({"hit_id": "h3", "viewer_id": "bob", "damage": 1, "at": AT, "state": "late"});
     assert_eq!(body, expected);
+}
+
+/// View and shares are read at once; a hit may land in between.
+#[tokio::test]
+async fn a_viewer_is_shown_no_hit_that_the_battle_does_not_know_yet() {
+    let world = World::new();
+    world.done(&[open("dragon", 100), hit("dragon", "h1", "bob", 60)]).await;
+    world.project("a").await;
+    let (views, key) =
+        (world.projector.views.table(), keys::view(&BattleId::new("dragon").unwrap()));
+    let read_before = views.get(key.into_item(), soon()).await.unwrap().unwrap().item;
+    world.done(&[hit("dragon", "h2", "bob", 7)]).await;
+    world.project("a").await;
+    let shown = battle(&world, "dragon", "viewer=bob").await;
+    assert_eq!((&shown["hits"], &shown["viewer"]), (&json!(2), &json!({"hits": 2, "damage": 67})));
+    views.put(read_before, soon()).await.unwrap();
+    let shown = battle(&world, "dragon", "viewer=bob").await;
+    assert_eq!((&shown["hits"], &shown["viewer"]), (&json!(1), &json!({"hits": 1, "damage": 60})));
 }
 
 #[tokio::test]

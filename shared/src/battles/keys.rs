@@ -57,6 +57,11 @@ pub(super) fn landed(first: u64) -> String {
     format!("{first:020}")
 }
 
+/// With which hit those begin that have landed together, if that is the sort key of them.
+pub(super) fn first_landed(sort_key: &str) -> Option<u64> {
+    sort_key.parse().ok()
+}
+
 /// The sort key of a block of the log that begins with the nth hit.
 #[must_use]
 pub fn log(first: u64) -> String {

@@ -87,44 +87,45 @@ impl Battles {
     ) -> Result<Option<Battle>, DynamoError> {
         let opened = self.facts.unerased(keys::opened(battle), deadline);
         let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
-        let share = async {
+        let shares = async {
             match viewer {
-                Some(viewer) => self.share(battle, viewer, deadline).await.map(Some),
+                Some(viewer) => self.shares(battle, viewer, deadline).await.map(Some),
                 None => Ok(None),
             }
         };
-        let (opened, (view, share)) = try_join(opened, try_join(view, share)).await?;
+        let (opened, (view, shares)) = try_join(opened, try_join(view, shares)).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         // One that is not folded yet has no hits.
         let hp_left = view.state.hp_left().unwrap_or(definition.hp);
         let (hits, last_hit) = (view.state.hits(), view.state.last_hit().cloned());
+        // What has landed since the view was read is not of the same moment.
+        let by_then = |shares: Vec<(u64, Share)>| {
+            Share::sum(shares.into_iter().filter(|(first, _)| *first < hits).map(|(_, it)| it))
+        };
+        let share = shares.map(by_then);
         Ok(Some(Battle { definition, hp_left, hits, last_hit, share }))
     }
 
-    /// What of a battle is a viewer's.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn share(
+    /// What of a battle is a viewer's: of hits that landed together, each with the number of the first of them.
+    async fn shares(
         &self,
         battle: &BattleId,
         viewer: &ViewerId,
         deadline: Deadline,
-    ) -> Result<Share, DynamoError> {
+    ) -> Result<Vec<(u64, Share)>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::of_viewer(battle, viewer)))],
             ..Query::default()
         };
-        let mut all = Share::default();
-        for row in self.views.table().all(query, || deadline).await? {
-            let share = Share::read(&row)?;
-            all.hits += share.hits;
-            all.damage += share.damage;
-            all.ids.extend(share.ids);
-        }
-        Ok(all)
+        let rows = self.views.table().all(query, || deadline).await?;
+        let share = |row: &Row<'_>| {
+            let first = keys::first_landed(row.text("sk")?);
+            let first = first.ok_or_else(|| row.corrupt("sk", "the number of a hit"))?;
+            Ok((first, Share::read(row)?))
+        };
+        rows.iter().map(share).collect()
     }
 
     /// A hit, and what became of it.
@@ -145,8 +146,8 @@ impl Battles {
         let state = view.state;
         let Some(viewer) = &hit.viewer_id else { return Ok(None) };
         // Read after the view: what has landed by then is listed, unless the view says that some of it is owed.
-        let landed = self.share(battle, viewer, deadline).await?;
-        let state = match landed.ids.contains(hit_id) {
+        let landed = self.shares(battle, viewer, deadline).await?;
+        let state = match landed.iter().any(|(_, share)| share.ids.contains(hit_id)) {
             true => HitState::Landed,
             false if state.hp_left() == Some(0) && state.is_settled() => HitState::Late,
             false => HitState::Pending,
