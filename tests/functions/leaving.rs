@@ -1,5 +1,11 @@
 //! Whom a viewer has left is hidden, however many they are.
 
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::Value;
 use shared::timelines::EntryWrite;
 use shared::values::{ActorId, ViewerId};
@@ -83,4 +89,43 @@ async fn marks_go_once_retention_has_passed() {
     world.done(&[follow("bob", "anna", AGAIN), unfollow("bob", "anna", LEFT)]).await;
     world.done(&[publish("anna", "live", "2026-12-22T11:00:00.000Z")]).await;
     assert_eq!(world.ids("bob", "").await, ["live"]);
+}
+
+const UNFOLLOWED: &str = "2026-11-20T10:01:00.000Z";
+
+/// Has what the unfollow writes arrive a second late, each time.
+#[derive(Debug, Clone)]
+struct LateUnfollows(SharedHttpConnector);
+
+impl HttpConnector for LateUnfollows {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        let is_late = body.contains(UNFOLLOWED);
+        let inside = self.0.clone();
+        HttpConnectorFuture::new(async move {
+            if is_late {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            inside.call(request).await
+        })
+    }
+}
+
+/// A viewer follows again whom they follow already, and an unfollow from before that was under way all the while.
+#[tokio::test(start_paused = true)]
+async fn a_late_unfollow_does_not_hide_what_a_later_follow_has_completed() {
+    let world = World::behind(|inside| SharedHttpConnector::new(LateUnfollows(inside)));
+    world.done(&[follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
+    world.done(&[publish("anna", "a", "2026-11-20T11:00:00Z")]).await;
+    let late = [unfollow("bob", "anna", UNFOLLOWED)];
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        world.done(&[follow("bob", "anna", "2026-11-20T10:02:00Z")]).await;
+        for _ in 0..30 {
+            assert_eq!(world.ids("bob", "").await, ["a"]);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::join!(world.done(&late), meanwhile);
+    assert_eq!(world.ids("bob", "").await, ["a"]);
 }

@@ -17,7 +17,8 @@
 //!    there, is not hidden for a later follow.
 //! 2. The mark is written under the condition that the item has not changed since it was read, and the edge
 //!    is read in between. So a late command cannot hide what a later one has completed meanwhile: that one
-//!    would have changed the item. It finds the later edge when it reads again.
+//!    has changed the item, and be it only its version, once its edge was on record. The late one finds the later edge
+//!    when it reads again. If its mark came before, it is taken off as any mark of an earlier unfollow is.
 //! 3. A mark is taken off by whoever has made the timeline complete for a follow that the edge says, and never
 //!    that of a later unfollow. Whoever changes the edge to one has marked before. That another follow is
 //!    bringing the actor in as well is no reason to stay hidden.
@@ -150,6 +151,16 @@ impl HiddenActors {
     }
 }
 
+/// What came of hiding an actor.
+pub(super) enum Hiding {
+    /// The actor is hidden.
+    Done,
+    /// The item may stay as it is.
+    NotNeeded,
+    /// The edge says this, which is the same state or a later one: it is not to be changed.
+    Overtaken(FollowState),
+}
+
 /// A change of the item.
 enum Change {
     /// Hides an actor whom a follow brings in.
@@ -186,28 +197,39 @@ impl Follows {
         row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)
     }
 
-    /// Hides the actor from the follower if the change of the edge asks for that. Returns what the edge says
-    /// if that is this state already, or a later one: then the edge is not to be changed.
+    /// Hides the actor from the follower if the change of the edge asks for that.
     pub(super) async fn hide(
         &self,
         change: &FollowChange,
         now: Timestamp,
         retention: Retention,
         deadline: Deadline,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Hiding, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         loop {
             // In this order: see above.
             let hidden = self.hidden(viewer, deadline).await?;
             let edge = self.state(viewer, actor, deadline).await?;
-            if edge.is_some_and(|edge| edge >= *state) {
-                return Ok(edge);
+            if let Some(in_force) = edge.filter(|edge| edge >= state) {
+                return Ok(Hiding::Overtaken(in_force));
             }
-            let Some(change) = hidden.change(change, edge, now, retention) else { return Ok(None) };
+            let Some(change) = hidden.change(change, edge, now, retention) else {
+                return Ok(Hiding::NotNeeded);
+            };
             if self.change_hidden(viewer, &hidden, &change, deadline).await? {
-                return Ok(None);
+                return Ok(Hiding::Done);
             }
         }
+    }
+
+    /// Gives the item another version, so that nobody goes by what it said before.
+    pub(super) async fn touch_hidden(
+        &self,
+        viewer: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let update = Update { expression: "SET #at = :at", ..Update::default() };
+        self.change_item(viewer, update, deadline).await.map(|_| ())
     }
 
     /// Changes the item, unless somebody has changed it since it was read: false.

@@ -1,5 +1,6 @@
 //! What is on record of one edge follower → followee.
 
+use super::hidden::Hiding;
 use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
@@ -25,13 +26,19 @@ impl Follows {
         hold: Hold,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
-        if let Some(in_force) = self.hide(change, now, retention, deadline).await? {
+        let hiding = self.hide(change, now, retention, deadline).await?;
+        if let Hiding::Overtaken(in_force) = hiding {
             return Ok(in_force);
         }
         if change.state.following {
             hold.wait().await;
         }
-        self.record_edge(change, deadline).await
+        let in_force = self.record_edge(change, deadline).await?;
+        if let (Hiding::NotNeeded, true) = (hiding, change.state.following) {
+            // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
+            self.touch_hidden(&change.follower_id, deadline).await?;
+        }
+        Ok(in_force)
     }
 
     /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.
