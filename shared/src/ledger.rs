@@ -27,7 +27,7 @@
 //! each; it is written only over what is older, and counts as absent once it is [marked as expired](FORGET_AT) and
 //! has no content.
 //!
-//! The exception is what a viewer's clients [have seen](crate::timelines): items that never change, expire by
+//! The exception is what clients [have seen](crate::paging) of lists about one person: items that never change, expire by
 //! themselves, and are deleted by the erasure.
 //!
 //! [`LedgerItem`]: crate::ledger_item::LedgerItem

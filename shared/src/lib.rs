@@ -10,6 +10,7 @@
 //! ledger         the table of what must not be lost, and its keys
 //! facts          the table of what views are folded from
 //! projection     views: folded exactly once, however often a change comes
+//! paging         lists in the order of time: cursors, and what clients have seen
 //!
 //! activities     what actors publish                   each with its commands, its rules, its keys and
 //! follows        who follows whom                      its part of the ledger
@@ -46,6 +47,7 @@ pub mod ledger_item;
 pub mod likes;
 pub mod message;
 pub mod notifications;
+pub mod paging;
 pub mod polls;
 pub mod profiles;
 pub mod projection;

@@ -147,6 +147,7 @@ LAYERS = [
     "ledger",
     "facts",
     "projection",
+    "paging",
     "activities",
     "follows",
     "profiles",

@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::{StreamExt, stream};
 use shared::follows::{FollowChange, FollowState};
-use shared::timelines::INLINE;
+use shared::paging::INLINE;
 use shared::values::{ActorId, ViewerId};
 use tests::{NOW, World, publish, soon};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use shared::dynamo::{Query, item};
 use shared::ledger::{FORGET_AT, LedgerKey};
-use shared::timelines::{CursorSeal, MAX_CURSOR_LENGTH, seen_sets};
-use shared::values::{Timestamp, ViewerId};
+use shared::paging::{CursorSeal, MAX_CURSOR_LENGTH, seen_sets};
+use shared::values::Timestamp;
 use tests::{NOW, World, delete, follow, publish, secrets, soon, unfollow};
 
 use super::units::UnitCounter;
@@ -96,7 +96,7 @@ async fn one(world: &World, id: &str, millis: i64) {
 async fn stored(world: &World) -> Vec<(LedgerKey, i64)> {
     let query = Query {
         keys: Some("pk = :pk"),
-        values: vec![(":pk", item::text(seen_sets(&ViewerId::new("bob").unwrap())))],
+        values: vec![(":pk", item::text(seen_sets("bob")))],
         ..Query::default()
     };
     let rows = world.tables.ledger.table().all(query, soon).await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fastrand::Rng;
 use serde_json::Value;
 use shared::dead_letters::DeadLetter;
-use shared::timelines::{Order, Span};
+use shared::values::{Order, Span};
 use shared::values::{Timestamp, ViewerId};
 use tests::{World, soon};
 

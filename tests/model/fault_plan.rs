@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
+use shared::paging::INLINE;
 use shared::runtime::hold::Hold;
-use shared::timelines::INLINE;
 
 use crate::readers::READERS_KEPT;
 

@@ -17,8 +17,8 @@ use nagare::local::schema;
 use serde_json::{Value, json};
 use shared::follows::keys;
 use shared::runtime::deadline::Deadline;
-use shared::timelines::{Order, Span};
 use shared::values::{ActorId, Timestamp, ViewerId};
+use shared::values::{Order, Span};
 use tests::{World, event, message, unfinished_ids};
 use tokio::time::Instant;
 

@@ -39,12 +39,12 @@ use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::DeadLetter;
+use shared::paging::CursorSeal;
 use shared::queue;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
-use shared::timelines::CursorSeal;
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics};
 

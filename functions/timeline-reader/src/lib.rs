@@ -11,13 +11,8 @@
 //!     query     query parameters
 //!     response  answers in JSON
 //!     problem   what is answered instead
+//!   page/       pages of lists in the order of time
 //!   timeline/   a page of one viewer's timeline
-//!     request   which page: everything is parsed here
-//!     page      a page as it was at one moment
-//!     filling   skeleton -> hydration -> rules, until the page is full
-//!     cursors   where to go on, and what was shown
-//!     likes     how many like what is on it
-//!     answer    a page as JSON, with its cursors
 //!   activity/   one activity
 //!   likes/      what a viewer likes; how many like an activity
 //!   poll/       a poll
@@ -38,6 +33,7 @@ mod likes;
 mod log;
 mod metrics;
 mod notifications;
+mod page;
 mod poll;
 mod profile;
 mod router;
@@ -52,11 +48,12 @@ use shared::activities::KeptRecords;
 use shared::dynamo::Dynamo;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
-use shared::timelines::{CursorSeal, Timelines};
+use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 use tokio::time::Instant;
 

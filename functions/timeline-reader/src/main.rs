@@ -7,13 +7,14 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
-use shared::timelines::{CursorSeal, Timelines};
+use shared::timelines::Timelines;
 use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).

@@ -20,16 +20,19 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
-/// What one call says of all entries of a viewer: who is hidden, and which records have changed.
+/// What one call says of all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
+    /// Whose follows hide somebody; nobody's, of a list that everybody is shown.
+    viewer: Option<ViewerId>,
     hidden: HiddenActors,
     changes: Changes,
 }
 
-/// What the ledger says about some entries of one viewer.
+/// What the ledger says about some entries of one viewer, or about rows of any list.
 #[derive(Debug, Clone, Default)]
 pub struct Hydration {
+    viewer: Option<ViewerId>,
     hidden: HiddenActors,
     /// The reading of the change log before which no record here was read; none for operators.
     before: Option<Changes>,
@@ -81,6 +84,7 @@ impl Hydration {
         }
         self.edges.clear();
         self.asks_edges = view.hidden.asks_edges(now);
+        self.viewer.clone_from(&view.viewer);
         (self.hidden, self.before) = (view.hidden.clone(), Some(view.changes.clone()));
     }
 
@@ -115,11 +119,8 @@ impl Hydration {
     }
 
     /// The edges of these entries that nobody has asked for and that have to be.
-    fn unknown_edges(
-        &self,
-        viewer: &ViewerId,
-        entries: &[(SortKey, ActorId)],
-    ) -> HashMap<LedgerKey, Asked> {
+    fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, Asked> {
+        let Some(viewer) = &self.viewer else { return HashMap::new() };
         let actors = entries.iter().map(|(_, actor)| actor).filter(|_| self.asks_edges);
         let unknown = actors.filter(|actor| !self.hides(actor) && !self.edges.contains_key(*actor));
         unknown
@@ -153,28 +154,29 @@ fn activity_key(sort_key: &SortKey, actor: &ActorId) -> ActivityKey {
 }
 
 impl Timelines {
-    /// Reads who is hidden from a viewer and which records have changed, in one call.
+    /// Reads who is hidden from a viewer, if one is given, and which records have changed, in one call.
     ///
     /// # Errors
     /// [`DynamoError`]
     pub async fn view(
         &self,
-        viewer: &ViewerId,
+        viewer: Option<&ViewerId>,
         kept: &KeptRecords,
         deadline: Deadline,
     ) -> Result<View, DynamoError> {
         let copy = kept.copy();
-        let keys = [follows::keys::hidden(viewer), changes::copy(copy)];
-        let items = keys.iter().cloned().map(LedgerKey::into_item).collect();
-        let (mut hidden, mut log) = (HiddenActors::default(), Changes::default());
+        let log = changes::copy(copy);
+        let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
+        let items = keys.map(LedgerKey::into_item).collect();
+        let (mut hidden, mut changes) = (HiddenActors::default(), Changes::default());
         for row in self.ledger.table().batch_get(items, deadline).await? {
             match LedgerKey::of(&row)? {
-                key if key == keys[0] => hidden = HiddenActors::read(&row)?,
-                _ => log = Changes::read(&row)?,
+                key if key == log => changes = Changes::read(&row)?,
+                _ => hidden = HiddenActors::read(&row)?,
             }
         }
-        kept.observe(copy, &log);
-        Ok(View { hidden, changes: log })
+        kept.observe(copy, &changes);
+        Ok(View { viewer: viewer.cloned(), hidden, changes })
     }
 
     /// Reads what the ledger says about entries, an edge for each actor and a record for each activity: for those
@@ -188,8 +190,9 @@ impl Timelines {
         entries: &[(SortKey, ActorId)],
         deadline: Deadline,
     ) -> Result<Hydration, DynamoError> {
-        let mut hydration = Hydration { asks_edges: true, ..Hydration::default() };
-        self.hydrate(&mut hydration, viewer, entries, None, deadline).await?;
+        let viewer = Some(viewer.clone());
+        let mut hydration = Hydration { viewer, asks_edges: true, ..Hydration::default() };
+        self.hydrate(&mut hydration, entries, None, deadline).await?;
         Ok(hydration)
     }
 
@@ -202,12 +205,11 @@ impl Timelines {
     pub async fn hydrate(
         &self,
         hydration: &mut Hydration,
-        viewer: &ViewerId,
         entries: &[(SortKey, ActorId)],
         kept: Option<&KeptRecords>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let mut wanted = hydration.unknown_edges(viewer, entries);
+        let mut wanted = hydration.unknown_edges(entries);
         for (sort_key, actor) in entries {
             let key = activity_key(sort_key, actor);
             if hydration.hides(actor) || hydration.records.contains_key(&key) {
@@ -231,11 +233,10 @@ impl Timelines {
     pub async fn hydrate_edges(
         &self,
         hydration: &mut Hydration,
-        viewer: &ViewerId,
         entries: &[(SortKey, ActorId)],
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let wanted = hydration.unknown_edges(viewer, entries);
+        let wanted = hydration.unknown_edges(entries);
         self.ask(hydration, wanted, None, deadline).await
     }
 

@@ -5,28 +5,17 @@
 //! purge       taking one actor's entries out of one timeline
 //! reading     which entries there are
 //! hydration   what the ledger says about them, which decides whether they are shown
-//! cursor      a sealed position in a timeline
-//! seen        what a client has been shown, so that it is shown what became visible since
-//! store       that, where a cursor has no room for it
 //! ```
 
-mod cursor;
 mod entry;
 mod hydration;
 mod purge;
 mod reading;
-mod seen;
-mod store;
 
-pub use cursor::{
-    Cursor, CursorError, CursorSeal, Floor, MAX_CURSOR_LENGTH, Order, Position, Range,
-};
 pub use entry::EntryWrite;
 pub use hydration::{Hydration, View};
 pub use purge::Purge;
-pub use reading::{EntryRow, Span, entry_key, entry_row};
-pub use seen::{INLINE, NewSet, Salt, Seen, SeenSet};
-pub use store::seen_sets;
+pub use reading::{EntryRow, entry_key, entry_row};
 
 use crate::dynamo::{Dynamo, DynamoError, PacedTable, Table, Written};
 use crate::ledger::Ledger;

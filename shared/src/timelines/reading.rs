@@ -6,22 +6,11 @@ use std::collections::{HashMap, HashSet};
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 
-use super::{Order, Timelines};
+use super::Timelines;
 use crate::dynamo::item::{Item, text};
 use crate::dynamo::{BATCH_GET, DynamoError, Query};
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
-
-/// A stretch of a timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// The first instant in it.
-    pub from: Timestamp,
-    /// The first instant beyond it, if it ends.
-    pub to: Option<Timestamp>,
-    /// Which end to begin at.
-    pub order: Order,
-}
+use crate::values::{ActorId, Order, SortKey, Span, ViewerId};
 
 /// An entry as it stands in the table, which anybody with write access may have put there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,28 +46,15 @@ impl Timelines {
         limit: usize,
         deadline: Deadline,
     ) -> Result<(Vec<EntryRow>, Option<String>), DynamoError> {
-        let first = span.from.to_string();
-        // `~` sorts behind every character of a key, so nothing in the last millisecond is missed.
-        let last = span.to.map_or_else(|| format!("{}~", Timestamp::LAST), |to| to.to_string());
-        // DynamoDB refuses a start key outside the condition, and one that retention has passed by
-        // lies outside: what was beyond it is then either all of the span or nothing.
-        let after = match (after, span.order) {
-            (Some(key), Order::Newest) if key < first.as_str() => return Ok((vec![], None)),
-            (Some(key), Order::Oldest) if key > last.as_str() => return Ok((vec![], None)),
-            (Some(key), _) if (first.as_str()..=last.as_str()).contains(&key) => Some(key),
-            _ => None,
-        };
-        if first > last {
-            return Ok((vec![], None));
-        }
+        let Some(keys) = span.keys(after) else { return Ok((vec![], None)) };
         let query = Query {
             keys: Some("viewer_id = :viewer AND sort_key BETWEEN :first AND :last"),
             values: vec![
                 (":viewer", text(viewer.as_str())),
-                (":first", text(first)),
-                (":last", text(last)),
+                (":first", text(keys.first)),
+                (":last", text(keys.last)),
             ],
-            start: after.map(|key| entry_key(viewer, key)),
+            start: keys.start.map(|key| entry_key(viewer, &key)),
             descending: span.order == Order::Newest,
             limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
             ..Query::default()

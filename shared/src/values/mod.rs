@@ -6,6 +6,7 @@ mod packed;
 mod payload;
 mod retention;
 mod sort_key;
+mod span;
 mod timestamp;
 
 pub use id::{
@@ -19,4 +20,5 @@ pub use payload::{
 };
 pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
 pub use sort_key::{SortKey, SortKeyError};
+pub use span::{Order, Span, SpanKeys};
 pub use timestamp::{TIMESTAMP_LENGTH, Timestamp, TimestampError};

@@ -2,6 +2,7 @@
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use serde_json::Value;
+use shared::paging::List;
 use shared::values::ViewerId;
 use timeline_reader::{Authorization, Reader};
 use tokio::runtime::{Builder, Runtime};
@@ -105,7 +106,7 @@ fn check_page(page: &Value) {
 /// A cursor that was given out is taken.
 fn check_cursor(event: &ApiGatewayV2httpRequest, viewer: &str, cursor: &Value) {
     let Some(cursor) = cursor.as_str() else { return };
-    assert!(seal().open(&ViewerId::new(viewer).unwrap(), cursor).is_ok());
+    assert!(seal().open(&List::timeline(&ViewerId::new(viewer).unwrap()), cursor).is_ok());
     let mut next = event.clone();
     next.raw_query_string = Some(format!("cursor={cursor}"));
     let page = answered(Authorization::Open, &next).unwrap();

@@ -1,8 +1,8 @@
 //! Cursors.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::timelines::{Cursor, Floor, INLINE, MAX_CURSOR_LENGTH, Order, Position, Range, Seen};
-use shared::values::ViewerId;
+use shared::paging::{Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen};
+use shared::values::{Order, ViewerId};
 
 use super::{id, instant, position, seal};
 
@@ -10,7 +10,7 @@ use super::{id, instant, position, seal};
 /// cursor, that cursor is opened by its viewer alone, and by nobody once it was changed.
 pub fn cursor(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
-        let bob = ViewerId::new("bob").unwrap();
+        let bob = List::timeline(&ViewerId::new("bob").unwrap());
         if let Ok(opened) = seal().open(&bob, text) {
             assert_eq!(seal().seal(&bob, &opened), text);
         }
@@ -22,13 +22,15 @@ pub fn cursor(data: &[u8]) {
 fn sealed(bytes: &mut Unstructured<'_>) -> Result<()> {
     let (viewer, other) = (viewer(bytes)?, viewer(bytes)?);
     let cursor = recipe(bytes)?;
-    let text = seal().seal(&viewer, &cursor);
+    let list = List::timeline(&viewer);
+    let text = seal().seal(&list, &cursor);
     assert!(text.len() <= MAX_CURSOR_LENGTH, "{} characters", text.len());
     assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)), "{text}");
-    assert_eq!(seal().open(&viewer, &text), Ok(cursor));
-    assert!(other == viewer || seal().open(&other, &text).is_err(), "{other} opened {viewer}'s");
+    assert_eq!(seal().open(&list, &text), Ok(cursor));
+    let others = List::timeline(&other);
+    assert!(other == viewer || seal().open(&others, &text).is_err(), "{other} opened {viewer}'s");
     let changed = changed(text.clone(), bytes)?;
-    assert!(changed == text || seal().open(&viewer, &changed).is_err(), "{changed}");
+    assert!(changed == text || seal().open(&list, &changed).is_err(), "{changed}");
     Ok(())
 }
 
@@ -49,6 +51,7 @@ fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
         },
         seen: maybe(bytes, seen)?,
         likes: bool::arbitrary(bytes)?,
+        filter: Vec::new(),
     })
 }
 

@@ -13,7 +13,7 @@ mod messages;
 mod sort_key;
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::timelines::CursorSeal;
+use shared::paging::CursorSeal;
 use shared::values::{ActivityId, SortKey, Timestamp};
 
 pub use api_event::api_event;

@@ -8,7 +8,11 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use super::problem::Problem;
 
 /// The query parameters that mean something to a request, decoded. All others are ignored.
-pub(crate) struct Parameters<'a>(HashMap<&'static str, Cow<'a, str>>);
+pub(crate) struct Parameters<'a> {
+    once: HashMap<&'static str, Cow<'a, str>>,
+    /// Those that may be given several times, in their order.
+    several: Vec<(&'static str, Cow<'a, str>)>,
+}
 
 impl<'a> Parameters<'a> {
     /// Those of an event that have one of these names. None of them may be given twice.
@@ -16,26 +20,47 @@ impl<'a> Parameters<'a> {
         event: &'a ApiGatewayV2httpRequest,
         known: &'static [&'static str],
     ) -> Result<Self, Problem> {
-        let mut values = HashMap::new();
+        Self::with_several(event, known, &[])
+    }
+
+    /// The same, and those that have one of the names in `several`, which may be given as often as one likes.
+    pub(crate) fn with_several(
+        event: &'a ApiGatewayV2httpRequest,
+        known: &'static [&'static str],
+        several: &'static [&'static str],
+    ) -> Result<Self, Problem> {
+        let mut found = Self { once: HashMap::new(), several: Vec::new() };
         let query = event.raw_query_string.as_deref().unwrap_or_default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            let Some(name) = known.iter().copied().find(|known| *known == name) else {
-                continue;
-            };
-            if values.insert(name, value).is_some() {
+            let named =
+                |names: &'static [&'static str]| names.iter().copied().find(|it| *it == name);
+            if let Some(name) = named(several) {
+                found.several.push((name, value));
+            } else if let Some(name) = named(known)
+                && found.once.insert(name, value).is_some()
+            {
                 return Err(Problem::invalid(name, "given twice".to_owned()));
             }
         }
-        Ok(Self(values))
+        Ok(found)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(AsRef::as_ref)
+        self.once.get(name).map(AsRef::as_ref)
+    }
+
+    /// All values of a parameter that may be given several times.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.several
+            .iter()
+            .filter(move |(given, _)| *given == name)
+            .map(|(_, value)| value.as_ref())
     }
 
     /// Refuses parameters that `given` carries already.
     pub(crate) fn without(&self, given: &str, others: &[&'static str]) -> Result<(), Problem> {
-        match others.iter().find(|other| self.0.contains_key(*other)) {
+        let is_given = |other: &str| self.get(other).is_some() || self.all(other).next().is_some();
+        match others.iter().find(|other| is_given(other)) {
             None => Ok(()),
             Some(other) => {
                 let problem = format!("cannot be sent beside `{given}`, which carries it");

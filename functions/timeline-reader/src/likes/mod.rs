@@ -7,7 +7,7 @@ use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::{BATCH_GET, DynamoError};
 use shared::likes::{Like, LikeCounts, Likes, Standing};
-use shared::timelines::CursorError;
+use shared::paging::CursorError;
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
@@ -15,7 +15,7 @@ use crate::activity::Activity;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::timeline::{DEFAULT_LIMIT, limit};
+use crate::page::{DEFAULT_LIMIT, limit};
 
 /// How many like each of these activities, at most [`BATCH_GET`], and whether this viewer does: two calls, side by
 /// side.

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use shared::notifications::keys::Place;
 use shared::notifications::{After, Notification, Notifications, Wanted};
-use shared::timelines::CursorError;
+use shared::paging::CursorError;
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::timeline::{DEFAULT_LIMIT, limit};
+use crate::page::{DEFAULT_LIMIT, limit};
 
 #[derive(Serialize)]
 struct Body<'a> {

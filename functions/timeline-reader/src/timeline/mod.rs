@@ -1,53 +1,60 @@
 //! A page of one viewer's timeline.
 
-mod answer;
-mod cursors;
-mod filling;
-mod likes;
-mod page;
-mod request;
-
-use shared::values::ViewerId;
-use tokio::sync::OnceCell;
+use shared::dynamo::DynamoError;
+use shared::paging::{List, Stretch};
+use shared::runtime::deadline::Deadline;
+use shared::timelines::{EntryRow, Timelines};
+use shared::values::{Span, ViewerId};
 
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
+use crate::page::{AskedLikes, Head, Moment, Paging, Request, Rows, Target, answer, parameters};
 use crate::{Context, Reader};
-use cursors::Cursors;
-use likes::AskedLikes;
-use page::Reading;
-use request::Request;
-pub(crate) use request::{DEFAULT_LIMIT, limit};
+
+/// The entries of a timeline.
+struct Entries<'a> {
+    timelines: &'a Timelines,
+    viewer: &'a ViewerId,
+    deadline: Deadline,
+}
+
+impl Rows for Entries<'_> {
+    async fn rows(
+        &self,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Stretch<Target>, DynamoError> {
+        let (rows, next) =
+            self.timelines.entries(self.viewer, span, after, limit, self.deadline).await?;
+        let read = rows.len();
+        Ok(Stretch { rows: rows.iter().filter_map(EntryRow::target).collect(), read, next })
+    }
+
+    fn viewer(&self) -> Option<&ViewerId> {
+        Some(self.viewer)
+    }
+}
 
 /// `GET /v1/timelines/{viewer_id}`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
-    let Reader { timelines, seal, retention, kept, hold, .. } = cx.reader;
+    let Reader { timelines, retention, clock, .. } = cx.reader;
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     cx.caller.may_read(&viewer)?;
-    let request = Request::parse(cx.event, &viewer, seal, &cx.caller)?;
+    let list = List::timeline(&viewer);
+    let request = Request::parse(cx, &parameters(cx.event, &[])?, &list, Vec::new(), &[])?;
     let likes = AskedLikes::new(cx, &request);
     let timelines = timelines.over(cx.dynamo);
+    let entries = Entries { timelines: &timelines, viewer: &viewer, deadline: cx.deadline };
     let mut now = cx.now;
-    let (reading, page) = loop {
-        let reading = Reading {
-            timelines: &timelines,
-            kept,
-            hold: *hold,
-            viewer: &viewer,
-            request: &request,
-            now,
-            retained_from: retention.start(now),
-            deadline: cx.deadline,
-            seen: OnceCell::new(),
-            likes: &likes,
-        };
-        let page = reading.page().await?;
-        now = cx.reader.clock.now();
+    let (paging, page) = loop {
+        let paging = Paging::new(cx, &list, &request, now, retention.start(now));
+        let page = Moment::new(cx, &entries, &timelines, &likes, now).page(&paging).await?;
+        now = clock.now();
         if page.is_retained(retention.start(now)) {
-            break (reading, page);
+            break (paging, page);
         }
     };
-    let cursors = Cursors::of(&reading, &page, seal).await?;
-    let body = answer::body(seal, &viewer, &page, &likes.shown(), &cursors, reading.retained_from)?;
-    Ok(Answer { body, items: page.activities.len() })
+    let head = Head::Timeline { viewer_id: &viewer };
+    answer(cx, &paging, &page, &likes.shown(), head).await
 }

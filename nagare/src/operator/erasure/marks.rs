@@ -14,8 +14,8 @@ use shared::dynamo::{Condition, DynamoError, Query, Update};
 use shared::fanout::keys as fanout;
 use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
+use shared::paging::seen_sets;
 use shared::runtime::deadline::Deadline;
-use shared::timelines::seen_sets;
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 /// What is left of something that is over; it says nothing else.

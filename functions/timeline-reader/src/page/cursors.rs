@@ -5,40 +5,39 @@
 //! `next_cursor`; one of the oldest leaves what lies above it to both.
 
 use shared::dynamo::DynamoError;
-use shared::timelines::{Cursor, CursorSeal, Floor, Order, Position, Seen};
-use shared::values::SortKey;
+use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
+use shared::values::{Order, SortKey};
 
-use super::page::{Page, Reading};
+use super::{Page, Paging};
 
 /// The cursors of a page.
 #[derive(Debug)]
-pub(super) struct Cursors {
+pub(crate) struct Cursors {
     /// If there is more beyond the page.
-    pub(super) next: Option<Cursor>,
-    pub(super) newer: Cursor,
+    pub(crate) next: Option<Cursor>,
+    pub(crate) newer: Cursor,
 }
 
 impl Cursors {
     /// Those of a page that was read. What they have no room for is stored before.
-    pub(super) async fn of(
-        reading: &Reading<'_>,
-        page: &Page,
+    pub(crate) async fn of<T>(
+        paging: &Paging<'_>,
+        page: &Page<T>,
         seal: &CursorSeal,
     ) -> Result<Self, DynamoError> {
-        let seen = seen_after(reading, page, seal).await?;
-        let Cursor { range, position, likes, .. } = &reading.request.cursor;
-        let cursor =
-            |position| Cursor { range: *range, position, seen: seen.clone(), likes: *likes };
-        Ok(match position {
+        let seen = seen_after(paging, page, seal).await?;
+        let of = &paging.request.cursor;
+        let cursor = |position| Cursor { position, seen: seen.clone(), ..of.clone() };
+        Ok(match &of.position {
             Position::Page { order, after } => {
-                let last = page.last().or_else(|| after.clone());
+                let last = page.keys().last().or(after.as_ref()).cloned();
                 let floor = last.clone().filter(|_| page.more && *order == Order::Newest);
                 let next = page.more.then(|| cursor(Position::Page { order: *order, after: last }));
                 let floor = floor.map(Floor::After);
                 Self { next, newer: cursor(Position::Newer { floor: in_window(floor, &seen) }) }
             }
             Position::Newer { floor } => {
-                let lost = reading.seen().await?.and_then(|seen| seen.lost_until());
+                let lost = paging.seen().await?.and_then(|seen| seen.lost_until());
                 let floor = match lost {
                     Some(until) => Some(Floor::From(until.plus_millis(1))),
                     None => floor.clone(),
@@ -51,30 +50,30 @@ impl Cursors {
 }
 
 /// What has been shown, now that this page is.
-async fn seen_after(
-    reading: &Reading<'_>,
-    page: &Page,
+async fn seen_after<T>(
+    paging: &Paging<'_>,
+    page: &Page<T>,
     seal: &CursorSeal,
 ) -> Result<Option<Seen>, DynamoError> {
-    let before = &reading.request.cursor.seen;
+    let before = &paging.request.cursor.seen;
     let newest = page.keys().map(|key| key.published_at).max();
-    let (seen, set) = match (before, reading.seen().await?) {
+    let (seen, set) = match (before, paging.seen().await?) {
         // A poll begins again with what it shows, above a floor.
-        (Some(seen), Some(set)) if reading.request.is_newer() && set.lost_until().is_some() => {
+        (Some(seen), Some(set)) if paging.request.is_newer() && set.lost_until().is_some() => {
             (seen.forgotten(), seen.forgotten().with_stored(None))
         }
         (Some(seen), Some(set)) => (seen.clone(), set.clone()),
         (Some(seen), None) => return Ok(Some(seen.clone())),
         (None, _) => {
             let Some(newest) = newest else { return Ok(None) };
-            let seen = Seen::until(newest, seal.salt(reading.viewer));
+            let seen = Seen::until(newest, seal.salt(paging.list));
             (seen.clone(), seen.with_stored(None))
         }
     };
-    let (seen, new) = seen.and(&set, page.keys(), seal.inline());
+    let (seen, new) = seen.and(&set, page.keys(), seal.inline(&paging.request.cursor.filter));
     if let Some(new) = new {
-        let Reading { timelines, viewer, now, deadline, .. } = *reading;
-        timelines.keep_seen(viewer, new, now, deadline).await?;
+        let Paging { list, now, deadline, .. } = *paging;
+        paging.seen_sets.keep(list, new, now, deadline).await?;
     }
     Ok(Some(seen))
 }

@@ -1,12 +1,14 @@
 //! The bytes of a cursor, without its seal.
 
 use super::super::seen::{self, Seen, StoredSet};
-use super::{Cursor, Floor, MAX_CURSOR_LENGTH, Order, Position, Range};
+use super::{Cursor, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range};
 use crate::crypto::seal::SEAL_LENGTH;
-use crate::values::{ActivityId, MAX_ID_LENGTH, SortKey, Timestamp};
+use crate::values::{ActivityId, MAX_ID_LENGTH, Order, SortKey, Timestamp};
 
 /// The first byte.
 pub(super) const VERSION: u8 = 2;
+/// The first byte of a cursor with a filter, whose length and bytes follow.
+pub(super) const FILTERED: u8 = 3;
 
 const OLDEST_FIRST: u8 = 1;
 pub(super) const HAS_FROM: u8 = 2;
@@ -17,10 +19,15 @@ const IS_NEWER: u8 = 32;
 pub(super) const HAS_SET: u8 = 64;
 const HAS_LIKES: u8 = 128;
 
-/// Version, flags, range, key, what was seen: each where there is one.
+/// Version, filter, flags, range, key, what was seen: each where there is one.
 pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-    let mut bytes = vec![VERSION, 0];
+    let mut bytes = match u8::try_from(cursor.filter.len()) {
+        Ok(0) | Err(_) => vec![VERSION],
+        Ok(length) => [&[FILTERED, length], cursor.filter.as_slice()].concat(),
+    };
+    let at_flags = bytes.len();
+    bytes.push(0);
     let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
         | flag(cursor.range.to.is_some(), HAS_TO)
         | flag(cursor.seen.is_some(), HAS_SEEN)
@@ -56,14 +63,19 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
         }
         bytes.extend(seen.recent().flatten());
     }
-    bytes[1] = flags;
+    bytes[at_flags] = flags;
     bytes
 }
 
 /// Takes whatever [`encode`] can have made, and more.
 pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
-    let (&[_, flags], mut rest) = bytes.split_first_chunk::<2>()?;
+    let mut rest = bytes;
     let rest = &mut rest;
+    let filter = match take(rest)? {
+        [FILTERED] => take_filter(rest)?,
+        _ => Vec::new(),
+    };
+    let [flags] = take(rest)?;
     let has = |flag: u8| flags & flag != 0;
     let from = if has(HAS_FROM) { Some(take_instant(rest)?) } else { None };
     let to = if has(HAS_TO) { Some(take_instant(rest)?) } else { None };
@@ -85,7 +97,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
     };
     let seen = if has(HAS_SEEN) { Some(take_seen(rest, has(HAS_SET))?) } else { None };
     let (range, likes) = (Range { from, to }, has(HAS_LIKES));
-    rest.is_empty().then_some(Cursor { range, position, seen, likes })
+    rest.is_empty().then_some(Cursor { range, position, seen, likes, filter })
 }
 
 fn put_instant(bytes: &mut Vec<u8>, instant: Timestamp) {
@@ -102,6 +114,13 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (bytes, tail) = rest.split_first_chunk::<N>()?;
     *rest = tail;
     Some(*bytes)
+}
+
+fn take_filter(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let [length] = take(rest)?;
+    let (filter, tail) = rest.split_at_checked(usize::from(length))?;
+    *rest = tail;
+    (filter.len() <= MAX_FILTER_BYTES).then(|| filter.to_vec())
 }
 
 fn take_instant(rest: &mut &[u8]) -> Option<Timestamp> {
@@ -128,8 +147,11 @@ fn take_seen(rest: &mut &[u8], has_set: bool) -> Option<Seen> {
     seen.with_recent(std::mem::take(rest))
 }
 
-// The longest cursor there can be: flags, two instants, a key, what was seen, the seal, in base64.
-const _: () = assert!(
-    (2 + 2 * 8 + (8 + 1 + MAX_ID_LENGTH) + seen::MOST_BYTES + SEAL_LENGTH).div_ceil(3) * 4
-        <= MAX_CURSOR_LENGTH
-);
+// The longest cursor there can be without a filter: flags, two instants, a key, what was seen, the seal.
+const LONGEST: usize = 2 + 2 * 8 + (8 + 1 + MAX_ID_LENGTH) + seen::MOST_BYTES + SEAL_LENGTH;
+/// How many bytes fit, in base64.
+const MOST: usize = MAX_CURSOR_LENGTH / 4 * 3;
+/// The longest filter, in bytes, beside which there is room for all fingerprints.
+pub(super) const ROOM_FOR_FILTER: usize = MOST - LONGEST - 1;
+
+const _: () = assert!(MAX_FILTER_BYTES <= ROOM_FOR_FILTER + seen::INLINE * seen::FINGERPRINT);

@@ -1,10 +1,10 @@
 //! What is asked for. Everything a caller can get wrong is found here, and named.
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use shared::timelines::{Cursor, CursorSeal, Floor, Order, Position, Range, Seen, Span};
-use shared::values::{Timestamp, TimestampError, ViewerId};
+use shared::paging::{Cursor, Floor, List, Position, Range, Seen};
+use shared::values::{Order, Span, Timestamp, TimestampError, ViewerId};
 
-use crate::http::auth::Caller;
+use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 
@@ -13,32 +13,41 @@ pub(crate) const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "include", "viewer"];
 
-/// One page of a timeline: where it begins, which way it goes, how long it is.
+/// One page of a list: where it begins, which way it goes, how long it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The most activities on it.
+    /// The most items on it.
     pub(crate) limit: usize,
-    /// The position to go on from; the start of a timeline is a cursor too.
+    /// The position to go on from; the start of a list is a cursor too.
     pub(crate) cursor: Cursor,
     /// Whose own likes are shown, if activities are shown with their likes.
     pub(crate) own: Option<ViewerId>,
 }
 
+/// The parameters of a request for a page, and `others` that may be given several times.
+pub(crate) fn parameters<'a>(
+    event: &'a ApiGatewayV2httpRequest,
+    others: &'static [&'static str],
+) -> Result<Parameters<'a>, Problem> {
+    Parameters::with_several(event, KNOWN, others)
+}
+
 impl Request {
-    /// Reads the query parameters.
+    /// Reads the parameters of a request for a page of a list, of which a filter says what is shown. The filter is made of
+    /// the parameters `carried`, which a cursor carries like the range.
     pub(crate) fn parse(
-        event: &ApiGatewayV2httpRequest,
-        viewer: &ViewerId,
-        seal: &CursorSeal,
-        caller: &Caller<'_>,
+        cx: &Context<'_>,
+        parameters: &Parameters<'_>,
+        list: &List,
+        filter: Vec<u8>,
+        carried: &[&'static str],
     ) -> Result<Self, Problem> {
-        let parameters = Parameters::of(event, KNOWN)?;
         let likes = parameters.get("include").map_or(Ok(false), include)?;
         let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
         let mut cursor = match parameters.get("cursor") {
             Some(text) => {
-                parameters.without("cursor", &["order", "from", "to"])?;
-                let opened = seal.open(viewer, text);
+                parameters.without("cursor", &[&["order", "from", "to"], carried].concat())?;
+                let opened = cx.reader.seal.open(list, text);
                 opened.map_err(|e| Problem::invalid("cursor", e.to_string()))?
             }
             None => Cursor {
@@ -52,10 +61,11 @@ impl Request {
                 },
                 seen: None,
                 likes,
+                filter,
             },
         };
         cursor.likes |= likes;
-        Ok(Self { limit, cursor, own: caller.own(parameters.get("viewer"))? })
+        Ok(Self { limit, cursor, own: cx.caller.own(parameters.get("viewer"))? })
     }
 
     /// True if it asks for what became visible since.
@@ -96,7 +106,7 @@ impl Request {
         (!is_below).then_some(seen)
     }
 
-    /// How many entries will be skipped because they were shown before, as far as the cursor knows.
+    /// How many rows will be skipped because they were shown before, as far as the cursor knows.
     pub(super) fn skipped(&self) -> usize {
         let seen = self.cursor.seen.as_ref().filter(|_| self.is_newer());
         seen.map_or(0, Seen::count)

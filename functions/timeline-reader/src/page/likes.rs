@@ -12,14 +12,14 @@ use crate::Context;
 use crate::likes::of_activities;
 
 /// The likes of what was read so far for a page.
-pub(super) struct AskedLikes<'a> {
+pub(crate) struct AskedLikes<'a> {
     cx: &'a Context<'a>,
     request: &'a Request,
     answered: Mutex<HashMap<ActivityId, Standing>>,
 }
 
 impl<'a> AskedLikes<'a> {
-    pub(super) fn new(cx: &'a Context<'a>, request: &'a Request) -> Self {
+    pub(crate) fn new(cx: &'a Context<'a>, request: &'a Request) -> Self {
         Self { cx, request, answered: Mutex::default() }
     }
 
@@ -44,7 +44,7 @@ impl<'a> AskedLikes<'a> {
     }
 
     /// What was answered so far.
-    pub(super) fn shown(&self) -> HashMap<ActivityId, Standing> {
+    pub(crate) fn shown(&self) -> HashMap<ActivityId, Standing> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

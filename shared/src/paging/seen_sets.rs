@@ -4,18 +4,19 @@
 //! A set is never changed, because clients may ask with any cursor that they have kept. It expires two days after it was
 //! last written. The erasure of a person deletes these items outright: no command in flight can bring them back.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::seen::Stored;
-use super::{NewSet, Seen, SeenSet, Timelines};
+use super::{List, NewSet, Seen, SeenSet};
 use crate::crypto::hash::hex;
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::number;
-use crate::ledger::{FORGET_AT, LedgerKey, PERSON};
+use crate::dynamo::{Dynamo, DynamoError};
+use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
 use crate::runtime::deadline::Deadline;
-use crate::values::{Timestamp, ViewerId};
+use crate::values::Timestamp;
 
 /// How long a client may stay away and find what it has seen.
 const AWAY: Duration = Duration::from_secs(86_400);
@@ -23,30 +24,46 @@ const AWAY: Duration = Duration::from_secs(86_400);
 const KEPT: Duration = Duration::from_secs(2 * 86_400);
 const FINGERPRINTS: &str = "fingerprints";
 
-/// The partition of what the clients of a viewer have seen.
+/// The partition of what clients have seen of the lists that are about one person.
 #[must_use]
-pub fn seen_sets(viewer: &ViewerId) -> String {
-    format!("{PERSON}{viewer}#seen")
+pub fn seen_sets(person: impl Display) -> String {
+    format!("{PERSON}{person}#seen")
 }
 
-fn key(viewer: &ViewerId, id: &[u8]) -> LedgerKey {
-    LedgerKey { pk: seen_sets(viewer), sk: hex(id) }
+fn key(list: &List, id: &[u8]) -> LedgerKey {
+    LedgerKey { pk: list.seen_sets().to_owned(), sk: hex(id) }
 }
 
-impl Timelines {
+/// The sets. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SeenSets(Ledger);
+
+impl SeenSets {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self(ledger.clone())
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self(self.0.over(dynamo))
+    }
+
     /// All that a cursor says was shown. Calls nothing if the cursor holds all of it.
     ///
     /// # Errors
     /// [`DynamoError`]. That a set is gone is none.
-    pub async fn seen(
+    pub async fn read(
         &self,
-        viewer: &ViewerId,
+        list: &List,
         seen: &Seen,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<SeenSet, DynamoError> {
         let Some(stored) = seen.stored else { return Ok(seen.with_stored(None)) };
-        let row = self.ledger.get(key(viewer, &stored.id), deadline).await?;
+        let row = self.0.get(key(list, &stored.id), deadline).await?;
         let stored = row.as_ref().and_then(|row| {
             let bytes = row.item.get(FINGERPRINTS)?.as_b().ok()?.as_ref();
             let is_old = row.number(FORGET_AT).ok()? < seconds_after(now, AWAY);
@@ -59,9 +76,9 @@ impl Timelines {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be stored.
-    pub async fn keep_seen(
+    pub async fn keep(
         &self,
-        viewer: &ViewerId,
+        list: &List,
         new: NewSet,
         now: Timestamp,
         deadline: Deadline,
@@ -70,7 +87,7 @@ impl Timelines {
             (FINGERPRINTS.to_owned(), AttributeValue::B(new.bytes.into())),
             (FORGET_AT.to_owned(), number(seconds_after(now, KEPT))),
         ];
-        self.ledger.put(key(viewer, &new.id), attributes, deadline).await
+        self.0.put(key(list, &new.id), attributes, deadline).await
     }
 }
 

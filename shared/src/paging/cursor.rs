@@ -1,12 +1,12 @@
-//! Cursors: a sealed position in one viewer's timeline.
+//! Cursors: a sealed position in a list.
 //!
 //! A cursor carries all that the next page needs (direction, range, position, and [what was shown](super::seen)
 //! so far), so that no parameter can contradict it. It is
 //!
 //! * **opaque**: base64url of bytes that callers must not rely on;
 //! * **versioned**: the first byte. Another version is refused, never guessed at;
-//! * **sealed**: an HMAC-SHA-256 over the bytes *and the viewer's id*, truncated to 128 bits. A cursor
-//!   that was cut, flipped, forged or given to another viewer fails alike;
+//! * **sealed**: an HMAC-SHA-256 over the bytes *and the list's name*, truncated to 128 bits. A cursor
+//!   that was cut, flipped, forged or given for another list fails alike;
 //! * **short**: at most [`MAX_CURSOR_LENGTH`] characters, for it travels in a query string.
 //!
 //! Two secrets are valid at a time ([`crate::crypto::seal`]).
@@ -19,26 +19,19 @@ mod encoding;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::seen::{INLINE, Salt, Seen};
+use super::List;
+use super::seen::{FINGERPRINT, INLINE, Salt, Seen};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
-use crate::values::{SortKey, Timestamp, ViewerId};
-use encoding::{VERSION, decode, encode};
+use crate::values::{Order, SortKey, Timestamp, ViewerId};
+use encoding::{FILTERED, ROOM_FOR_FILTER, VERSION, decode, encode};
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
+/// The longest filter that a cursor has room for, in bytes.
+pub const MAX_FILTER_BYTES: usize = 160;
 
 const PURPOSE: &str = "nagare cursor";
 const SALTS: &str = "nagare cursor salt";
-
-/// Which end of the timeline comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// The latest activity first.
-    #[default]
-    Newest,
-    /// The earliest activity first.
-    Oldest,
-}
 
 /// Keeps activities with `from` ≤ `published_at` < `to`, where they are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,7 +74,7 @@ impl Default for Position {
     }
 }
 
-/// A position in a timeline, and the way to go on from it.
+/// A position in a list, and the way to go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cursor {
     /// The range that was asked for at the start.
@@ -92,16 +85,18 @@ pub struct Cursor {
     pub seen: Option<Seen>,
     /// Whether activities are shown with their likes.
     pub likes: bool,
+    /// What of the list is shown, as the list itself writes it: empty for all, at most [`MAX_FILTER_BYTES`].
+    pub filter: Vec<u8>,
 }
 
-/// Why a text is not a cursor of this viewer.
+/// Why a text is not a cursor of this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
     /// Of a version this function does not speak.
     #[error("the cursor is of another version; start again without one")]
     Version,
-    /// Damaged, forged, or another viewer's.
-    #[error("the cursor is damaged or belongs to another viewer; start again without one")]
+    /// Damaged, forged, or of another list.
+    #[error("the cursor is damaged or belongs to another list or viewer; start again without one")]
     Damaged,
 }
 
@@ -127,31 +122,32 @@ impl CursorSeal {
         Self { inline: inline.min(INLINE), ..self }
     }
 
-    /// How many fingerprints a cursor holds.
+    /// How many fingerprints a cursor holds beside a filter.
     #[must_use]
-    pub fn inline(&self) -> usize {
-        self.inline
+    pub fn inline(&self, filter: &[u8]) -> usize {
+        let taken = filter.len().saturating_sub(ROOM_FOR_FILTER).div_ceil(FINGERPRINT);
+        self.inline.min(INLINE.saturating_sub(taken))
     }
 
-    /// What the fingerprints of a viewer's cursors are keyed with from the first page on.
+    /// What the fingerprints of a list's cursors are keyed with from the first page on.
     #[must_use]
-    pub fn salt(&self, viewer: &ViewerId) -> Salt {
-        let salt = self.salts.of(&[viewer.as_str().as_bytes()]);
+    pub fn salt(&self, list: &List) -> Salt {
+        let salt = self.salts.of(&[list.name().as_bytes()]);
         std::array::from_fn(|index| salt[index])
     }
 
-    /// The text to give to this viewer.
+    /// The text to give to a client of this list.
     #[must_use]
-    pub fn seal(&self, viewer: &ViewerId, cursor: &Cursor) -> String {
-        self.seal_for(viewer.as_str(), encode(cursor))
+    pub fn seal(&self, list: &List, cursor: &Cursor) -> String {
+        self.seal_for(list.name(), encode(cursor))
     }
 
-    /// Reads what [`seal`](Self::seal) made for the same viewer.
+    /// Reads what [`seal`](Self::seal) made for the same list.
     ///
     /// # Errors
     /// [`CursorError`] for anything else.
-    pub fn open(&self, viewer: &ViewerId, text: &str) -> Result<Cursor, CursorError> {
-        let body = self.open_for(viewer.as_str(), text)?;
+    pub fn open(&self, list: &List, text: &str) -> Result<Cursor, CursorError> {
+        let body = self.open_for(list.name(), text)?;
         decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 
@@ -187,7 +183,7 @@ impl CursorSeal {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Damaged)?;
         match bytes.first() {
-            Some(&VERSION) => {}
+            Some(&(VERSION | FILTERED)) => {}
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }
@@ -199,7 +195,7 @@ impl CursorSeal {
     }
 }
 
-/// No id contains a zero byte, so a list and what follows it cannot run into each other. A timeline is named by its
+/// No name contains a zero byte, so a list and what follows it cannot run into each other. A timeline is named by its
 /// viewer.
 fn sealed<'a>(list: &'a str, body: &'a [u8]) -> [&'a [u8]; 3] {
     [list.as_bytes(), b"\0", body]
@@ -224,6 +220,10 @@ mod tests {
 
     fn viewer(id: &str) -> ViewerId {
         ViewerId::new(id).expect("an id")
+    }
+
+    fn list(id: &str) -> List {
+        List::timeline(&viewer(id))
     }
 
     fn instants() -> impl Strategy<Value = Timestamp> {
@@ -266,12 +266,13 @@ mod tests {
             of(keys()).prop_map(|key| Position::Newer { floor: key.map(Floor::After) }),
             instants().prop_map(|at| Position::Newer { floor: Some(Floor::From(at)) }),
         ];
-        (of(instants()), of(instants()), position, of(seen()), any::<bool>()).prop_map(
-            |(from, to, position, seen, likes)| Cursor {
-                range: Range { from, to },
-                position,
-                seen,
-                likes,
+        let filter = proptest::collection::vec(any::<u8>(), 0..=MAX_FILTER_BYTES);
+        let filter = prop_oneof![Just(Vec::new()), filter];
+        (of(instants()), of(instants()), position, of(seen()), any::<bool>(), filter).prop_map(
+            |(from, to, position, seen, likes, filter)| {
+                // Beside the longest filter there is no room for all that was seen.
+                let seen = seen.map(|seen| if filter.is_empty() { seen } else { seen.forgotten() });
+                Cursor { range: Range { from, to }, position, seen, likes, filter }
             },
         )
     }
@@ -279,9 +280,9 @@ mod tests {
     proptest! {
         #[test]
         fn opens_what_it_sealed(cursor in cursors()) {
-            let text = seal().seal(&viewer("bob"), &cursor);
+            let text = seal().seal(&list("bob"), &cursor);
             prop_assert!(text.len() <= MAX_CURSOR_LENGTH);
-            prop_assert_eq!(seal().open(&viewer("bob"), &text), Ok(cursor));
+            prop_assert_eq!(seal().open(&list("bob"), &text), Ok(cursor));
         }
 
         #[test]
@@ -291,21 +292,21 @@ mod tests {
             prop_assert_eq!(seal().open_in("likes", &viewer("bob"), &text), Ok(position));
             prop_assert!(seal().open_in("like", &viewer("bob"), &text).is_err());
             prop_assert!(seal().open_in("likes", &viewer("eve"), &text).is_err());
-            prop_assert!(seal().open(&viewer("bob"), &text).is_err());
+            prop_assert!(seal().open(&list("bob"), &text).is_err());
         }
 
         #[test]
         fn refuses_other_viewers_cuts_and_flips(
             cursor in cursors(), cut in 1_usize..400, at in any::<proptest::sample::Index>(), bit in 0_u8..8,
         ) {
-            let text = seal().seal(&viewer("bob"), &cursor);
-            prop_assert!(seal().open(&viewer("bo"), &text).is_err());
-            prop_assert!(seal().open(&viewer("Bob"), &text).is_err());
-            prop_assert!(seal().open(&viewer("bob"), &text[..text.len().saturating_sub(cut)]).is_err());
+            let text = seal().seal(&list("bob"), &cursor);
+            prop_assert!(seal().open(&list("bo"), &text).is_err());
+            prop_assert!(seal().open(&list("Bob"), &text).is_err());
+            prop_assert!(seal().open(&list("bob"), &text[..text.len().saturating_sub(cut)]).is_err());
             let mut bytes = URL_SAFE_NO_PAD.decode(&text).expect("base64");
             let index = at.index(bytes.len());
             bytes[index] ^= 1 << bit;
-            prop_assert!(seal().open(&viewer("bob"), &URL_SAFE_NO_PAD.encode(bytes)).is_err());
+            prop_assert!(seal().open(&list("bob"), &URL_SAFE_NO_PAD.encode(bytes)).is_err());
         }
 
         #[test]
@@ -314,7 +315,7 @@ mod tests {
             [old, new, strange] in [any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 32]>()],
         ) {
             prop_assume!(old != new && old != strange && new != strange);
-            let bob = viewer("bob");
+            let bob = list("bob");
             let secrets = |secret: &[u8]| Secrets::new(secret).expect("long enough");
             let only = |secret: &[u8]| CursorSeal::new(&secrets(secret));
             let both = |first: &[u8], other: &[u8]| {
@@ -327,7 +328,7 @@ mod tests {
                 prop_assert_eq!(&text, &only(secret).seal(&bob, &cursor));
                 for reader in [&before, &after] {
                     prop_assert_eq!(reader.open(&bob, &text), Ok(cursor.clone()));
-                    prop_assert!(reader.open(&viewer("anna"), &text).is_err());
+                    prop_assert!(reader.open(&list("anna"), &text).is_err());
                 }
                 prop_assert!(both(&strange, &strange).open(&bob, &text).is_err());
             }
@@ -338,7 +339,7 @@ mod tests {
 
         #[test]
         fn never_panics(text in "[A-Za-z0-9_-]{0,600}") {
-            prop_assert!(seal().open(&viewer("bob"), &text).is_err());
+            prop_assert!(seal().open(&list("bob"), &text).is_err());
         }
     }
 
@@ -346,8 +347,8 @@ mod tests {
     #[test]
     fn refuses_what_it_would_not_have_written() {
         let open = |body: &[u8]| {
-            let bob = viewer("bob");
-            let mac = seal().seal.of(&sealed(bob.as_str(), body));
+            let bob = list("bob");
+            let mac = seal().seal.of(&sealed(bob.name(), body));
             seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
         };
         assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));
@@ -362,7 +363,7 @@ mod tests {
     #[test]
     fn refuses_other_versions() {
         let text = URL_SAFE_NO_PAD.encode([1; 40]);
-        assert_eq!(seal().open(&viewer("bob"), &text), Err(CursorError::Version));
-        assert_eq!(seal().open(&viewer("bob"), ""), Err(CursorError::Damaged));
+        assert_eq!(seal().open(&list("bob"), &text), Err(CursorError::Version));
+        assert_eq!(seal().open(&list("bob"), ""), Err(CursorError::Damaged));
     }
 }

@@ -1,0 +1,57 @@
+//! A page of activities as callers see it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use shared::likes::Standing;
+use shared::values::{ActivityId, Timestamp, ViewerId};
+
+use super::moment::Shown;
+use super::{Cursors, Page, Paging};
+use crate::Context;
+use crate::activity::Activity;
+use crate::http::problem::Problem;
+use crate::http::response::Answer;
+
+/// What a list says of itself.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Head<'a> {
+    /// Whose timeline it is.
+    Timeline { viewer_id: &'a ViewerId },
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    items: Vec<Activity<'a>>,
+    next_cursor: Option<String>,
+    newer_cursor: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retained_from: Option<Timestamp>,
+}
+
+/// The answer that carries a page, with a cursor to go on and one to come back for newer ones.
+pub(crate) async fn answer(
+    cx: &Context<'_>,
+    paging: &Paging<'_>,
+    page: &Page<Shown>,
+    likes: &HashMap<ActivityId, Standing>,
+    head: Head<'_>,
+) -> Result<Answer, Problem> {
+    let seal = &cx.reader.seal;
+    let cursors = Cursors::of(paging, page, seal).await?;
+    let items = page.items.iter().map(|(key, Shown { actor, content })| {
+        let id = &key.activity_id;
+        Activity::new(id, actor, content).with_likes(likes.get(id).copied())
+    });
+    let body = Body {
+        retained_from: matches!(head, Head::Timeline { .. }).then_some(paging.retained_from),
+        head,
+        items: items.collect(),
+        next_cursor: cursors.next.as_ref().map(|cursor| seal.seal(paging.list, cursor)),
+        newer_cursor: seal.seal(paging.list, &cursors.newer),
+    };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
+}

@@ -1,0 +1,130 @@
+//! Pages of lists that are in the order of time.
+//!
+//! ```text
+//! request   which page: everything is parsed here
+//! filling   rows -> what is known of them -> what is shown, until the page is full
+//! cursors   where to go on, and what was shown
+//! moment    pages of activities, each as it was at one moment
+//! likes     how many like what is on it
+//! answer    a page of activities as JSON, with its cursors
+//! ```
+//!
+//! A list says where its rows are ([`Source`]) and what is shown of them. How far to read for a page, which way, where it
+//! ends and what a client has seen before is the same for all lists.
+
+mod answer;
+mod cursors;
+mod filling;
+mod likes;
+mod moment;
+mod request;
+
+pub(crate) use answer::{Head, answer};
+pub(crate) use cursors::Cursors;
+pub(crate) use likes::AskedLikes;
+pub(crate) use moment::{Moment, Rows, Target};
+pub(crate) use request::{DEFAULT_LIMIT, Request, limit, parameters};
+
+use shared::dynamo::DynamoError;
+use shared::paging::{List, SeenSet, SeenSets, Stretch};
+use shared::runtime::deadline::Deadline;
+use shared::values::{SortKey, Span, Timestamp};
+use tokio::sync::OnceCell;
+
+use crate::Context;
+
+/// Where the rows of a page are, and what is shown of them.
+pub(crate) trait Source {
+    /// One row.
+    type Row: Clone;
+    /// What is shown of one.
+    type Shown;
+
+    /// Where a row stands.
+    fn key(row: &Self::Row) -> &SortKey;
+
+    /// Reads at most so many rows of a span, beyond a stored key if one is given.
+    async fn read(
+        &mut self,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Stretch<Self::Row>, DynamoError>;
+
+    /// True if it is known already that a row is not shown.
+    fn is_hidden(&self, row: &Self::Row) -> bool;
+
+    /// Finds out what is shown of these rows, which are not known to be hidden. `is_first` says that nothing was found
+    /// out before.
+    async fn look_up(&mut self, rows: &[Self::Row], is_first: bool) -> Result<(), DynamoError>;
+
+    /// What is shown of a row that was looked up, if anything is.
+    fn shown(&self, row: &Self::Row) -> Option<Self::Shown>;
+}
+
+/// One page.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    /// What is shown, and where it stands, in the order asked for.
+    pub(crate) items: Vec<(SortKey, T)>,
+    /// True if there is more beyond it.
+    pub(crate) more: bool,
+    /// The instant of the oldest row that was read for it, if any was.
+    pub(crate) oldest_read: Option<Timestamp>,
+}
+
+impl<T> Page<T> {
+    /// Where what it shows stands, in its order.
+    fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
+        self.items.iter().map(|(key, _)| key)
+    }
+
+    /// True if all that it was made of is retained, if retention reaches back to this instant.
+    pub(crate) fn is_retained(&self, retained_from: Timestamp) -> bool {
+        self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
+    }
+}
+
+/// What every page is read with.
+pub(crate) struct Paging<'a> {
+    pub(crate) list: &'a List,
+    pub(crate) request: &'a Request,
+    pub(crate) now: Timestamp,
+    /// What is older is not in the list.
+    pub(crate) retained_from: Timestamp,
+    deadline: Deadline,
+    seen_sets: SeenSets,
+    /// What was shown before. It never changes, so it is read once, beside the first rows.
+    seen: OnceCell<Option<SeenSet>>,
+}
+
+impl<'a> Paging<'a> {
+    /// For a request, of a list that goes back to an instant.
+    pub(crate) fn new(
+        cx: &Context<'_>,
+        list: &'a List,
+        request: &'a Request,
+        now: Timestamp,
+        retained_from: Timestamp,
+    ) -> Self {
+        let seen_sets = SeenSets::new(&cx.reader.ledger.over(cx.dynamo));
+        let deadline = cx.deadline;
+        Self { list, request, now, retained_from, deadline, seen_sets, seen: OnceCell::new() }
+    }
+
+    /// What was shown before, as far as this page may show it again or add to it.
+    async fn seen(&self) -> Result<Option<&SeenSet>, DynamoError> {
+        let read = async || {
+            let Some(seen) = self.request.window() else { return Ok(None) };
+            self.seen_sets.read(self.list, seen, self.now, self.deadline).await.map(Some)
+        };
+        self.seen.get_or_try_init(read).await.map(Option::as_ref)
+    }
+
+    /// The rows that a page may show: all of them, or of what became visible since those that were not shown.
+    async fn unseen<S: Source>(&self, rows: &[S::Row]) -> Result<Vec<S::Row>, DynamoError> {
+        let seen = if self.request.is_newer() { self.seen().await? } else { None };
+        let was_shown = |key: &SortKey| seen.is_some_and(|seen| seen.holds(key));
+        Ok(rows.iter().filter(|row| !was_shown(S::key(row))).cloned().collect())
+    }
+}

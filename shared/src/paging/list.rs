@@ -1,0 +1,39 @@
+//! Which list a cursor is of.
+
+use std::fmt::Display;
+
+use super::seen_sets::seen_sets;
+use crate::values::ViewerId;
+
+/// A list that is read by pages: what its cursors are bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    name: String,
+    seen_sets: String,
+}
+
+impl List {
+    /// The timeline of a viewer.
+    #[must_use]
+    pub fn timeline(viewer: &ViewerId) -> Self {
+        Self { name: viewer.to_string(), seen_sets: seen_sets(viewer) }
+    }
+
+    /// Another list of a kind about a person. No id contains `#`, so no two lists have one name.
+    #[must_use]
+    pub fn about(kind: &'static str, person: impl Display) -> Self {
+        Self { name: format!("{kind}#{person}"), seen_sets: seen_sets(person) }
+    }
+
+    /// What its cursors are sealed with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The partition of the ledger with what its clients have seen.
+    #[must_use]
+    pub fn seen_sets(&self) -> &str {
+        &self.seen_sets
+    }
+}
