@@ -20,6 +20,7 @@ mod likes;
 mod metrics;
 mod newer;
 mod notifications;
+mod pages;
 mod patience;
 mod payloads;
 mod polls;

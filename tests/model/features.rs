@@ -7,6 +7,7 @@
 mod battles;
 mod likes;
 mod notifications;
+mod pages;
 mod polls;
 mod profiles;
 
@@ -49,8 +50,14 @@ pub(crate) struct Commands<'a> {
 }
 
 /// All of them.
-const FEATURES: &[Feature] =
-    &[likes::FEATURE, notifications::FEATURE, profiles::FEATURE, polls::FEATURE, battles::FEATURE];
+const FEATURES: &[Feature] = &[
+    likes::FEATURE,
+    notifications::FEATURE,
+    profiles::FEATURE,
+    polls::FEATURE,
+    battles::FEATURE,
+    pages::FEATURE,
+];
 /// Those whose commands depend on each other the most.
 const OFTEN: &[Feature] = &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE];
 

@@ -103,6 +103,11 @@ impl Reference {
         timeline
     }
 
+    /// The edits of an activity's kind in its actor's words, in the order in which one wins over another.
+    pub(crate) fn kind_edits(&self, id: &str, actor: &str) -> BTreeSet<(i64, String)> {
+        self.kinds.get(&(id.to_owned(), actor.to_owned())).cloned().unwrap_or_default()
+    }
+
     /// True if an activity can have this content at all.
     pub(crate) fn may_say(&self, shown: &Shown) -> bool {
         let key = (shown.id.clone(), shown.actor.clone());

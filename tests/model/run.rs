@@ -38,7 +38,7 @@ const READERS: usize = 2;
 const ALERTERS: usize = 2;
 const OPERATORS: usize = 1;
 /// How far time goes in a run, beyond its start.
-pub(crate) const LONGEST: i64 = 2 * DAY;
+const LONGEST: i64 = 2 * DAY;
 
 /// Runs a history. Returns what went wrong, if something did.
 pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {

@@ -16,7 +16,7 @@ pub enum Disposition {
     Split(usize),
     /// Half of the time is gone: how far it has come is noted, and the rest is handed on.
     Continued,
-    /// Older than retention: counted, and written nowhere.
+    /// Older than retention: recorded and counted, and in no timeline.
     Expired,
     /// A publish that its delete has overtaken: nobody is ever shown it. Counted, because whoever may send
     /// commands can delete ids ahead that others are going to use.

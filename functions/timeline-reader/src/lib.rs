@@ -14,6 +14,7 @@
 //!   page/       pages of lists in the order of time
 //!   timeline/   a page of one viewer's timeline
 //!   activity/   one activity
+//!   actor/      a page of what an actor published
 //!   likes/      what a viewer likes; how many like an activity
 //!   poll/       a poll
 //!   battle/     a battle; a hit
@@ -27,6 +28,7 @@
 //! that this process has not kept.
 
 mod activity;
+mod actor;
 mod battle;
 mod http;
 mod likes;

@@ -62,6 +62,12 @@ pub(super) fn outbox_row(activity: &Activity) -> f64 {
     keys + length("activity_id") + activity.id
 }
 
+/// A row of a list by kind.
+pub(super) fn kind_row(activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("person##kind#") + activity.actor + activity.kind;
+    keys + INSTANT + 1.0 + activity.id + length("at") + length("0")
+}
+
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;

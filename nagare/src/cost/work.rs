@@ -85,7 +85,7 @@ impl Audience {
     }
 }
 
-/// A publish: its id is claimed, its record, its outbox row and the fact of it are written, its followers are read,
+/// A publish: its id is claimed, its record, its outbox row, the row of its kind and the fact of it are written, its followers are read,
 /// and each gets an entry; then record and edges are read once more.
 #[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
@@ -96,12 +96,13 @@ pub fn publish(activity: &Activity, audience: &Audience) -> Work {
 #[must_use]
 pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     let (record, row) = (sizes::record(activity), sizes::outbox_row(activity));
-    let stored = [sizes::claim(activity), record, row, sizes::owner(activity)];
+    let kind = sizes::kind_row(activity);
+    let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
     let recorded = Work {
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
         messages: 1.0,
         sends: 1.0,
-        rounds: 4.0,
+        rounds: 5.0,
         ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
         ..Work::default()
     };

@@ -1,8 +1,8 @@
 //! Where activities are in the ledger.
 
 use super::{ActivityKey, changes};
-use crate::ledger::LedgerKey;
-use crate::values::{ActivityId, ActorId};
+use crate::ledger::{LedgerKey, PERSON};
+use crate::values::{ActivityId, ActorId, Kind};
 
 const ACTIVITY: &str = "activity#";
 const OUTBOX: &str = "outbox#";
@@ -61,4 +61,10 @@ pub fn record_sort_key(actor: &ActorId) -> String {
 #[must_use]
 pub fn outbox(actor: &ActorId) -> String {
     format!("{OUTBOX}{actor}")
+}
+
+/// The partition that lists what an actor published of a [kind](super::kinds), by sort key.
+#[must_use]
+pub fn of_kind(actor: &ActorId, kind: &Kind) -> String {
+    format!("{PERSON}{actor}#kind#{kind}")
 }

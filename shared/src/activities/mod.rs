@@ -6,6 +6,8 @@
 //! keys      where claims, records and outboxes are in the ledger
 //! store     claims and records, changed by any number of writers at once
 //! outbox    what each actor published, in timeline order
+//! kinds     the same by kind
+//! pages     both, read by pages
 //! owner     who published what, as a fact that others are folded with
 //! changes   which records were changed a moment ago
 //! kept      records that a reader need not read again
@@ -15,8 +17,10 @@ pub mod changes;
 mod command;
 mod kept;
 pub mod keys;
+mod kinds;
 mod outbox;
 pub mod owner;
+mod pages;
 mod record;
 mod store;
 

@@ -159,7 +159,7 @@ impl Activities {
     }
 }
 
-fn outbox_row(row: &Row<'_>) -> Result<OutboxRow, DynamoError> {
+pub(super) fn outbox_row(row: &Row<'_>) -> Result<OutboxRow, DynamoError> {
     let sort_key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
     Ok(OutboxRow { sort_key, deleted: row.flag("deleted")? })
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys,
+    kinds::Listing,
 };
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
@@ -95,6 +96,8 @@ impl Activities {
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
     ///
+    /// Of what is published, [lists by kind](super::kinds) are kept.
+    ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
     pub async fn merge(
@@ -122,19 +125,26 @@ impl Activities {
             Change::Publish(_) => Revised::default(),
             _ => self.revised(key, deadline).await?,
         };
+        let mut listing = Listing::default();
+        let is_publish = matches!(change, Change::Publish(_));
         loop {
             let mut now = known.record.clone();
             now.merge(change.clone());
             let unchanged = known.revision > 0 && now == known.record;
+            let listed = if unchanged { &ActivityRecord::default() } else { &known.record };
+            if !unchanged || is_publish {
+                listing.before(self, key, listed, &now, deadline).await?;
+            }
             if unchanged {
-                return Ok(Merged { before: known.record, now });
-            }
-            match self.replace(key, &known, &now, deadline).await? {
-                None => {
-                    return Ok(Merged { before: known.record, now });
+                listing.again(&change, &now);
+            } else {
+                if let Some(overtaken_by) = self.replace(key, &known, &now, deadline).await? {
+                    known = overtaken_by;
+                    continue;
                 }
-                Some(overtaken_by) => known = overtaken_by,
             }
+            listing.after(self, key, &known.record, &now, deadline).await?;
+            return Ok(Merged { before: known.record, now });
         }
     }
 

@@ -29,7 +29,7 @@ impl<R> Stretch<R> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-        row: impl Fn(&Row<'_>) -> Result<Option<R>, DynamoError>,
+        row: fn(&Row<'_>) -> Result<Option<R>, DynamoError>,
         deadline: Deadline,
     ) -> Result<Self, DynamoError> {
         let Some(keys) = span.keys(after) else {

@@ -38,7 +38,7 @@ impl Span {
     /// All of a list.
     #[must_use]
     pub fn all(order: Order) -> Self {
-        Self { from: Timestamp::from_unix_millis(0), to: None, order }
+        Self { from: Timestamp::FIRST, to: None, order }
     }
 
     /// The sort keys in it, beyond a stored one if one is given. None if there can be no such key.

@@ -31,6 +31,8 @@ pub struct Timestamp(i64);
 pub struct TimestampError;
 
 impl Timestamp {
+    /// The start of 1970: whatever is in a list is later.
+    pub const FIRST: Self = Self(0);
     /// The last instant there is.
     pub const LAST: Self = Self(MAX);
 

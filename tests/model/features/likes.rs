@@ -10,9 +10,8 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::{Commands, Feature, each_by_itself};
-use crate::history::{RETENTION, START, changed_at, instant, viewers};
+use crate::history::{changed_at, instant, viewers};
 use crate::reference::Reference;
-use crate::run::LONGEST;
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
@@ -21,7 +20,7 @@ fn activities() -> impl Iterator<Item = String> {
     (0..60).step_by(10).map(|number| format!("p{number}"))
 }
 
-fn command(random: &mut Rng) -> Value {
+pub(super) fn command(random: &mut Rng) -> Value {
     let viewer = random.choice(viewers().collect::<Vec<_>>()).unwrap();
     let activity = random.choice(activities().collect::<Vec<_>>()).unwrap();
     let what = if random.u8(0..3) > 0 { "like.created" } else { "like.deleted" };
@@ -93,12 +92,10 @@ pub(super) fn may_show(id: &str, commands: &Commands<'_>, shown: bool) -> bool {
     let (done, started) = (variants(commands.done), variants(commands.started));
     match shown {
         true => started.keys().any(|(actor, _)| !deleted(commands.done, actor)),
-        // Of several publishes one was refused, and nobody knows yet which. One that was too old when it was
-        // processed is not recorded.
+        // Of several publishes one was refused, and nobody knows yet which.
         false => {
             done.is_empty()
                 || started.len() > 1
-                || done.keys().any(|(_, at)| *at < START - RETENTION + LONGEST)
                 || done.keys().any(|(actor, _)| deleted(commands.started, actor))
         }
     }

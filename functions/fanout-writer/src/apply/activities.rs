@@ -9,12 +9,10 @@ use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
-/// followers: a follow that comes meanwhile finds it in the outbox.
+/// followers: a follow that comes meanwhile finds it in the outbox. What is older than retention is recorded as well,
+/// because pages of actors show activities of any age, and reaches no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
-    if !cx.retains(publish.published_at) {
-        return Ok(Disposition::Expired);
-    }
     if cx.activities.claim(&publish, deadline).await? == Claim::Taken {
         return Err(Failure::Conflict(publish.activity_id));
     }
@@ -25,6 +23,9 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     // What was deleted before it was published is nobody's concern.
     if !deleted {
         owned(cx, &key, false).await?;
+    }
+    if !cx.retains(sort_key.published_at) {
+        return Ok(Disposition::Expired);
     }
     // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
     // have left something, and none has written before the record says that it is published.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use shared::likes::Standing;
-use shared::values::{ActivityId, Timestamp, ViewerId};
+use shared::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 use super::moment::Shown;
 use super::{Cursors, Page, Paging};
@@ -19,6 +19,8 @@ use crate::http::response::Answer;
 pub(crate) enum Head<'a> {
     /// Whose timeline it is.
     Timeline { viewer_id: &'a ViewerId },
+    /// Who published all of it.
+    Actor { actor_id: &'a ActorId },
 }
 
 #[derive(Serialize)]

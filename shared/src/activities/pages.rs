@@ -1,0 +1,59 @@
+//! What an actor published, read by pages: of any age, and not deleted.
+
+use futures::future::try_join_all;
+
+use super::outbox::outbox_row;
+use super::{Activities, keys};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
+use crate::paging::{Stretch, merged};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Kind, SortKey, Span};
+
+impl Activities {
+    /// Reads at most `limit` rows of an actor's outbox in a span, beyond a stored sort key if one is given. Those that are marked
+    /// as deleted are left out.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn published_by(
+        &self,
+        actor: &ActorId,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Stretch<SortKey>, DynamoError> {
+        let pk = keys::outbox(actor);
+        Stretch::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
+    }
+
+    /// The same of what may be of some [kinds](super::kinds): the records decide. One Query for each of them, all at once.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn published_of_kinds(
+        &self,
+        actor: &ActorId,
+        kinds: impl IntoIterator<Item = &Kind>,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Stretch<SortKey>, DynamoError> {
+        let lists = kinds.into_iter().map(|kind| async move {
+            let pk = keys::of_kind(actor, kind);
+            Stretch::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
+        });
+        Ok(merged(try_join_all(lists).await?, span.order, ToString::to_string))
+    }
+}
+
+fn published_row(row: &Row<'_>) -> Result<Option<SortKey>, DynamoError> {
+    let row = outbox_row(row)?;
+    Ok((!row.deleted).then_some(row.sort_key))
+}
+
+fn kind_row(row: &Row<'_>) -> Result<Option<SortKey>, DynamoError> {
+    SortKey::parse(row.text("sk")?).map(Some).map_err(|_| row.corrupt("sk", "a sort key"))
+}

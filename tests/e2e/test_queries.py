@@ -1,0 +1,142 @@
+"""Every list equals the query that docs/QUERIES.md gives for it.
+
+The queries run in SQLite over the same commands that the stack was sent, in another order; the lists are then read through
+the API, in pages, both ways and in ranges. The graph is a generated one, and real ones where FOLLOWS_DATA_DIR has them.
+"""
+
+import json
+import random
+import re
+import sqlite3
+import urllib.parse
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from conftest import ROOT, Stack, delete, publish, unfollow, update, written
+from test_sql import generated, real
+
+PAGE = (ROOT / "docs/QUERIES.md").read_text(encoding="utf-8")
+QUERIES = dict(re.findall(r"^## `GET ([^`]+)`\n.*?^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+TABLES = re.search(r"^```sql\n(CREATE.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1]
+ALL = 1_000_000
+KINDS = ["post", "image", "live"]
+# People of a real graph whose lists are compared, and who publish.
+MOST = 400
+
+
+class Model:
+    """The commands, and the tables as they leave them."""
+
+    def __init__(self, edges, chance):
+        self.chance, self.commands = chance, []
+        self.now = datetime.now(timezone.utc)
+        self.people = sorted({person for edge in edges for person in edge})
+        self.database = sqlite3.connect(":memory:")
+        self.database.executescript(TABLES)
+        self.follows = set(edges)
+        self.activities = {}
+
+    def ago(self, **delta):
+        return written(self.now - timedelta(**delta))
+
+    def publish(self, number):
+        for n in range(number):
+            actor = self.chance.choice(self.people)
+            at = self.ago(days=self.chance.choice([0, 1, 5, 29, 400]), minutes=self.chance.choice([1, 2, 700]))
+            command = publish(actor, f"q{n}-{actor}", at, payload={"n": n}, kind=self.chance.choice(KINDS))
+            self.commands.append(command)
+            row = command | {"deleted": False}
+            self.activities[command["activity_id"]] = row
+            for minute in self.chance.sample(range(9), self.chance.choice([0, 0, 0, 1, 3])):
+                kind, payload = self.chance.choice(KINDS), {"edited": minute}
+                at = self.ago(hours=1, minutes=-minute)
+                self.commands.append(update(actor, command["activity_id"], payload, at, kind=kind))
+                if at > row.get("edited_at", ""):
+                    row |= {"edited_at": at, "kind": kind, "payload": payload}
+            if self.chance.random() < 0.15:
+                self.commands.append(delete(actor, command["activity_id"]))
+                row["deleted"] = True
+
+    def leave(self):
+        """Some edges are ended, later than the import will be, and not too far in the future to be taken."""
+        for edge in self.chance.sample(sorted(self.follows), len(self.follows) // 20):
+            self.commands.append(unfollow(*edge, self.ago(seconds=-200)))
+            self.follows.discard(edge)
+
+    def store(self):
+        rows = [
+            (a["activity_id"], a["actor_id"], a["kind"], a["published_at"], json.dumps(a["payload"]), a["deleted"])
+            for a in self.activities.values()
+        ]
+        self.database.executemany("INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)", rows)
+        edges = [(*edge, None) for edge in self.follows]
+        self.database.executemany("INSERT INTO follows VALUES (?, ?, ?)", edges)
+
+    def answer(self, path, **parameters):
+        """What the query of a path says, newest first."""
+        given = {"limit": ALL, "from": "", "to": "9"} | parameters
+        cursor = self.database.execute(QUERIES[path], given)
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row)) for row in cursor]
+        return [row | {"payload": json.loads(row["payload"])} if "payload" in row else row for row in rows]
+
+
+def walk(stack, path, **parameters):
+    """All items of a list, page by page. A page is short only if it is the last one."""
+    items, query, limit = [], list(parameters.items()), parameters["limit"]
+    while True:
+        parts = [(name, value) for name, values in query for value in (values if isinstance(values, list) else [values])]
+        answer = stack.request(f"{path}?{urllib.parse.urlencode(parts)}")
+        assert answer.status == 200, answer
+        items += answer.json["items"]
+        if answer.json["next_cursor"] is None:
+            return items
+        assert len(answer.json["items"]) == limit
+        query = [("limit", limit), ("cursor", answer.json["next_cursor"])]
+
+
+def compare_activities(stack, model, actor):
+    """The pages of one actor: of all kinds, of some, in a range, both ways."""
+    path, chance = "/v1/actors/{actor_id}/activities", model.chance
+    kinds = chance.choice([[], ["image"], ["image", "live"], ["none"]])
+    limit = chance.choice([3, 20, 100])
+    asked = {"actor": actor, "kinds": "," + ",".join(kinds) + "," if kinds else ""}
+    expected = model.answer(path, **asked)
+    where = path.format(actor_id=actor)
+    given = {"kind": kinds, "limit": limit}
+    assert walk(stack, where, **given) == expected, (actor, kinds)
+    assert walk(stack, where, order="oldest", **given) == expected[::-1], (actor, kinds)
+    if expected:
+        low, high = sorted(chance.choice(expected)["published_at"] for _ in range(2))
+        inside = model.answer(path, **asked, **{"from": low, "to": high})
+        assert walk(stack, where, **given, **{"from": low, "to": high}) == inside, (actor, kinds)
+    return len(expected)
+
+
+@pytest.mark.parametrize("graph", ["generated", "anybeat.csv.gz", "twitch_mutual.csv.gz"])
+def test_every_list_equals_its_query(graph, tmp_path):
+    chance = random.Random(graph)
+    edges = generated() if graph == "generated" else real(graph)
+    if graph != "generated":
+        some = set(chance.sample(sorted({person for edge in edges for person in edge}), MOST))
+        edges = [edge for edge in edges if some & set(edge)][:20_000]
+    model = Model(edges, chance)
+    model.publish(1_500)
+    model.leave()
+    model.store()
+    commands = list(model.commands)
+    chance.shuffle(commands)
+    with Stack() as stack:
+        half = len(commands) // 2
+        stack.send(*(command for command in commands[:half] if not command["type"].startswith("follow")))
+        file = tmp_path / "follows.csv"
+        file.write_text("follower,followee\n" + "".join(f"{a},{b}\n" for a, b in edges))
+        stack.cli("follows", "import", file, timeout=600)
+        stack.send(*(command for command in commands[:half] if command["type"].startswith("follow")))
+        stack.send(*commands[half:])
+        stack.drain(600)
+        assert stack.dead_letters() == []
+        people = chance.sample(model.people, min(MOST, len(model.people)))
+        compared = sum(compare_activities(stack, model, person) for person in people)
+        print(f"{graph}: {len(people)} people, {compared} activities compared")
+        assert compared > 100

@@ -1,0 +1,210 @@
+//! Pages of what an actor published: of any age, of all kinds or of some.
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+use shared::values::Timestamp;
+use tests::{World, delete, publish};
+
+use crate::units::UnitCounter;
+
+fn at(n: usize) -> String {
+    Timestamp::from_unix_millis(1_795_000_000_000 + 1_000 * n as i64).to_string()
+}
+
+fn of_kind(mut publish: Value, kind: &str) -> Value {
+    publish["kind"] = json!(kind);
+    publish
+}
+
+fn becomes(id: &str, actor: &str, kind: &str, minute: usize) -> Value {
+    json!({"type": "activity.updated", "activity_id": id, "actor_id": actor, "kind": kind,
+        "at": format!("2026-11-20T11:{minute:02}:00Z"), "payload": null})
+}
+
+async fn page(world: &World, actor: &str, query: &str) -> Value {
+    let (status, _, page) = world.get(&format!("/v1/actors/{actor}/activities"), query).await;
+    assert_eq!(status, 200, "{page}");
+    assert_eq!(page["actor_id"], actor);
+    page
+}
+
+fn ids(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().unwrap().iter();
+    items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// All ids of a walk. A page is short only if it is the last one.
+async fn walk(world: &World, actor: &str, query: &str, limit: usize) -> Vec<String> {
+    let (mut found, mut query) = (Vec::new(), format!("{query}&limit={limit}"));
+    loop {
+        let page = page(world, actor, &query).await;
+        found.extend(ids(&page));
+        let Some(cursor) = page["next_cursor"].as_str() else { return found };
+        assert_eq!(ids(&page).len(), limit, "a short page that is not the last");
+        query = format!("cursor={cursor}&limit={limit}");
+    }
+}
+
+/// What the query says, given all publishes with the kinds that they have in the end.
+fn expected(all: &[(String, &str)], kinds: &[&str], newest: bool) -> Vec<String> {
+    let shown = all.iter().filter(|(_, kind)| kinds.is_empty() || kinds.contains(kind));
+    let mut ids: Vec<_> = shown.map(|(id, _)| id.clone()).collect();
+    if newest {
+        ids.reverse();
+    }
+    ids
+}
+
+#[tokio::test]
+async fn what_is_of_some_kinds_is_walked_both_ways() {
+    let world = World::new();
+    let mut random = Rng::with_seed(7);
+    let mut all = Vec::new();
+    for n in 0..60 {
+        let (id, kind) = (format!("a{n:02}"), random.choice(["post", "live", "image"]).unwrap());
+        world.done(&[of_kind(publish("anna", &id, &at(n)), kind)]).await;
+        match random.u8(0..4) {
+            0 => world.done(&[delete("anna", &id)]).await,
+            1 => {
+                world.done(&[becomes(&id, "anna", "clip", 5)]).await;
+                all.push((id, "clip"));
+            }
+            _ => all.push((id, kind)),
+        }
+    }
+    for kinds in [&[][..], &["image"], &["live", "clip"], &["clip", "post", "image"], &["none"]] {
+        let query: String = kinds.iter().map(|kind| format!("&kind={kind}")).collect();
+        for (order, newest) in [("newest", true), ("oldest", false)] {
+            let expected = expected(&all, kinds, newest);
+            for limit in [1, 3, 20, 100] {
+                let query = format!("order={order}{query}");
+                assert_eq!(walk(&world, "anna", &query, limit).await, expected, "{query} {limit}");
+            }
+        }
+        let cut = format!("order=oldest{query}&from={}&to={}", at(10), at(40));
+        let inside = |id: &&String| ("a10".."a40").contains(&id.as_str());
+        let expected: Vec<_> =
+            expected(&all, kinds, false).iter().filter(inside).cloned().collect();
+        assert_eq!(walk(&world, "anna", &cut, 7).await, expected, "{cut}");
+    }
+}
+
+/// Whatever order they come in, and however often, an activity is of the kind of its latest edit.
+#[tokio::test]
+async fn the_order_of_edits_does_not_matter() {
+    for seed in 0..40 {
+        let (world, mut random) = (World::new(), Rng::with_seed(seed));
+        let mut commands = vec![of_kind(publish("anna", "a", &at(1)), "image")];
+        let edits: Vec<_> = (0..4).map(|_| (random.usize(0..4), random.usize(0..3))).collect();
+        commands.extend(
+            edits.iter().map(|(minute, kind)| becomes("a", "anna", &format!("k{kind}"), *minute)),
+        );
+        commands.extend_from_within(..);
+        random.shuffle(&mut commands);
+        world.done(&commands).await;
+        let latest = edits.iter().max().map(|(_, kind)| format!("k{kind}")).unwrap();
+        for kind in ["image", "k0", "k1", "k2"] {
+            let found = ids(&page(&world, "anna", &format!("kind={kind}")).await);
+            assert_eq!(found.len(), usize::from(kind == latest), "seed {seed}: {kind}, {edits:?}");
+        }
+    }
+}
+
+/// A row that nobody needs any more is gone: the lists are as long as what they show.
+#[tokio::test]
+async fn lists_by_kind_keep_no_more_than_they_show() {
+    let counter = UnitCounter::new();
+    let images = |n: usize| n.is_multiple_of(100);
+    let mut commands = Vec::new();
+    for n in 0..2_000 {
+        let id = format!("a{n:04}");
+        commands
+            .push(of_kind(publish("anna", &id, &at(n)), if n % 2 == 0 { "image" } else { "post" }));
+        if n % 2 == 0 && !images(n) {
+            commands.push(becomes(&id, "anna", "post", n % 60));
+        }
+    }
+    counter.uncounted(async |world| world.done(&commands).await).await;
+    let found = page(&counter.world, "anna", "kind=image&limit=100").await;
+    let expected: Vec<_> =
+        (0..2_000).rev().filter(|n| images(*n)).map(|n| format!("a{n:04}")).collect();
+    assert_eq!(ids(&found), expected);
+    let used = counter.take();
+    assert!(used.calls <= 3 && used.reads <= 60.0, "{used:?}");
+}
+
+#[tokio::test]
+async fn what_is_older_than_retention_is_on_pages_and_in_no_timeline() {
+    let world = World::new();
+    world.done(&[tests::follow("bob", "anna", "2026-11-20T10:00:00Z")]).await;
+    world.done(&[of_kind(publish("anna", "old", "2016-01-01T00:00:00Z"), "image")]).await;
+    assert_eq!(ids(&page(&world, "anna", "").await), ["old"]);
+    assert_eq!(ids(&page(&world, "anna", "kind=image").await), ["old"]);
+    assert!(world.ids("bob", "").await.is_empty());
+    // Its id is taken.
+    let other = publish("eve", "old", "2026-11-20T11:00:00Z").to_string();
+    world.write(&[&other], 1).await;
+    assert!(ids(&page(&world, "eve", "").await).is_empty());
+    world.done(&[delete("anna", "old")]).await;
+    assert!(ids(&page(&world, "anna", "").await).is_empty());
+    assert!(ids(&page(&world, "anna", "kind=image").await).is_empty());
+}
+
+#[tokio::test]
+async fn newer_brings_each_once_also_what_became_of_the_kind() {
+    let world = World::new();
+    for n in 0..4 {
+        world.done(&[of_kind(publish("anna", &format!("a{n}"), &at(n)), "image")]).await;
+    }
+    world.done(&[publish("anna", "later", &at(2))]).await;
+    let first = page(&world, "anna", "kind=image").await;
+    let newer = |page: &Value| format!("cursor={}", page["newer_cursor"].as_str().unwrap());
+    let none = page(&world, "anna", &newer(&first)).await;
+    assert!(ids(&none).is_empty());
+    world.done(&[becomes("later", "anna", "image", 3)]).await;
+    world.done(&[of_kind(publish("anna", "a5", &at(5)), "image")]).await;
+    world.done(&[publish("anna", "a6", &at(6))]).await;
+    let more = page(&world, "anna", &newer(&none)).await;
+    assert_eq!(ids(&more), ["later", "a5"]);
+    assert!(ids(&page(&world, "anna", &newer(&more)).await).is_empty());
+}
+
+#[tokio::test]
+async fn a_cursor_is_of_one_actor_and_its_kinds() {
+    let world = World::new();
+    for n in 0..6 {
+        let kind = if n % 2 == 0 { "image" } else { "post" };
+        world.done(&[of_kind(publish("anna", &format!("a{n}"), &at(n)), kind)]).await;
+    }
+    let first = page(&world, "anna", "kind=image&limit=1").await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    // It goes on with the kinds it was made for.
+    assert_eq!(ids(&page(&world, "anna", &format!("cursor={cursor}")).await), ["a2", "a0"]);
+    for (path, query) in [
+        ("/v1/actors/eve/activities", format!("cursor={cursor}")),
+        ("/v1/timelines/anna", format!("cursor={cursor}")),
+    ] {
+        let (status, _, problem) = world.get(path, &query).await;
+        assert_eq!((status, &problem["parameter"]), (400, &json!("cursor")), "{path}");
+    }
+    for query in [format!("cursor={cursor}&kind=post"), "kind=a%23".to_owned(), "kind=".to_owned()]
+    {
+        let (status, _, problem) = world.get("/v1/actors/anna/activities", &query).await;
+        assert_eq!((status, &problem["parameter"]), (400, &json!("kind")), "{query}");
+    }
+    let many: String = (0..11).map(|n| format!("&kind=k{n}")).collect();
+    assert_eq!(world.get("/v1/actors/anna/activities", &many).await.0, 400);
+    let many: String = (0..10).map(|n| format!("&kind=k{n}")).collect();
+    assert_eq!(world.get("/v1/actors/anna/activities", &many).await.0, 200);
+}
+
+#[tokio::test]
+async fn anybody_who_is_known_reads_it() {
+    let mut world = World::new();
+    world.done(&[publish("anna", "a", &at(1))]).await;
+    world.reader.authorization = timeline_reader::Authorization::Jwt;
+    for (caller, status) in [(Some("anna"), 200), (Some("bob"), 200), (None, 401)] {
+        let answer = world.request("GET", "/v1/actors/anna/activities", "", caller).await;
+        assert_eq!(answer.0, status, "{caller:?}");
+    }
+}
