@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{Found, PollDifference, PollsAuditor};
+use nagare::operator::audit::{Found, PollDifference, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key, list};
 use shared::polls::keys::view;
@@ -54,7 +54,7 @@ async fn audit(world: &World, repair: bool) -> Found<PollDifference, PollId> {
 
 async fn audit_behind(world: &World, first: i64, repair: bool) -> Found<PollDifference, PollId> {
     let tables = &world.tables;
-    let auditor = PollsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
     let polls = [poll(), PollId::new("unknown").unwrap()];
     projecting_behind(world, first, auditor.polls(&polls, repair)).await.unwrap()
 }
@@ -174,7 +174,7 @@ async fn votes_go_on_while_it_is_mended() {
         }
     };
     let tables = &world.tables;
-    let auditor = PollsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
     let audits = async {
         loop {
             let found = auditor.polls(&[poll()], true).await.unwrap();

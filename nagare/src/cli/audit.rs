@@ -12,8 +12,8 @@ use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, BattleDifference, BattlesAuditor, Difference, Found, InboxDifference,
-    LikesAuditor, LikesDifference, PollDifference, PollsAuditor, Sample,
+    AuditError, Auditor, BattleDifference, Difference, Found, InboxDifference, LikesDifference,
+    PollDifference, Sample, ViewsAuditor,
 };
 use crate::progress;
 
@@ -67,7 +67,8 @@ impl Audit {
         let remote = Remote::from_environment().await?;
         let (ledger, timelines) = (remote.ledger()?, remote.timelines()?);
         let auditor = Auditor::new(&ledger, timelines, remote.retention()?, Clock::system());
-        let (facts, views) = (remote.facts()?, remote.views()?);
+        let facts = remote.facts()?;
+        let views = ViewsAuditor::new(&facts, &remote.views()?, Clock::system());
         let (viewers, audited) = match self.sample {
             Some(size) => (auditor.sample(size).await?, Sample::of(&facts, size).await?),
             None => {
@@ -77,23 +78,16 @@ impl Audit {
             }
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
-        let likes = LikesAuditor::new(&facts, &views, Clock::system());
         let Sample { activities, polls, battles } = &audited;
-        let printed = timelines.and(self.likes(&likes, &viewers, activities, &mut ended).await?);
+        let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
         let found = match polls.is_empty() {
             true => Found::default(),
-            false => {
-                let auditor = PollsAuditor::new(&facts, &views, Clock::system());
-                auditor.polls(polls, self.repair).await?
-            }
+            false => views.polls(polls, self.repair).await?,
         };
         let printed = printed.and(self.add(&found, &mut ended));
         let found = match battles.is_empty() {
             true => Found::default(),
-            false => {
-                let auditor = BattlesAuditor::new(&facts, &views, Clock::system());
-                auditor.battles(battles, self.repair).await?
-            }
+            false => views.battles(battles, self.repair).await?,
         };
         let printed = printed.and(self.add(&found, &mut ended));
         self.conclude(viewers.len(), &audited, ended).and(printed)
@@ -139,7 +133,7 @@ impl Audit {
     /// Recounts likes, then what is unread: that depends on the former.
     async fn likes(
         &self,
-        auditor: &LikesAuditor,
+        auditor: &ViewsAuditor,
         viewers: &[ViewerId],
         activities: &[ActivityId],
         ended: &mut Ended,

@@ -17,9 +17,9 @@ use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
 
-use super::likes::LikesAuditor;
 use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
+use super::views::ViewsAuditor;
 use crate::operator::soon;
 use crate::progress;
 
@@ -50,7 +50,7 @@ struct Tally {
     rows: BTreeMap<Place, u64>,
 }
 
-impl LikesAuditor {
+impl ViewsAuditor {
     /// Compares inboxes with the views of activities, and mends what differs if wanted.
     ///
     /// # Errors
@@ -63,16 +63,14 @@ impl LikesAuditor {
         let mut rounds = Rounds::of(viewers);
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(keys::inbox).collect();
-            let before = self.stored::<Inbox>(&keys).await?;
-            let mut tallies = self.inbox_tallies(&round).await?;
-            let after = self.stored::<Inbox>(&keys).await?;
-            for ((viewer_id, before), after) in round.into_iter().zip(before).zip(after) {
-                let tally = tallies.remove(&viewer_id).unwrap_or_default();
-                let compared = match before.version() == after.version() {
-                    true => self.compare_inbox(&viewer_id, after, &tally, repair).await?,
-                    false => Compared::Busy,
+            let (inboxes, mut tallies) = self.around(&keys, self.inbox_tallies(&round)).await?;
+            for (viewer, inbox) in round.into_iter().zip(inboxes) {
+                let tally = tallies.remove(&viewer).unwrap_or_default();
+                let compared = match inbox {
+                    Some(inbox) => self.compare_inbox(&viewer, inbox, &tally, repair).await?,
+                    None => Compared::Busy,
                 };
-                rounds.add(viewer_id, compared);
+                rounds.add(viewer, compared);
             }
         }
         Ok(rounds.found())
@@ -91,7 +89,7 @@ impl LikesAuditor {
         if !repair {
             return Ok(Compared::Differs(difference));
         }
-        Ok(match self.mend(viewer, inbox, tally).await? {
+        Ok(match self.mend_inbox(viewer, inbox, tally).await? {
             true => Compared::Mended(difference),
             false => Compared::Busy,
         })
@@ -137,7 +135,7 @@ impl LikesAuditor {
     }
 
     /// Writes what the inbox should say, unless it has changed. What is listed in items of its own comes with it.
-    async fn mend(
+    async fn mend_inbox(
         &self,
         viewer: &ViewerId,
         stored: View<Inbox>,

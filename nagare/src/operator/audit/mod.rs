@@ -17,6 +17,7 @@ mod projected;
 mod reads;
 mod rounds;
 mod scan;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -34,15 +35,16 @@ use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use super::soon;
 use crate::progress;
 
-pub use battles::{BattleDifference, BattlesAuditor};
+pub use battles::BattleDifference;
 pub use inboxes::InboxDifference;
-pub use likes::{LikesAuditor, LikesDifference};
-pub use polls::{PollDifference, PollsAuditor};
+pub use likes::LikesDifference;
+pub use polls::PollDifference;
 pub use projected::AuditError;
 pub(crate) use projected::projected;
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rounds::Found;
 pub use scan::Sample;
+pub use views::ViewsAuditor;
 
 /// Entries that are hydrated at once.
 const CHUNK: usize = 100;
