@@ -20,8 +20,8 @@ use shared::values::{BattleId, HitId, ViewerId};
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
 use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// What differs in a battle.

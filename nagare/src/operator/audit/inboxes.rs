@@ -5,9 +5,7 @@
 //! scanned, nothing that it depends on has changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
 
-use futures::TryStreamExt;
 use serde::Serialize;
 use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
@@ -20,8 +18,8 @@ use shared::values::{ActivityId, ViewerId};
 use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
-use crate::progress;
 
 /// Items beside the inbox in one transaction, which takes a hundred.
 const TOGETHER: usize = 90;
@@ -101,36 +99,31 @@ impl ViewsAuditor {
     ) -> Result<BTreeMap<ViewerId, Tally>, DynamoError> {
         let wanted: BTreeSet<_> = viewers.iter().collect();
         let mut tallies: BTreeMap<ViewerId, Tally> = BTreeMap::new();
-        let bar = progress::counter("views read");
-        let mut pages = pin!(self.views.table().pages(Query::default(), soon));
-        while let Some(page) = pages.try_next().await? {
-            bar.inc(page.scanned);
-            for row in &page.rows {
-                let key = Key::of(row)?;
-                if let Some(activity_id) = likes::keys::counted(&key) {
-                    let view = View::<ActivityLikes>::read_from(row)?.state;
-                    let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
-                    let listing =
-                        view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
-                    if let Some((listing, viewer)) = listing {
-                        let place = Place {
-                            last_at: listing.last_at,
-                            activity_id: activity_id.clone(),
-                            behind: None,
-                        };
-                        let tally = tallies.entry(viewer).or_default();
-                        tally.listings.insert(place, (activity_id, listing));
-                    }
-                } else if let Some((viewer, Some(place))) = keys::of_view(&key)
-                    && place.behind.is_none()
-                    && wanted.contains(&viewer)
-                {
-                    let count = Listed::read(row)?.count;
-                    tallies.entry(viewer).or_default().rows.insert(place, count);
+        scan(self.views.table(), "views read", Query::default(), |row| {
+            let key = Key::of(row)?;
+            if let Some(activity_id) = likes::keys::counted(&key) {
+                let view = View::<ActivityLikes>::read_from(row)?.state;
+                let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
+                let listing = view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
+                if let Some((listing, viewer)) = listing {
+                    let place = Place {
+                        last_at: listing.last_at,
+                        activity_id: activity_id.clone(),
+                        behind: None,
+                    };
+                    let tally = tallies.entry(viewer).or_default();
+                    tally.listings.insert(place, (activity_id, listing));
                 }
+            } else if let Some((viewer, Some(place))) = keys::of_view(&key)
+                && place.behind.is_none()
+                && wanted.contains(&viewer)
+            {
+                let count = Listed::read(row)?.count;
+                tallies.entry(viewer).or_default().rows.insert(place, count);
             }
-        }
-        bar.finish_and_clear();
+            Ok(())
+        })
+        .await?;
         Ok(tallies)
     }
 

@@ -13,8 +13,8 @@ use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
 use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// A view that says something else than its facts.

@@ -20,8 +20,8 @@ use shared::values::PollId;
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
 use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// How long blocks are kept that nobody needs but who has read a view before it was mended.
