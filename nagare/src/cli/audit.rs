@@ -1,6 +1,8 @@
 //! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes, notifications, polls
 //! and battles with a recount of the facts.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde::Serialize;
 use shared::battles::{Contradiction, Standing};
@@ -80,15 +82,9 @@ impl Audit {
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
-        let found = match polls.is_empty() {
-            true => Found::default(),
-            false => views.polls(polls, self.repair).await?,
-        };
+        let found = views.polls(polls, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
-        let found = match battles.is_empty() {
-            true => Found::default(),
-            false => views.battles(battles, self.repair).await?,
-        };
+        let found = views.battles(battles, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
         self.conclude(viewers.len(), &audited, ended).and(printed)
     }
@@ -138,21 +134,15 @@ impl Audit {
         activities: &[ActivityId],
         ended: &mut Ended,
     ) -> Result<Result<(), Failure>, Failure> {
-        let (mut printed, mut viewers) = (Ok(()), viewers.to_vec());
-        if !activities.is_empty() {
-            let found = auditor.activities(activities, self.repair).await?;
-            printed = printed.and(self.add(&found, ended));
-            // What was not counted was not told of, either.
-            let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
-            viewers.extend(actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok()));
-            viewers.sort_unstable();
-            viewers.dedup();
-        }
-        if !viewers.is_empty() {
-            let found = auditor.inboxes(&viewers, self.repair).await?;
-            printed = printed.and(self.add(&found, ended));
-        }
-        Ok(printed)
+        let found = auditor.activities(activities, self.repair).await?;
+        let printed = self.add(&found, ended);
+        // What was not counted was not told of, either.
+        let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
+        let actors = actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok());
+        let viewers: BTreeSet<_> = viewers.iter().cloned().chain(actors).collect();
+        let viewers: Vec<_> = viewers.into_iter().collect();
+        let found = auditor.inboxes(&viewers, self.repair).await?;
+        Ok(printed.and(self.add(&found, ended)))
     }
 
     fn print(&self, difference: &(impl Serialize + InWords)) -> Result<(), Failure> {
@@ -173,11 +163,13 @@ impl Audit {
             (polls.len(), "poll", "polls"),
             (battles.len(), "battle", "battles"),
         ];
-        let is_all_empty = kinds.iter().all(|(number, ..)| *number == 0);
-        let audited = kinds.into_iter().enumerate();
-        let audited = audited.filter(|(place, (n, ..))| *n > 0 || (is_all_empty && *place == 0));
-        let audited = audited.map(|(_, (number, one, many))| counted(number as u64, one, many));
-        let audited = audited.collect::<Vec<_>>().join(", ");
+        let audited = kinds.into_iter().filter(|(number, ..)| *number > 0);
+        let audited = audited.map(|(number, one, many)| counted(number as u64, one, many));
+        let audited: Vec<_> = audited.collect();
+        let audited = match audited.as_slice() {
+            [] => "0 timelines".to_owned(),
+            audited => audited.join(", "),
+        };
         let found = counted(found as u64, "difference", "differences");
         tell!("{audited} audited: {found}{mended}");
         if !busy.is_empty() {
