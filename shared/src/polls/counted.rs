@@ -14,7 +14,7 @@ use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
 use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::projection::{Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
 use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
@@ -271,7 +271,7 @@ impl State for Counted {
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return item };
         item.extend(rules.write());
         let sums = self.sums.iter().map(number).collect();
-        item.insert("votes".to_owned(), AttributeValue::L(sums));
+        item.insert("votes".to_owned(), list(sums));
         item.insert("end".to_owned(), text(end.to_string()));
         item.insert("blocks".to_owned(), number(self.blocks));
         if self.first > 0 {
