@@ -26,7 +26,7 @@ fn battle() -> BattleId {
     BattleId::new("b").unwrap()
 }
 
-/// A battle with so many hits, all folded, in batches of some.
+/// A battle with `hits` hits, folded nine at a time.
 async fn fought(hp: usize, hits: usize) -> World {
     let world = World::new();
     world.done(&[open(hp)]).await;

@@ -75,7 +75,7 @@ async fn sums(world: &World) -> [u64; 2] {
     [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap())
 }
 
-/// A poll with so many votes, all folded.
+/// A poll with `votes` votes, all of them folded.
 async fn voted(votes: usize) -> World {
     let world = World::new();
     world.done(&[open("p")]).await;

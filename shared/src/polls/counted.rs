@@ -89,7 +89,7 @@ impl Counted {
         self.end
     }
 
-    /// How many votes each of so many choices has.
+    /// How many votes each choice has. `choices` is how many choices there are.
     #[must_use]
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));

@@ -24,7 +24,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Picks so many of each.
+    /// Picks up to `size` of each kind.
     ///
     /// # Errors
     /// [`DynamoError`]
