@@ -73,11 +73,7 @@ impl Audit {
         let views = ViewsAuditor::new(&facts, &remote.views()?, Clock::system());
         let (viewers, audited) = match self.sample {
             Some(size) => (auditor.sample(size).await?, Sample::of(&facts, size).await?),
-            None => {
-                let (activities, polls) = (self.activity.clone(), self.poll.clone());
-                let battles = self.battle.clone();
-                (self.viewer.clone(), Sample { activities, polls, battles })
-            }
+            None => self.named(),
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles } = &audited;
@@ -87,6 +83,15 @@ impl Audit {
         let found = views.battles(battles, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
         self.conclude(viewers.len(), &audited, ended).and(printed)
+    }
+
+    fn named(&self) -> (Vec<ViewerId>, Sample) {
+        let sample = Sample {
+            activities: each_once(self.activity.iter().cloned()),
+            polls: each_once(self.poll.iter().cloned()),
+            battles: each_once(self.battle.iter().cloned()),
+        };
+        (each_once(self.viewer.iter().cloned()), sample)
     }
 
     /// Prints what was found, and counts it.
@@ -139,8 +144,7 @@ impl Audit {
         // What was not counted was not told of, either.
         let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
         let actors = actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok());
-        let viewers: BTreeSet<_> = viewers.iter().cloned().chain(actors).collect();
-        let viewers: Vec<_> = viewers.into_iter().collect();
+        let viewers = each_once(viewers.iter().cloned().chain(actors));
         let found = auditor.inboxes(&viewers, self.repair).await?;
         Ok(printed.and(self.add(&found, ended)))
     }
@@ -184,6 +188,11 @@ impl Audit {
         let left = counted(left as u64, "difference is", "differences are");
         Err(Failure::No(format!("{left} left")))
     }
+}
+
+/// These in order, each of them once: the tables do not take a key twice in one call.
+fn each_once<T: Ord>(ids: impl IntoIterator<Item = T>) -> Vec<T> {
+    ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// A difference as people read it.
@@ -281,5 +290,27 @@ impl From<AuditError> for Failure {
             AuditError::Dynamo(error) => error.into(),
             AuditError::NotProjected => Self::No(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        audit: Audit,
+    }
+
+    #[test]
+    fn what_is_named_twice_is_audited_once() {
+        let line = "audit --viewer bob anna bob --activity a a --poll p p --battle b --battle b";
+        let (viewers, named) = Line::parse_from(line.split(' ')).audit.named();
+        assert_eq!(viewers.iter().map(ViewerId::as_str).collect::<Vec<_>>(), ["anna", "bob"]);
+        let Sample { activities, polls, battles } = named;
+        assert_eq!((activities.len(), polls.len(), battles.len()), (1, 1, 1));
     }
 }
