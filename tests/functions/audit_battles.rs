@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{BattleDifference, BattlesAuditor, Found};
+use nagare::operator::audit::{BattleDifference, Found, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::battles::{Contradiction, keys};
 use shared::dynamo::item::{Item, Key, number};
@@ -26,7 +26,7 @@ fn battle() -> BattleId {
     BattleId::new("b").unwrap()
 }
 
-/// A battle with so many hits, all folded, in batches of some.
+/// A battle with `hits` hits, folded nine at a time.
 async fn fought(hp: usize, hits: usize) -> World {
     let world = World::new();
     world.done(&[open(hp)]).await;
@@ -48,7 +48,7 @@ async fn audit_behind(
     repair: bool,
 ) -> Found<BattleDifference, BattleId> {
     let tables = &world.tables;
-    let auditor = BattlesAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
     let battles = [battle(), BattleId::new("unknown").unwrap()];
     let found = projecting_behind(world, first, auditor.battles(&battles, repair)).await.unwrap();
     assert_eq!(found.busy, []);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{AuditError, Found, LikesAuditor, LikesDifference};
+use nagare::operator::audit::{AuditError, Found, LikesDifference, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, number};
 use shared::likes::keys::count;
@@ -19,8 +19,8 @@ fn like(viewer: usize, activity: &str) -> Value {
     json!({"type": "like.created", "viewer_id": viewer, "activity_id": activity, "at": AT})
 }
 
-fn auditor(world: &World) -> LikesAuditor {
-    LikesAuditor::new(&world.tables.facts, &world.tables.views, world.clock.clone())
+fn auditor(world: &World) -> ViewsAuditor {
+    ViewsAuditor::new(&world.tables.facts, &world.tables.views, world.clock.clone())
 }
 
 fn activities(ids: &[&str]) -> Vec<ActivityId> {

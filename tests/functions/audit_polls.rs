@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{Found, PollDifference, PollsAuditor};
+use nagare::operator::audit::{Found, PollDifference, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key, list};
 use shared::polls::keys::view;
@@ -54,7 +54,7 @@ async fn audit(world: &World, repair: bool) -> Found<PollDifference, PollId> {
 
 async fn audit_behind(world: &World, first: i64, repair: bool) -> Found<PollDifference, PollId> {
     let tables = &world.tables;
-    let auditor = PollsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
     let polls = [poll(), PollId::new("unknown").unwrap()];
     projecting_behind(world, first, auditor.polls(&polls, repair)).await.unwrap()
 }
@@ -75,7 +75,7 @@ async fn sums(world: &World) -> [u64; 2] {
     [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap())
 }
 
-/// A poll with so many votes, all folded.
+/// A poll with `votes` votes, all of them folded.
 async fn voted(votes: usize) -> World {
     let world = World::new();
     world.done(&[open("p")]).await;
@@ -174,7 +174,7 @@ async fn votes_go_on_while_it_is_mended() {
         }
     };
     let tables = &world.tables;
-    let auditor = PollsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+    let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
     let audits = async {
         loop {
             let found = auditor.polls(&[poll()], true).await.unwrap();

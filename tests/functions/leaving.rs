@@ -111,7 +111,7 @@ impl HttpConnector for LateUnfollows {
     }
 }
 
-/// A viewer follows again whom they follow already, and an unfollow from before that was under way all the while.
+/// An unfollow is in flight while the viewer, who still follows the actor, follows them again with a later `at`.
 #[tokio::test(start_paused = true)]
 async fn a_late_unfollow_does_not_hide_what_a_later_follow_has_completed() {
     let world = World::behind(|inside| SharedHttpConnector::new(LateUnfollows(inside)));

@@ -45,7 +45,7 @@ pub(crate) async fn projecting_behind<T>(
     };
     tokio::select! {
         done = work => done,
-        () = project => unreachable!("it goes on for ever"),
+        () = project => unreachable!("it never ends"),
     }
 }
 

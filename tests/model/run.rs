@@ -2,6 +2,8 @@
 //! waiting call gets its turn (or fails), one handler dies, or all of them do, time passes, expired
 //! entries are swept, a reader sets out, dead letters are taken in or redriven.
 
+mod messages;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,17 +15,16 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
 use nagare::local::faults::{Faults, Faulty};
-use shared::dead_letters::MAX_RECEIVES;
 use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
-use tests::{World, event, said, soon, unfinished_ids};
+use tests::{World, unfinished_ids};
 
 use crate::check;
-use crate::delivery::{Delivery, arrivals, goes_on_with};
+use crate::delivery::{Delivery, arrivals};
 use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::feed;
-use crate::history::{DAY, MINUTE, START, Sent, What};
+use crate::history::{DAY, MINUTE, START, Sent};
 use crate::letters::{redrive_one, until_only_refused_are_left};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
@@ -236,111 +237,6 @@ impl<'a> Run<'a> {
             self.take_sent().await;
         }
         Ok(())
-    }
-
-    fn deliver(&mut self) {
-        let size = self.random.usize(1..5).min(self.arriving.len());
-        count("message: delivered, up to four");
-        let batch = self.arriving.split_off(self.arriving.len() - size);
-        let mut observed = self.observed.borrow_mut();
-        batch.iter().filter_map(|d| d.what.as_ref()).for_each(|what| observed.begin(what));
-        drop(observed);
-        let event = event(batch.iter().map(Delivery::message));
-        let world = self.world;
-        let task = Task::new(async move { world.writer.handle(event, soon()).await.unwrap() });
-        self.handlers.push(Handler { batch, task });
-    }
-
-    /// What a handler left undone comes again at some time, or becomes a dead letter. The rest is in
-    /// effect, unless it gave up, as soon as nothing goes on with it any more.
-    fn finish(&mut self, batch: Vec<Delivery>, unfinished: &[String]) -> Result<(), String> {
-        for delivery in batch {
-            if unfinished.contains(&delivery.id) {
-                if self.fault_plan.slow.is_some() {
-                    return Err(format!("slowness used up a receive of {}", delivery.body));
-                }
-                self.redeliver(delivery);
-            } else if delivery.receives < MAX_RECEIVES {
-                for what in &delivery.goes_on_with {
-                    *self.going_on.get_mut(what).unwrap() -= 1;
-                }
-                self.acknowledged.push(delivery);
-            }
-        }
-        self.take_effect();
-        Ok(())
-    }
-
-    /// What was acknowledged is in effect where nothing goes on with it any more.
-    fn take_effect(&mut self) {
-        let goes_on = |what: &str| self.going_on.get(what).is_some_and(|messages| *messages > 0);
-        let is_whole = |acknowledged: &mut Delivery| {
-            !acknowledged.may_be_gone_on_with().into_iter().any(goes_on)
-        };
-        let mut observed = self.observed.borrow_mut();
-        for acknowledged in self.acknowledged.extract_if(.., is_whole) {
-            acknowledged.what.iter().for_each(|what| observed.take_effect(what));
-        }
-    }
-
-    fn redeliver(&mut self, mut delivery: Delivery) {
-        if delivery.receives >= MAX_RECEIVES {
-            count("message: given up by the queue");
-            return self.letters.push(delivery.message());
-        }
-        count("message: delivered again");
-        delivery.receives += 1;
-        let index = self.random.usize(0..=self.arriving.len());
-        self.arriving.insert(index, delivery);
-    }
-
-    /// Adds what operators have redriven, and the segments of fan-outs, to what arrives.
-    async fn take_sent(&mut self) {
-        for message in self.world.take_commands().await {
-            let body = message.body.unwrap();
-            let said = said(&body);
-            let goes_on_with = goes_on_with(&said);
-            for what in &goes_on_with {
-                *self.going_on.entry(what.clone()).or_default() += 1;
-            }
-            let sent = self.history.iter().find(|sent| sent.what.body() == said);
-            let what = sent.map(|sent| sent.what.clone());
-            // The queue's own ids are random, and no seed decides them.
-            self.taken += 1;
-            let (id, attributes) = (format!("taken-{}", self.taken), message.message_attributes);
-            let index = self.random.usize(0..=self.arriving.len());
-            let delivery = Delivery { id, body, what, goes_on_with, attributes, receives: 1 };
-            self.arriving.insert(index, delivery);
-        }
-    }
-
-    /// Adds the commands that clients make of answers to what arrives.
-    fn take_answers(&mut self) {
-        let mut observed = self.observed.borrow_mut();
-        for body in std::mem::take(&mut observed.to_send) {
-            count("message: made of an answer");
-            for copy in 0..self.random.usize(1..3) {
-                let id = format!("answer-{}-{copy}", observed.sent.len());
-                let delivery = Delivery::new(id, What::Feature(body.clone()));
-                let index = self.random.usize(0..=self.arriving.len());
-                self.arriving.insert(index, delivery);
-            }
-            observed.sent.push(body);
-        }
-    }
-
-    async fn alert(&mut self) {
-        self.letters.extend(self.world.take_dead_letters().await);
-        let size = self.random.usize(1..5).min(self.letters.len());
-        if size == 0 {
-            return;
-        }
-        count("dead letters: kept by the alerter, up to four");
-        let batch = self.letters.split_off(self.letters.len() - size);
-        let event = event(batch.clone());
-        let world = self.world;
-        let task = Task::new(async move { world.alerter.handle(event, soon()).await.unwrap() });
-        self.alerters.push(Handler { batch, task });
     }
 
     /// One handler dies.

@@ -1,6 +1,8 @@
 //! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes, notifications, polls
 //! and battles with a recount of the facts.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde::Serialize;
 use shared::battles::{Contradiction, Standing};
@@ -12,8 +14,8 @@ use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, BattleDifference, BattlesAuditor, Difference, Found, InboxDifference,
-    LikesAuditor, LikesDifference, PollDifference, PollsAuditor, Sample,
+    AuditError, Auditor, BattleDifference, Difference, Found, InboxDifference, LikesDifference,
+    PollDifference, Sample, ViewsAuditor,
 };
 use crate::progress;
 
@@ -67,36 +69,29 @@ impl Audit {
         let remote = Remote::from_environment().await?;
         let (ledger, timelines) = (remote.ledger()?, remote.timelines()?);
         let auditor = Auditor::new(&ledger, timelines, remote.retention()?, Clock::system());
-        let (facts, views) = (remote.facts()?, remote.views()?);
+        let facts = remote.facts()?;
+        let views = ViewsAuditor::new(&facts, &remote.views()?, Clock::system());
         let (viewers, audited) = match self.sample {
             Some(size) => (auditor.sample(size).await?, Sample::of(&facts, size).await?),
-            None => {
-                let (activities, polls) = (self.activity.clone(), self.poll.clone());
-                let battles = self.battle.clone();
-                (self.viewer.clone(), Sample { activities, polls, battles })
-            }
+            None => self.named(),
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
-        let likes = LikesAuditor::new(&facts, &views, Clock::system());
         let Sample { activities, polls, battles } = &audited;
-        let printed = timelines.and(self.likes(&likes, &viewers, activities, &mut ended).await?);
-        let found = match polls.is_empty() {
-            true => Found::default(),
-            false => {
-                let auditor = PollsAuditor::new(&facts, &views, Clock::system());
-                auditor.polls(polls, self.repair).await?
-            }
-        };
+        let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
+        let found = views.polls(polls, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
-        let found = match battles.is_empty() {
-            true => Found::default(),
-            false => {
-                let auditor = BattlesAuditor::new(&facts, &views, Clock::system());
-                auditor.battles(battles, self.repair).await?
-            }
-        };
+        let found = views.battles(battles, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
         self.conclude(viewers.len(), &audited, ended).and(printed)
+    }
+
+    fn named(&self) -> (Vec<ViewerId>, Sample) {
+        let sample = Sample {
+            activities: each_once(self.activity.iter().cloned()),
+            polls: each_once(self.poll.iter().cloned()),
+            battles: each_once(self.battle.iter().cloned()),
+        };
+        (each_once(self.viewer.iter().cloned()), sample)
     }
 
     /// Prints what was found, and counts it.
@@ -139,26 +134,19 @@ impl Audit {
     /// Recounts likes, then what is unread: that depends on the former.
     async fn likes(
         &self,
-        auditor: &LikesAuditor,
+        auditor: &ViewsAuditor,
         viewers: &[ViewerId],
         activities: &[ActivityId],
         ended: &mut Ended,
     ) -> Result<Result<(), Failure>, Failure> {
-        let (mut printed, mut viewers) = (Ok(()), viewers.to_vec());
-        if !activities.is_empty() {
-            let found = auditor.activities(activities, self.repair).await?;
-            printed = printed.and(self.add(&found, ended));
-            // What was not counted was not told of, either.
-            let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
-            viewers.extend(actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok()));
-            viewers.sort_unstable();
-            viewers.dedup();
-        }
-        if !viewers.is_empty() {
-            let found = auditor.inboxes(&viewers, self.repair).await?;
-            printed = printed.and(self.add(&found, ended));
-        }
-        Ok(printed)
+        let found = auditor.activities(activities, self.repair).await?;
+        let printed = self.add(&found, ended);
+        // What was not counted was not told of, either.
+        let actors = found.differences.iter().filter_map(|found| found.actor_id.as_ref());
+        let actors = actors.filter_map(|actor| ViewerId::new(actor.as_str()).ok());
+        let viewers = each_once(viewers.iter().cloned().chain(actors));
+        let found = auditor.inboxes(&viewers, self.repair).await?;
+        Ok(printed.and(self.add(&found, ended)))
     }
 
     fn print(&self, difference: &(impl Serialize + InWords)) -> Result<(), Failure> {
@@ -179,11 +167,13 @@ impl Audit {
             (polls.len(), "poll", "polls"),
             (battles.len(), "battle", "battles"),
         ];
-        let is_all_empty = kinds.iter().all(|(number, ..)| *number == 0);
-        let audited = kinds.into_iter().enumerate();
-        let audited = audited.filter(|(place, (n, ..))| *n > 0 || (is_all_empty && *place == 0));
-        let audited = audited.map(|(_, (number, one, many))| counted(number as u64, one, many));
-        let audited = audited.collect::<Vec<_>>().join(", ");
+        let audited = kinds.into_iter().filter(|(number, ..)| *number > 0);
+        let audited = audited.map(|(number, one, many)| counted(number as u64, one, many));
+        let audited: Vec<_> = audited.collect();
+        let audited = match audited.as_slice() {
+            [] => "0 timelines".to_owned(),
+            audited => audited.join(", "),
+        };
         let found = counted(found as u64, "difference", "differences");
         tell!("{audited} audited: {found}{mended}");
         if !busy.is_empty() {
@@ -198,6 +188,11 @@ impl Audit {
         let left = counted(left as u64, "difference is", "differences are");
         Err(Failure::No(format!("{left} left")))
     }
+}
+
+/// These in order, each of them once: the tables do not take a key twice in one call.
+fn each_once<T: Ord>(ids: impl IntoIterator<Item = T>) -> Vec<T> {
+    ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// A difference as people read it.
@@ -295,5 +290,27 @@ impl From<AuditError> for Failure {
             AuditError::Dynamo(error) => error.into(),
             AuditError::NotProjected => Self::No(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        audit: Audit,
+    }
+
+    #[test]
+    fn what_is_named_twice_is_audited_once() {
+        let line = "audit --viewer bob anna bob --activity a a --poll p p --battle b --battle b";
+        let (viewers, named) = Line::parse_from(line.split(' ')).audit.named();
+        assert_eq!(viewers.iter().map(ViewerId::as_str).collect::<Vec<_>>(), ["anna", "bob"]);
+        let Sample { activities, polls, battles } = named;
+        assert_eq!((activities.len(), polls.len(), battles.len()), (1, 1, 1));
     }
 }

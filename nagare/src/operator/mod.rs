@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod effects;
 pub mod erasure;
+pub(crate) mod scan;
 
 use std::time::Duration;
 

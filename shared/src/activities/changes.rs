@@ -35,7 +35,7 @@ use futures::future::try_join_all;
 use ring::digest::{SHA256, digest};
 
 use super::{Activities, ActivityKey};
-use crate::dynamo::item::{Item, Row, number, text};
+use crate::dynamo::item::{Item, Row, list, number, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
@@ -207,8 +207,8 @@ impl Activities {
                          epoch = if_not_exists(epoch, :epoch) ADD #count :one",
             names: vec![("#count", "count")],
             values: vec![
-                (":none", AttributeValue::L(vec![])),
-                (":change", AttributeValue::L(vec![number(change)])),
+                (":none", list(Vec::new())),
+                (":change", list(vec![number(change)])),
                 (":epoch", text(format!("{:016x}", fastrand::u64(..)))),
                 (":one", number(1)),
             ],

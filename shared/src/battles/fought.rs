@@ -76,7 +76,11 @@ impl Share {
 }
 
 /// The items of the viewers whose hits landed together, from the nth on.
-pub(super) fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<(ViewerId, Followed)> {
+pub(super) fn shares(
+    battle: &BattleId,
+    first: u64,
+    hits: &[Landed],
+) -> BTreeMap<ViewerId, Followed> {
     let mut shares: BTreeMap<&ViewerId, Vec<&Landed>> = BTreeMap::new();
     for hit in hits {
         if let Some(viewer) = &hit.viewer_id {
@@ -97,10 +101,6 @@ pub(super) fn shares(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<(Vie
         (viewer.clone(), item)
     });
     items.collect()
-}
-
-fn items_of(shares: Vec<(ViewerId, Followed)>) -> impl Iterator<Item = Followed> {
-    shares.into_iter().map(|(_, item)| item)
 }
 
 impl Fought {
@@ -286,7 +286,7 @@ impl Blocks for Fought {
                 continue;
             };
             let first = self.owed.remove(place);
-            items.extend(items_of(shares(&battle, first, &log::read(block)?)));
+            items.extend(shares(&battle, first, &log::read(block)?).into_values());
         }
         match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),
@@ -301,7 +301,7 @@ impl Blocks for Fought {
             return Beside { writes, owed: None };
         };
         let first = self.hits - fresh.len() as u64;
-        let items: Vec<_> = items_of(shares(&battle, first, &fresh)).collect();
+        let items: Vec<_> = shares(&battle, first, &fresh).into_values().collect();
         let mut spill = |latest: &mut Vec<Landed>, end: u64| {
             let hits = std::mem::take(latest);
             writes.push(Write::Put(Self::block(view, end - hits.len() as u64, &hits)));

@@ -112,7 +112,7 @@ impl Replay {
         }
         match on_record {
             Some(there) if Landed::from(there) != *hit => contradicts(Contradiction::NotAsRecorded),
-            // One whose name is erased expires.
+            // A hit without a viewer was erased, so its record may have expired.
             None if hit.viewer_id.is_some() => contradicts(Contradiction::NotOnRecord),
             _ => {}
         }

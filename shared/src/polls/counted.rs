@@ -14,7 +14,7 @@ use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
 use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::projection::{Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
 use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
@@ -89,7 +89,7 @@ impl Counted {
         self.end
     }
 
-    /// How many votes each of so many choices has.
+    /// How many votes each choice has. `choices` is how many choices there are.
     #[must_use]
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
@@ -271,7 +271,7 @@ impl State for Counted {
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return item };
         item.extend(rules.write());
         let sums = self.sums.iter().map(number).collect();
-        item.insert("votes".to_owned(), AttributeValue::L(sums));
+        item.insert("votes".to_owned(), list(sums));
         item.insert("end".to_owned(), text(end.to_string()));
         item.insert("blocks".to_owned(), number(self.blocks));
         if self.first > 0 {

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::PollOpened;
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Row, text};
+use crate::dynamo::item::{Item, Row, list, text};
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp};
 
 /// What decides which votes of a poll count.
@@ -42,7 +42,7 @@ impl Rules {
         let choices = self.choices.iter().map(|choice| text(choice.as_str())).collect();
         Item::from([
             ("actor".to_owned(), text(self.actor_id.as_str())),
-            ("choices".to_owned(), AttributeValue::L(choices)),
+            ("choices".to_owned(), list(choices)),
             ("opens_at".to_owned(), text(self.opens_at.to_string())),
             ("closes_at".to_owned(), text(self.closes_at.to_string())),
         ])

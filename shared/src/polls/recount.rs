@@ -14,7 +14,8 @@ const EVENTS: usize = 16_384;
 /// Blocks that are made again begin at a multiple of this beyond those in use, so far beyond that no projector gets
 /// there while they are written.
 const GENERATION_BITS: u32 = 32;
-/// At which of so many multiples is drawn, so that two repairs at once do not write the same blocks.
+/// The number of multiples from which each repair draws one at random, so that two repairs at the same time do not
+/// write the same blocks.
 const GENERATIONS: u64 = 1 << 16;
 
 /// What a poll comes to.

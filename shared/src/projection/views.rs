@@ -150,12 +150,6 @@ impl<S: State> View<S> {
         self.version
     }
 
-    /// True if it has folded a change of a shard, or set it aside.
-    #[must_use]
-    pub fn has_passed(&self, shard: Shard, sequence: Sequence) -> bool {
-        !self.marks.is_new(shard, sequence)
-    }
-
     /// The same view, saying something else.
     #[must_use]
     pub fn with(self, state: S) -> Self {

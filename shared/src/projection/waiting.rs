@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Change, Wanted, Write};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::dynamo::item::{Item, Key, Row, list, number, text};
 
 /// How the sort keys of such blocks begin.
 const WAITING: &str = "waiting#";
@@ -96,15 +96,15 @@ impl Waiting {
     pub fn writes(&mut self, view: &Key) -> Vec<Write> {
         let used = self.used.drain(..).map(Write::Delete);
         let mut writes: Vec<_> = used.collect();
-        let (mut list, mut size) = (Vec::new(), 0);
+        let (mut changes, mut size) = (Vec::new(), 0);
         let mut fresh = std::mem::take(&mut self.fresh).into_iter().peekable();
         while let Some(change) = fresh.next() {
             size += weight(&change);
-            list.push(AttributeValue::M(write_change(change)));
+            changes.push(AttributeValue::M(write_change(change)));
             if size >= BLOCK || fresh.peek().is_none() {
                 let key = Key { pk: view.pk.clone(), sk: sort_key(self.next) };
                 let mut block = key.into_item();
-                block.insert(CHANGES.to_owned(), AttributeValue::L(std::mem::take(&mut list)));
+                block.insert(CHANGES.to_owned(), list(std::mem::take(&mut changes)));
                 writes.push(Write::Put(block));
                 (self.next, size) = (self.next + 1, 0);
             }
@@ -130,8 +130,8 @@ pub fn rewrite(
     let before = read_changes(block)?;
     let after: Vec<_> = before.iter().cloned().filter_map(each).collect();
     let is_changed = before != after;
-    let list = after.into_iter().map(|change| AttributeValue::M(write_change(change))).collect();
-    block.item.insert(CHANGES.to_owned(), AttributeValue::L(list));
+    let after = after.into_iter().map(|change| AttributeValue::M(write_change(change))).collect();
+    block.item.insert(CHANGES.to_owned(), list(after));
     Ok(is_changed)
 }
 

@@ -36,7 +36,7 @@ impl Timestamp {
     /// The last instant there is.
     pub const LAST: Self = Self(MAX);
 
-    /// The instant so many milliseconds after 1970-01-01 UTC, or the nearest one that four digits
+    /// The instant `millis` milliseconds after 1970-01-01 UTC, or the nearest one that four digits
     /// of year can say.
     #[must_use]
     pub fn from_unix_millis(millis: i64) -> Self {
@@ -99,7 +99,7 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 
-    /// The instant so many milliseconds later (earlier, if negative).
+    /// The instant `millis` milliseconds later (earlier, if negative).
     #[must_use]
     pub fn plus_millis(self, millis: i64) -> Self {
         Self::from_unix_millis(self.0.saturating_add(millis))

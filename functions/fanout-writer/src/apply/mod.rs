@@ -45,7 +45,8 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
     }
 }
 
-/// What becomes of a command whose id, in this member, belongs to the first that is recorded under it.
+/// Applied if the command's content is what is recorded under its id, a failure if another content was recorded
+/// there first. `member` is the member of the command that has the id, for the failure.
 fn unless_taken(
     claim: Claim,
     member: &'static str,

@@ -16,7 +16,7 @@ use super::run::Run;
 use super::start::Survey;
 use crate::cli::Failure;
 use crate::cli::remote::soon;
-use crate::progress;
+use crate::operator::scan::scan;
 
 /// No command of a replay is as long, nor what the writer makes of one.
 const LONGEST: usize = 8 * 1024;
@@ -39,16 +39,13 @@ pub(super) async fn entries(timelines: &Table, run: &Run, survey: &Survey) -> Re
         values: vec![(":first", text(first)), (":last", text(last))],
         ..Query::default()
     };
-    let (mut entries, bar) = (0, progress::counter("entries read"));
-    let mut pages = pin!(timelines.pages(query, soon));
-    while let Some(page) = pages.try_next().await? {
-        bar.inc(page.scanned);
-        for row in &page.rows {
-            let sort_key = SortKey::parse(row.text("sort_key")?);
-            entries += u64::from(sort_key.is_ok_and(|sort_key| run.owns(&sort_key)));
-        }
-    }
-    bar.finish_and_clear();
+    let mut entries = 0;
+    scan(timelines, "entries read", query, |row| {
+        let sort_key = SortKey::parse(row.text("sort_key")?);
+        entries += u64::from(sort_key.is_ok_and(|sort_key| run.owns(&sort_key)));
+        Ok(())
+    })
+    .await?;
     Ok(entries)
 }
 

@@ -1,8 +1,8 @@
 //! Audits of battles: fighting them again as their logs say, and comparing that with the hits on record, with what the
 //! view says, and with what viewers are shown of their own hits.
 //!
-//! Views and facts are read as for likes (`likes.rs`), and log and shares between the two readings of the view: whoever
-//! writes those writes the view before or with them.
+//! Views and facts are read as `views.rs` says, and log and shares between the two readings of the view: whoever writes
+//! those writes the view before or with them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,15 +14,14 @@ use shared::battles::{
 };
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
-use shared::facts::Facts;
 use shared::ledger::FORGET_AT;
-use shared::projection::{Followed, Passed, View, Views};
-use shared::runtime::clock::Clock;
+use shared::projection::{Followed, Passed, View};
 use shared::values::{BattleId, HitId, ViewerId};
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
+use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// What differs in a battle.
@@ -75,14 +74,6 @@ impl From<&Share> for Numbers {
     }
 }
 
-/// Compares battles with their logs.
-#[derive(Debug, Clone)]
-pub struct BattlesAuditor {
-    facts: Facts,
-    views: Views,
-    clock: Clock,
-}
-
 /// The items of each viewer, by their sort keys; nothing in the place of one that cannot be read.
 type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<Share>>>;
 
@@ -96,13 +87,7 @@ struct Told {
     shares: Shares,
 }
 
-impl BattlesAuditor {
-    /// Over these tables.
-    #[must_use]
-    pub fn new(facts: &Facts, views: &Views, clock: Clock) -> Self {
-        Self { facts: facts.clone(), views: views.clone(), clock }
-    }
-
+impl ViewsAuditor {
     /// Fights battles again, and makes what is shown of them what their logs say if wanted.
     ///
     /// # Errors
@@ -115,19 +100,15 @@ impl BattlesAuditor {
         let mut rounds = Rounds::of(battles);
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(keys::view).collect();
-            let before = self.stored(&keys).await?;
-            let mut told = self.on_record(&round).await?;
-            let passed = projected(&self.facts, &self.views, &self.clock).await?;
-            self.shown(&mut told).await?;
-            let after = self.stored(&keys).await?;
-            for ((battle, before), after) in round.into_iter().zip(before).zip(after) {
+            let (views, (mut told, passed)) = self.around(&keys, self.hits(&round)).await?;
+            let mend_as_of = repair.then_some(&passed);
+            for (battle, view) in round.into_iter().zip(views) {
                 let told = told.remove(&battle).unwrap_or_default();
-                if before.version() != after.version() {
-                    rounds.add(battle, Compared::Busy);
-                    continue;
-                }
-                let mend_as_of = repair.then_some(&passed);
-                for compared in self.compare(&battle, after, told, mend_as_of).await? {
+                let compared = match view {
+                    Some(view) => self.compare_battle(&battle, view, told, mend_as_of).await?,
+                    None => vec![Compared::Busy],
+                };
+                for compared in compared {
                     rounds.add(battle.clone(), compared);
                 }
             }
@@ -135,12 +116,19 @@ impl BattlesAuditor {
         Ok(rounds.found())
     }
 
-    async fn stored(&self, keys: &[Key]) -> Result<Vec<View<Fought>>, DynamoError> {
-        self.views.read_all(keys, View::read_to_fold, soon()).await?.into_iter().collect()
+    /// What facts and views say of these battles, and what has been passed when all of the facts is folded.
+    async fn hits(
+        &self,
+        battles: &[BattleId],
+    ) -> Result<(BTreeMap<BattleId, Told>, View<Passed>), AuditError> {
+        let mut told = self.hits_on_record(battles).await?;
+        let passed = projected(&self.facts, &self.views, &self.clock).await?;
+        self.hits_shown(&mut told).await?;
+        Ok((told, passed))
     }
 
     /// What the facts say of these battles. Hits are spread over the table, so all of it is scanned.
-    async fn on_record(
+    async fn hits_on_record(
         &self,
         battles: &[BattleId],
     ) -> Result<BTreeMap<BattleId, Told>, DynamoError> {
@@ -169,7 +157,7 @@ impl BattlesAuditor {
     }
 
     /// What the views say beside those of the battles themselves.
-    async fn shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<(), DynamoError> {
+    async fn hits_shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<(), DynamoError> {
         let query = Query {
             filter: Some("begins_with(pk, :battles)"),
             values: vec![(":battles", text(keys::BATTLES))],
@@ -201,7 +189,7 @@ impl BattlesAuditor {
     }
 
     /// Compares a battle with its log. Where it is to be mended, the view is written as of what has been passed.
-    async fn compare(
+    async fn compare_battle(
         &self,
         battle: &BattleId,
         view: View<Fought>,

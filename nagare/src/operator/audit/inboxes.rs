@@ -5,9 +5,7 @@
 //! scanned, nothing that it depends on has changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
 
-use futures::TryStreamExt;
 use serde::Serialize;
 use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
@@ -17,11 +15,11 @@ use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
 use shared::projection::{View, Write};
 use shared::values::{ActivityId, ViewerId};
 
-use super::likes::LikesAuditor;
 use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
+use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
-use crate::progress;
 
 /// Items beside the inbox in one transaction, which takes a hundred.
 const TOGETHER: usize = 90;
@@ -50,7 +48,7 @@ struct Tally {
     rows: BTreeMap<Place, u64>,
 }
 
-impl LikesAuditor {
+impl ViewsAuditor {
     /// Compares inboxes with the views of activities, and mends what differs if wanted.
     ///
     /// # Errors
@@ -63,16 +61,14 @@ impl LikesAuditor {
         let mut rounds = Rounds::of(viewers);
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(keys::inbox).collect();
-            let before = self.stored::<Inbox>(&keys).await?;
-            let mut tallies = self.inbox_tallies(&round).await?;
-            let after = self.stored::<Inbox>(&keys).await?;
-            for ((viewer_id, before), after) in round.into_iter().zip(before).zip(after) {
-                let tally = tallies.remove(&viewer_id).unwrap_or_default();
-                let compared = match before.version() == after.version() {
-                    true => self.compare_inbox(&viewer_id, after, &tally, repair).await?,
-                    false => Compared::Busy,
+            let (inboxes, mut tallies) = self.around(&keys, self.inbox_tallies(&round)).await?;
+            for (viewer, inbox) in round.into_iter().zip(inboxes) {
+                let tally = tallies.remove(&viewer).unwrap_or_default();
+                let compared = match inbox {
+                    Some(inbox) => self.compare_inbox(&viewer, inbox, &tally, repair).await?,
+                    None => Compared::Busy,
                 };
-                rounds.add(viewer_id, compared);
+                rounds.add(viewer, compared);
             }
         }
         Ok(rounds.found())
@@ -91,7 +87,7 @@ impl LikesAuditor {
         if !repair {
             return Ok(Compared::Differs(difference));
         }
-        Ok(match self.mend(viewer, inbox, tally).await? {
+        Ok(match self.mend_inbox(viewer, inbox, tally).await? {
             true => Compared::Mended(difference),
             false => Compared::Busy,
         })
@@ -103,41 +99,36 @@ impl LikesAuditor {
     ) -> Result<BTreeMap<ViewerId, Tally>, DynamoError> {
         let wanted: BTreeSet<_> = viewers.iter().collect();
         let mut tallies: BTreeMap<ViewerId, Tally> = BTreeMap::new();
-        let bar = progress::counter("views read");
-        let mut pages = pin!(self.views.table().pages(Query::default(), soon));
-        while let Some(page) = pages.try_next().await? {
-            bar.inc(page.scanned);
-            for row in &page.rows {
-                let key = Key::of(row)?;
-                if let Some(activity_id) = likes::keys::counted(&key) {
-                    let view = View::<ActivityLikes>::read_from(row)?.state;
-                    let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
-                    let listing =
-                        view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
-                    if let Some((listing, viewer)) = listing {
-                        let place = Place {
-                            last_at: listing.last_at,
-                            activity_id: activity_id.clone(),
-                            behind: None,
-                        };
-                        let tally = tallies.entry(viewer).or_default();
-                        tally.listings.insert(place, (activity_id, listing));
-                    }
-                } else if let Some((viewer, Some(place))) = keys::of_view(&key)
-                    && place.behind.is_none()
-                    && wanted.contains(&viewer)
-                {
-                    let count = Listed::read(row)?.count;
-                    tallies.entry(viewer).or_default().rows.insert(place, count);
+        scan(self.views.table(), "views read", Query::default(), |row| {
+            let key = Key::of(row)?;
+            if let Some(activity_id) = likes::keys::counted(&key) {
+                let view = View::<ActivityLikes>::read_from(row)?.state;
+                let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
+                let listing = view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
+                if let Some((listing, viewer)) = listing {
+                    let place = Place {
+                        last_at: listing.last_at,
+                        activity_id: activity_id.clone(),
+                        behind: None,
+                    };
+                    let tally = tallies.entry(viewer).or_default();
+                    tally.listings.insert(place, (activity_id, listing));
                 }
+            } else if let Some((viewer, Some(place))) = keys::of_view(&key)
+                && place.behind.is_none()
+                && wanted.contains(&viewer)
+            {
+                let count = Listed::read(row)?.count;
+                tallies.entry(viewer).or_default().rows.insert(place, count);
             }
-        }
-        bar.finish_and_clear();
+            Ok(())
+        })
+        .await?;
         Ok(tallies)
     }
 
     /// Writes what the inbox should say, unless it has changed. What is listed in items of its own comes with it.
-    async fn mend(
+    async fn mend_inbox(
         &self,
         viewer: &ViewerId,
         stored: View<Inbox>,

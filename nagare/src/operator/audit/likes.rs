@@ -1,9 +1,4 @@
-//! Audits of likes and notifications: comparing views with the facts they are folded from.
-//!
-//! A view and its facts can be compared only when nothing is between them. So the views are read before all facts are
-//! scanned, and once more when all that the scan may have seen is folded ([`projected`]). A view that is the same both
-//! times has folded what the scan saw, and nothing else: then the numbers must be equal. One that changed is compared
-//! in another round, while others go on; a repair is written only over the very view that was compared.
+//! Audits of likes and notifications: comparing what the views say of activities with a recount of the likes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,16 +6,15 @@ use serde::Serialize;
 use shared::activities::owner::{self, Owner};
 use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
-use shared::facts::Facts;
 use shared::likes::{self, Recorded};
 use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
-use shared::projection::{Passed, State, View, Views};
-use shared::runtime::clock::Clock;
+use shared::projection::{Passed, View};
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
+use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// A view that says something else than its facts.
@@ -34,14 +28,6 @@ pub struct LikesDifference {
     pub stored: Numbers,
     /// What the facts come to.
     pub recounted: Numbers,
-}
-
-/// Compares views with facts.
-#[derive(Debug, Clone)]
-pub struct LikesAuditor {
-    pub(super) facts: Facts,
-    pub(super) views: Views,
-    clock: Clock,
 }
 
 /// What the facts say of one activity.
@@ -62,13 +48,7 @@ impl Tally {
     }
 }
 
-impl LikesAuditor {
-    /// Over these tables.
-    #[must_use]
-    pub fn new(facts: &Facts, views: &Views, clock: Clock) -> Self {
-        Self { facts: facts.clone(), views: views.clone(), clock }
-    }
-
+impl ViewsAuditor {
     /// Compares what the views say of activities with a recount of the facts, and mends what differs if wanted.
     ///
     /// # Errors
@@ -81,26 +61,22 @@ impl LikesAuditor {
         let mut rounds = Rounds::of(activities);
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
-            let before = self.stored::<ActivityLikes>(&keys).await?;
-            let mut tallies = self.tallies(&round).await?;
-            let passed = projected(&self.facts, &self.views, &self.clock).await?;
-            let after = self.stored::<ActivityLikes>(&keys).await?;
-            for ((activity_id, before), after) in round.into_iter().zip(before).zip(after) {
-                let tally = tallies.remove(&activity_id).unwrap_or_default();
-                let compared = match before.version() == after.version() {
-                    true => {
-                        self.compare(&activity_id, after, tally, repair.then_some(&passed)).await?
-                    }
-                    false => Compared::Busy,
+            let (views, (mut tallies, passed)) = self.around(&keys, self.likes(&round)).await?;
+            let mend_as_of = repair.then_some(&passed);
+            for (activity, view) in round.into_iter().zip(views) {
+                let tally = tallies.remove(&activity).unwrap_or_default();
+                let compared = match view {
+                    Some(view) => self.compare_likes(&activity, view, tally, mend_as_of).await?,
+                    None => Compared::Busy,
                 };
-                rounds.add(activity_id, compared);
+                rounds.add(activity, compared);
             }
         }
         Ok(rounds.found())
     }
 
     /// Compares a view with what the facts say. Where it is to be mended, it is written as of what has been passed.
-    async fn compare(
+    async fn compare_likes(
         &self,
         activity: &ActivityId,
         view: View<ActivityLikes>,
@@ -125,16 +101,12 @@ impl LikesAuditor {
         })
     }
 
-    /// The views at these keys. One that cannot be read says nothing, which differs.
-    pub(super) async fn stored<S: State>(&self, keys: &[Key]) -> Result<Vec<View<S>>, DynamoError> {
-        self.views.read_all(keys, View::read_to_fold, soon()).await?.into_iter().collect()
-    }
-
-    /// What the facts say of these activities. Who likes one is listed nowhere, so all facts are scanned.
-    async fn tallies(
+    /// What the facts say of these activities, and what has been passed when all of it is folded. Who likes one is
+    /// listed nowhere, so all facts are scanned.
+    async fn likes(
         &self,
         activities: &[ActivityId],
-    ) -> Result<BTreeMap<ActivityId, Tally>, DynamoError> {
+    ) -> Result<(BTreeMap<ActivityId, Tally>, View<Passed>), AuditError> {
         let mut tallies: BTreeMap<_, _> =
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {
@@ -153,6 +125,6 @@ impl LikesAuditor {
             Ok(())
         })
         .await?;
-        Ok(tallies)
+        Ok((tallies, projected(&self.facts, &self.views, &self.clock).await?))
     }
 }

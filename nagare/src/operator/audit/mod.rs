@@ -16,9 +16,10 @@ mod polls;
 mod projected;
 mod reads;
 mod rounds;
-mod scan;
+mod sample;
+mod views;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use fanout_writer::Reconciler;
 use serde::Serialize;
@@ -32,17 +33,17 @@ use shared::timelines::{EntryRow, Timelines};
 use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 
 use super::soon;
-use crate::progress;
 
-pub use battles::{BattleDifference, BattlesAuditor};
+pub use battles::BattleDifference;
 pub use inboxes::InboxDifference;
-pub use likes::{LikesAuditor, LikesDifference};
-pub use polls::{PollDifference, PollsAuditor};
+pub use likes::LikesDifference;
+pub use polls::PollDifference;
 pub use projected::AuditError;
 pub(crate) use projected::projected;
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rounds::Found;
-pub use scan::Sample;
+pub use sample::Sample;
+pub use views::ViewsAuditor;
 
 /// Entries that are hydrated at once.
 const CHUNK: usize = 100;
@@ -97,18 +98,7 @@ impl Auditor {
     /// # Errors
     /// [`DynamoError`]
     pub async fn sample(&self, size: usize) -> Result<Vec<ViewerId>, DynamoError> {
-        let bar = progress::counter("edges read");
-        let mut viewers = BTreeSet::new();
-        let seen = |viewer| {
-            bar.inc(1);
-            viewers.insert(viewer);
-        };
-        reads::each_follower(&self.ledger, seen, soon).await?;
-        bar.finish_and_clear();
-        let viewers: Vec<_> = viewers.into_iter().collect();
-        let mut picked = fastrand::choose_multiple(viewers, size);
-        picked.sort();
-        Ok(picked)
+        Ok(sample::picked(reads::followers(&self.ledger).await?, size))
     }
 
     /// The differences between a viewer's timeline and what it should be.

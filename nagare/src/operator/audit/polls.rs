@@ -1,6 +1,6 @@
 //! Audits of polls: comparing their views with a recount of the votes.
 //!
-//! Views and facts are read as for likes (`likes.rs`). A view is compared with all that it is made of: rules, end, sums,
+//! Views and facts are read as `views.rs` says. A view is compared with all that it is made of: rules, end, sums,
 //! and the events from which the sums follow if the poll is closed early.
 //!
 //! A repair writes all events into new blocks, under numbers that no projector writes, and then the view, on the
@@ -13,16 +13,15 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::dynamo::item::{Item, Key, number, text};
 use shared::dynamo::{DynamoError, IN_FLIGHT, Query, Update};
-use shared::facts::Facts;
 use shared::ledger::FORGET_AT;
 use shared::polls::{Counted, EventDigest, History, PollRow, Recount, Rules, Sums, keys};
-use shared::projection::{Passed, View, Views};
-use shared::runtime::clock::Clock;
+use shared::projection::{Passed, View};
 use shared::values::PollId;
 
 use super::projected::{AuditError, projected};
 use super::rounds::{Compared, Found, Rounds};
-use super::scan::scan;
+use super::views::ViewsAuditor;
+use crate::operator::scan::scan;
 use crate::operator::soon;
 
 /// How long blocks are kept that nobody needs but who has read a view before it was mended.
@@ -41,14 +40,6 @@ pub struct PollDifference {
     pub events_differ: bool,
 }
 
-/// Compares polls with their votes.
-#[derive(Debug, Clone)]
-pub struct PollsAuditor {
-    facts: Facts,
-    views: Views,
-    clock: Clock,
-}
-
 /// What the facts say of one poll.
 enum Tally {
     /// It was opened.
@@ -57,13 +48,7 @@ enum Tally {
     Erased,
 }
 
-impl PollsAuditor {
-    /// Over these tables.
-    #[must_use]
-    pub fn new(facts: &Facts, views: &Views, clock: Clock) -> Self {
-        Self { facts: facts.clone(), views: views.clone(), clock }
-    }
-
+impl ViewsAuditor {
     /// Compares what views say of polls with a recount of the votes, and mends what differs if wanted.
     ///
     /// # Errors
@@ -76,17 +61,16 @@ impl PollsAuditor {
         let mut rounds = Rounds::of(polls);
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(keys::view).collect();
-            let before = self.stored(&keys).await?;
-            let mut tallies = self.tallies(&round, repair).await?;
-            let passed = projected(&self.facts, &self.views, &self.clock).await?;
-            let after = self.stored(&keys).await?;
-            for ((poll, before), after) in round.into_iter().zip(before).zip(after) {
-                let compared = match (before.version() == after.version(), tallies.remove(&poll)) {
-                    (false, _) => Compared::Busy,
-                    (true, Some(Tally::Erased)) => Compared::Equal,
-                    (true, None) => Self::compare_unopened(&poll, &after),
-                    (true, Some(Tally::Opened(recount))) => {
-                        self.compare(&poll, after, *recount, repair.then_some(&passed)).await?
+            let votes = self.votes(&round, repair);
+            let (views, (mut tallies, passed)) = self.around(&keys, votes).await?;
+            let mend_as_of = repair.then_some(&passed);
+            for (poll, view) in round.into_iter().zip(views) {
+                let compared = match (view, tallies.remove(&poll)) {
+                    (None, _) => Compared::Busy,
+                    (Some(_), Some(Tally::Erased)) => Compared::Equal,
+                    (Some(view), None) => Self::compare_unopened(&poll, &view),
+                    (Some(view), Some(Tally::Opened(recount))) => {
+                        self.compare_votes(&poll, view, *recount, mend_as_of).await?
                     }
                 };
                 rounds.add(poll, compared);
@@ -95,17 +79,13 @@ impl PollsAuditor {
         Ok(rounds.found())
     }
 
-    async fn stored(&self, keys: &[Key]) -> Result<Vec<View<Counted>>, DynamoError> {
-        self.views.read_all(keys, View::read_to_fold, soon()).await?.into_iter().collect()
-    }
-
-    /// What the facts say of these polls. How anybody voted in one is listed under the viewers, so all facts are
-    /// scanned.
-    async fn tallies(
+    /// What the facts say of these polls, and what has been passed when all of it is folded. How anybody voted in one
+    /// is listed under the viewers, so all facts are scanned.
+    async fn votes(
         &self,
         polls: &[PollId],
         keeps_events: bool,
-    ) -> Result<BTreeMap<PollId, Tally>, DynamoError> {
+    ) -> Result<(BTreeMap<PollId, Tally>, View<Passed>), AuditError> {
         let mut tallies = BTreeMap::new();
         for poll in polls {
             tallies.extend(self.opened(poll, keeps_events).await?.map(|it| (poll.clone(), it)));
@@ -123,7 +103,7 @@ impl PollsAuditor {
             Ok(())
         })
         .await?;
-        Ok(tallies)
+        Ok((tallies, projected(&self.facts, &self.views, &self.clock).await?))
     }
 
     /// What was opened, and who has ended it.
@@ -163,7 +143,7 @@ impl PollsAuditor {
     }
 
     /// Compares a view with a recount. Where it is to be mended, it is written as of what has been passed.
-    async fn compare(
+    async fn compare_votes(
         &self,
         poll: &PollId,
         view: View<Counted>,
@@ -182,7 +162,7 @@ impl PollsAuditor {
             return Ok(Compared::Equal);
         }
         let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
-        Ok(match self.mend(&key, view, recount, passed).await? {
+        Ok(match self.mend_poll(&key, view, recount, passed).await? {
             true => Compared::Mended(difference),
             false => Compared::Busy,
         })
@@ -214,7 +194,7 @@ impl PollsAuditor {
     }
 
     /// Writes what the view should say, unless it has changed.
-    async fn mend(
+    async fn mend_poll(
         &self,
         key: &Key,
         view: View<Counted>,

@@ -1,10 +1,9 @@
 //! What only operators do: read a whole timeline, read everybody a viewer follows, and remove an entry
 //! that no command accounts for.
 
-use std::pin::pin;
+use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
-use futures::TryStreamExt;
 use shared::activities::{ActivityKey, keys};
 use shared::dynamo::item::{text, truth};
 use shared::dynamo::{DynamoError, Query, cancelled_by_condition};
@@ -12,6 +11,8 @@ use shared::ledger::{BY_FOLLOWER, Ledger};
 use shared::runtime::deadline::Deadline;
 use shared::timelines::{EntryRow, Timelines, entry_key, entry_row};
 use shared::values::{ActorId, SortKey, ViewerId};
+
+use crate::operator::scan::scan;
 
 /// Reads a whole timeline as it is stored, including what has expired and what is not even an entry.
 /// `deadline` makes the deadline of each step.
@@ -51,24 +52,20 @@ pub(crate) async fn followees(
     rows.iter().map(|row| row.parsed("followee_id", "an id")).collect()
 }
 
-/// Reads the viewers of all edges; a viewer appears once for each edge.
+/// Reads the viewers of all edges.
 ///
 /// # Errors
 /// [`DynamoError`]
-pub(super) async fn each_follower(
-    ledger: &Ledger,
-    mut seen: impl FnMut(ViewerId),
-    deadline: impl Fn() -> Deadline,
-) -> Result<(), DynamoError> {
+pub(super) async fn followers(ledger: &Ledger) -> Result<BTreeSet<ViewerId>, DynamoError> {
     let query =
         Query { index: Some(BY_FOLLOWER), projection: Some("follower_id"), ..Query::default() };
-    let mut pages = pin!(ledger.table().pages(query, deadline));
-    while let Some(page) = pages.try_next().await? {
-        for row in &page.rows {
-            seen(row.parsed("follower_id", "an id")?);
-        }
-    }
-    Ok(())
+    let mut followers = BTreeSet::new();
+    scan(ledger.table(), "edges read", query, |row| {
+        followers.insert(row.parsed("follower_id", "an id")?);
+        Ok(())
+    })
+    .await?;
+    Ok(followers)
 }
 
 /// Removes an entry that its activity does not account for, unless it does by now: a publish may be

@@ -26,12 +26,6 @@ pub(super) enum Compared<D> {
     Busy,
 }
 
-impl<D, I> Default for Found<D, I> {
-    fn default() -> Self {
-        Self { differences: Vec::new(), mended: 0, busy: Vec::new() }
-    }
-}
-
 /// The rounds of one audit.
 pub(super) struct Rounds<D, I> {
     found: Found<D, I>,

@@ -6,9 +6,7 @@
 //! expires with it. A row that has brought back a change of such a row loses what it says, and is marked too.
 
 use std::collections::HashSet;
-use std::pin::pin;
 
-use futures::TryStreamExt;
 use shared::activities::owner;
 use shared::battles::{BattleRow, VIEWER, keys as battles};
 use shared::dynamo::item::{Item, Key, Row, number, text, truth};
@@ -22,8 +20,8 @@ use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 
 use super::letters::stands_in;
 use super::{Erased, Erasure, for_each};
+use crate::operator::scan::scan;
 use crate::operator::soon;
-use crate::progress;
 
 /// How many votes are taken out of a row at once: an expression has room for 4 KB.
 const VOTES_AT_ONCE: usize = 100;
@@ -85,7 +83,6 @@ impl Erasure {
     }
 
     async fn facts_found(&self, scope: &mut Scope) -> Result<Vec<Fact>, DynamoError> {
-        let bar = progress::counter("facts read");
         // Of what an earlier run has marked, those rows by which the scope is known.
         let query = Query {
             filter: Some(
@@ -106,14 +103,11 @@ impl Erasure {
             ..Query::default()
         };
         let mut found = Vec::new();
-        let mut pages = pin!(self.facts.table().pages(query, soon));
-        while let Some(page) = pages.try_next().await? {
-            bar.inc(page.scanned);
-            for row in &page.rows {
-                found.extend(self.fact(row, scope)?);
-            }
-        }
-        bar.finish_and_clear();
+        scan(self.facts.table(), "facts read", query, |row| {
+            found.extend(self.fact(row, scope)?);
+            Ok(())
+        })
+        .await?;
         Ok(found)
     }
 

@@ -32,7 +32,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 use futures::future::try_join_all;
-use shared::dynamo::item::{Item, number, text};
+use shared::dynamo::item::{Item, list, number, text};
 use shared::dynamo::{DynamoError, Table};
 use shared::likes::LikeChange;
 use shared::runtime::deadline::Deadline;
@@ -118,8 +118,8 @@ impl Design {
     fn notify(&self, change: &LikeChange) -> Result<TransactWriteItem, BuildError> {
         let key = self.notifications.key(format!("unread#{ACTOR}"), change.activity_id.to_string());
         let append = "SET likers = list_append(if_not_exists(likers, :none), :who), liked_at = :at";
-        let who = AttributeValue::L(vec![text(change.viewer_id.to_string())]);
-        let none = AttributeValue::L(Vec::new());
+        let who = list(vec![text(change.viewer_id.to_string())]);
+        let none = list(Vec::new());
         let at = text(change.state.changed_at.to_string());
         update(&self.notifications, key, append, [(":none", none), (":who", who), (":at", at)])
     }

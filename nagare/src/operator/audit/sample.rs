@@ -1,19 +1,16 @@
-//! Reading through all facts, and picking from them.
+//! Picking what is audited at random.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
 
-use futures::TryStreamExt;
 use shared::battles::BattleRow;
-use shared::dynamo::item::{Key, Row};
-use shared::dynamo::{DynamoError, Query, Table};
+use shared::dynamo::item::Key;
+use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::likes;
 use shared::polls::PollRow;
 use shared::values::{ActivityId, BattleId, PollId};
 
-use crate::operator::soon;
-use crate::progress;
+use crate::operator::scan::scan;
 
 /// What is picked at random.
 #[derive(Debug, Default)]
@@ -27,7 +24,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Picks so many of each.
+    /// Picks up to `size` of each kind.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -54,25 +51,9 @@ impl Sample {
     }
 }
 
-fn picked<T: Ord>(all: impl IntoIterator<Item = T>, size: usize) -> Vec<T> {
+/// Up to `size` of them at random, in order.
+pub(super) fn picked<T: Ord>(all: impl IntoIterator<Item = T>, size: usize) -> Vec<T> {
     let mut picked = fastrand::choose_multiple(all, size);
     picked.sort();
     picked
-}
-
-/// Shows each item of a table that a query finds.
-pub(super) async fn scan(
-    table: &Table,
-    what: &'static str,
-    query: Query<'_>,
-    mut each: impl FnMut(&Row<'_>) -> Result<(), DynamoError>,
-) -> Result<(), DynamoError> {
-    let bar = progress::counter(what);
-    let mut pages = pin!(table.pages(query, soon));
-    while let Some(page) = pages.try_next().await? {
-        bar.inc(page.scanned);
-        page.rows.iter().try_for_each(&mut each)?;
-    }
-    bar.finish_and_clear();
-    Ok(())
 }
