@@ -219,6 +219,7 @@ KNOWN = {
             "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
             "settle": {"place"},
             "person profile": {"at", "payload"},
+            "person kind": {"at"},
             "person seen": {"fingerprints"},
             "person hidden": {"at", "edges_until", "left", "joining"},
             "changes": {"epoch", "count", "latest", "copies"},
@@ -269,7 +270,7 @@ def known_kind(table, item):
         kind, *pk = item["pk"].split("#")
         first, more = item["sk"].split("#")[0], item["sk"].count("#")
         details = {
-            "activity": first, "fanout": first, "person": pk[-1], "read": "all" if first == "all" else "activity",
+            "activity": first, "fanout": first, "person": pk[1], "read": "all" if first == "all" else "activity",
             "notifications": ("inbox", "unread", "read")[min(more, 2)],
             "poll": first, "battle": "share" if len(pk) > 1 else first,
         }
@@ -303,6 +304,8 @@ def places(person, other):
     yield ledger, {"pk": f"fanout#{other}:9", "sk": f"actor#{other}#erase#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread#0000-ffff", **part}
     yield ledger, {"pk": f"fanout#{person}:8", "sk": f"actor#{person}#spread", "parts": 1, "begun_at": old}
+    # What is not of that kind any more.
+    yield ledger, {"pk": f"person#{person}#kind#clip", "sk": f"{old}#{person}:9", "at": "0"}
     yield ledger, {"pk": f"person#{person}#profile", "sk": "profile", "at": old, "payload": f'"secret of {person}"'}
     yield ledger, {"pk": f"person#{person}#seen", "sk": "00" * 16, "fingerprints": b"", "forget_at": int(time.time()) + DAY}
     marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": True, "joining#somebody": True}

@@ -17,10 +17,6 @@ impl Effects {
         publish: &Publish,
         seen: &mut FollowersSeen,
     ) -> Result<Standing, DynamoError> {
-        if !self.retention.holds(publish.published_at, self.clock.now()) {
-            let old = "it is older than retention: it is acknowledged, and reaches no timeline";
-            return Ok(Standing::Overtaken(old.to_owned()));
-        }
         let (key, sort_key) = (publish.key(), publish.sort_key());
         let record = self.activities.activity(&key, soon()).await?;
         // One of another instant is a conflict, which ends as a dead letter.
@@ -38,6 +34,10 @@ impl Effects {
         }
         if self.activities.listed(&key.actor_id, &sort_key, soon()).await?.is_none() {
             return Ok(Standing::Pending);
+        }
+        if !self.retention.holds(publish.published_at, self.clock.now()) {
+            let old = "it is older than retention: it is on the pages of its actor, and in no timeline";
+            return Ok(Standing::but(old));
         }
         self.fanned_out(&key, &sort_key, FanOutKind::Insert, seen).await
     }
