@@ -19,6 +19,7 @@
 //!   poll/       a poll
 //!   battle/     a battle; a hit
 //!   profile/    a profile
+//!   tags/       who is tagged in an activity
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -39,6 +40,7 @@ mod page;
 mod poll;
 mod profile;
 mod router;
+mod tags;
 mod timeline;
 
 use std::sync::Arc;

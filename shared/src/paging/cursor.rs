@@ -16,6 +16,8 @@
 
 mod encoding;
 
+use std::fmt::Display;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -151,10 +153,10 @@ impl CursorSeal {
         decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 
-    /// The text of a position in another list of a viewer's, which names the list and that viewer. No other opens it.
+    /// The text of a position in another list, which names the list and the id that it is of. No other opens it.
     #[must_use]
-    pub fn seal_in(&self, list: &str, viewer: &ViewerId, position: &[u8]) -> String {
-        self.seal_for(&in_list(list, viewer), [&[VERSION], position].concat())
+    pub fn seal_in(&self, list: &str, of: &impl Display, position: &[u8]) -> String {
+        self.seal_for(&in_list(list, of), [&[VERSION], position].concat())
     }
 
     /// Reads the position that [`seal_in`](Self::seal_in) sealed for the same list.
@@ -164,10 +166,10 @@ impl CursorSeal {
     pub fn open_in(
         &self,
         list: &str,
-        viewer: &ViewerId,
+        of: &impl Display,
         text: &str,
     ) -> Result<Vec<u8>, CursorError> {
-        self.open_for(&in_list(list, viewer), text).map(|body| body[1..].to_vec())
+        self.open_for(&in_list(list, of), text).map(|body| body[1..].to_vec())
     }
 
     fn seal_for(&self, list: &str, mut bytes: Vec<u8>) -> String {
@@ -202,8 +204,8 @@ fn sealed<'a>(list: &'a str, body: &'a [u8]) -> [&'a [u8]; 3] {
 }
 
 /// The name of another list. No id contains `#`, so it is no timeline's.
-fn in_list(list: &str, viewer: &ViewerId) -> String {
-    format!("{list}#{viewer}")
+fn in_list(list: &str, of: &impl Display) -> String {
+    format!("{list}#{of}")
 }
 
 #[cfg(test)]

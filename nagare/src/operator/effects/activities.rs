@@ -39,6 +39,9 @@ impl Effects {
         if self.activities.listed(&key.actor_id, &sort_key, soon()).await?.is_none() {
             return Ok(Standing::Pending);
         }
+        if !self.all_listed(&sort_key).await? {
+            return Ok(Standing::Pending);
+        }
         self.fanned_out(&key, &sort_key, FanOutKind::Insert, seen).await
     }
 

@@ -12,6 +12,7 @@ use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::runtime::deadline::Deadline;
+use shared::tags::keys::TAGS;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
@@ -21,6 +22,8 @@ use super::marks::Marks;
 pub enum Trace {
     /// An activity of theirs, in a claim, a record or the progress of its fan-out that is not marked.
     Activity(ActivityId),
+    /// A tag of the person in somebody's activity.
+    Tag(ActivityId),
     /// The progress of somebody's fan-out whose position is the person's edge.
     Position {
         /// The key of the progress record.
@@ -66,6 +69,7 @@ impl Marks {
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
                  OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
+                 OR (begins_with(pk, :tags) AND sk = :person) \
                  OR begins_with(pk, :about) OR attribute_exists(#left) \
                  OR attribute_exists(#joining))",
             ),
@@ -81,6 +85,7 @@ impl Marks {
                 (":progress", text(of_actor(person))),
                 (":person", text(person.as_str())),
                 (":settle", text(RECONCILIATION)),
+                (":tags", text(TAGS)),
                 (":about", text(format!("{PERSON}{person}#"))),
             ],
             ..Query::default()
@@ -109,7 +114,7 @@ impl Marks {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match trace {
-            Trace::Activity(_) => Ok(()),
+            Trace::Activity(_) | Trace::Tag(_) => Ok(()),
             Trace::Reconciliation(key) => self.0.delete(key.clone(), deadline).await,
             Trace::Position { key, position } => {
                 let seen = Condition::new("place = :seen").value(":seen", text(position));
@@ -162,13 +167,23 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
             let theirs = viewer(&follower) || followee == *person;
             theirs.then_some(Trace::Reconciliation(key))
         }
-        LedgerItem::Person(of) if viewer(&of) => {
-            let at = row.text("at")?.to_owned();
-            Some(Trace::Person { key, at })
+        LedgerItem::Tag(activity, tagged) => viewer(&tagged).then_some(Trace::Tag(activity)),
+        LedgerItem::ListingProgress(_) => {
+            let position =
+                row.optional_text("place")?.filter(|position| *position == person.as_str());
+            position.map(|position| Trace::Position { key, position: position.to_owned() })
         }
+        LedgerItem::Listing(tagged, _) if viewer(&tagged) => Some(about(key, row)?),
+        // Somebody else's, whose actor is the person.
+        LedgerItem::Listing(_, sort_key) => Some(Trace::Activity(sort_key.activity_id)),
+        LedgerItem::Person(of) if viewer(&of) => Some(about(key, row)?),
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Changes => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
     })
+}
+
+fn about(key: LedgerKey, row: &Row<'_>) -> Result<Trace, DynamoError> {
+    Ok(Trace::Person { key, at: row.text("at")?.to_owned() })
 }
