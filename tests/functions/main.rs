@@ -33,6 +33,7 @@ mod redrive;
 mod request_logs;
 mod split;
 mod stream_source;
+mod tagged;
 mod tags;
 mod unfoldable;
 mod units;

@@ -20,6 +20,7 @@
 //!   battle/     a battle; a hit
 //!   profile/    a profile
 //!   tags/       who is tagged in an activity
+//!   tagged/     what somebody is tagged in
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -40,6 +41,7 @@ mod page;
 mod poll;
 mod profile;
 mod router;
+mod tagged;
 mod tags;
 mod timeline;
 

@@ -6,8 +6,9 @@ use super::{Tag, TagItem, TagState, Tags, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{DynamoError, Query};
 use crate::ledger::{FORGET_AT, LedgerKey};
+use crate::paging::Stretch;
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
+use crate::values::{ActorId, Order, SortKey, Span, Timestamp, ViewerId};
 
 /// How long it stays listed that somebody was untagged: what was read before must not be written after it has gone.
 /// Nothing is held longer than an invocation takes.
@@ -49,6 +50,46 @@ impl Tags {
         };
         let key = keys::listing(tagged_id, sort_key);
         self.ledger.put_if(key, item, state.wins(), deadline).await.map(|_| ())
+    }
+
+    /// What somebody is tagged in, and whose each activity is: what a query finds among so many listings of a span, beyond a
+    /// stored key if one is given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn listings(
+        &self,
+        person: &ViewerId,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Stretch<(SortKey, ActorId)>, DynamoError> {
+        let Some(keys) = span.keys(after) else {
+            return Ok(Stretch { rows: vec![], read: 0, next: None });
+        };
+        let pk = keys::of_person(person);
+        let start = keys.start.map(|sk| LedgerKey { pk: pk.clone(), sk }.into_item());
+        let query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
+            values: vec![
+                (":pk", text(pk)),
+                (":first", text(keys.first)),
+                (":last", text(keys.last)),
+            ],
+            start,
+            descending: span.order == Order::Newest,
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let table = self.ledger.table();
+        let page = table.page(&query, deadline).await?;
+        let listings: Vec<_> = page.rows.iter().map(read_listing).collect::<Result<_, _>>()?;
+        let read = listings.len();
+        let in_force = |Listing { sort_key, actor_id, .. }| Some((sort_key, actor_id?));
+        let rows = listings.into_iter().filter_map(in_force).collect();
+        let next = page.next.map(|key| LedgerKey::of(&table.row(key)).map(|key| key.sk));
+        Ok(Stretch { rows, read, next: next.transpose()? })
     }
 
     /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and

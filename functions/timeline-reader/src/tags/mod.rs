@@ -21,10 +21,10 @@ use futures::future::try_join;
 use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::DynamoError;
+use shared::paging::CursorError;
 use shared::profiles::Profiles;
 use shared::runtime::deadline::Deadline;
 use shared::tags::{Tag, Tags};
-use shared::timelines::CursorError;
 use shared::values::{ActivityId, Payload, ViewerId};
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::timeline::{DEFAULT_LIMIT, limit};
+use crate::page::{DEFAULT_LIMIT, limit};
 
 /// The name of the list, for its cursors.
 const LIST: &str = "tags";
