@@ -10,7 +10,7 @@ use super::likes::{activities, may_show};
 use super::pairs::{Pair, pairs};
 use super::{Commands, Feature, each_by_itself, profiles};
 use crate::history::{changed_at, instant, viewers};
-use crate::reference::shown;
+use crate::reference::{Shown, shown};
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
@@ -45,7 +45,7 @@ fn may_be_tagged(
     pairs: &Pairs,
 ) -> bool {
     let pair = pairs.get(&(activity.to_owned(), tagged.to_owned()));
-    let may_hold = |holds| pair.map_or(!holds, |pair| pair.may_hold(holds));
+    let may_hold = |holds: bool| pair.map_or(!holds, |pair| pair.may_hold(holds));
     match holds {
         true => may_hold(true) && may_show(activity, commands, true),
         false => may_hold(false) || may_show(activity, commands, false),
@@ -114,7 +114,7 @@ fn judge_person(
     if let Some(id) = activities().find(is_wrong) {
         return Some(id);
     }
-    let may_say = |item| match commands.quiet {
+    let may_say = |item: &Shown| match commands.quiet {
         true => commands.done.activity(&item.id).as_ref() == Some(item),
         false => commands.started.may_say(item),
     };
