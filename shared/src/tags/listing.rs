@@ -39,15 +39,7 @@ impl Tags {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let at = ("at".to_owned(), text(state.changed_at.to_string()));
-        let item = match state.tagged {
-            true => Item::from([
-                at,
-                ("tagged".to_owned(), truth(true)),
-                ("actor_id".to_owned(), text(actor.as_str())),
-            ]),
-            false => Item::from([at, (FORGET_AT.to_owned(), number(seconds_after(now, STAYS)))]),
-        };
+        let item = attributes(*state, actor, now);
         let key = keys::listing(tagged_id, sort_key);
         self.ledger.put_if(key, item, state.wins(), deadline).await.map(|_| ())
     }
@@ -114,25 +106,6 @@ impl Tags {
         }
         Ok(listed)
     }
-
-    /// All that is listed of one person, untags included, from the earliest on. `deadline` makes the deadline of each
-    /// call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn all_listed(
-        &self,
-        person: &ViewerId,
-        deadline: impl Fn() -> Deadline,
-    ) -> Result<Vec<Listing>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::of_person(person)))],
-            ..Query::default()
-        };
-        let rows = self.ledger.table().all(query, deadline).await?;
-        rows.iter().map(read_listing).collect()
-    }
 }
 
 /// Reads a listing back.
@@ -150,6 +123,19 @@ pub fn read_listing(row: &Row<'_>) -> Result<Listing, DynamoError> {
         false => None,
     };
     Ok(Listing { sort_key, state, actor_id })
+}
+
+/// What a listing of a state has.
+pub(super) fn attributes(state: TagState, actor: &ActorId, now: Timestamp) -> Item {
+    let at = ("at".to_owned(), text(state.changed_at.to_string()));
+    match state.tagged {
+        true => Item::from([
+            at,
+            ("tagged".to_owned(), truth(true)),
+            ("actor_id".to_owned(), text(actor.as_str())),
+        ]),
+        false => Item::from([at, (FORGET_AT.to_owned(), number(seconds_after(now, STAYS)))]),
+    }
 }
 
 fn seconds_after(now: Timestamp, duration: Duration) -> i64 {

@@ -6,6 +6,7 @@
 //! keys       where tags are in the ledger
 //! store      who is tagged in an activity
 //! listing    what somebody is tagged in, in the order of a timeline
+//! repair     listings as an audit looks at them
 //! progress   how far a publish has come with the tags that were there before it
 //! ```
 //!
@@ -52,6 +53,7 @@ mod command;
 pub mod keys;
 mod listing;
 mod progress;
+mod repair;
 mod state;
 mod store;
 
