@@ -105,6 +105,10 @@ impl Erasure {
                     erased.tags += 1;
                     bar.inc(1);
                 }
+                Trace::Listing { ref activity, .. } => {
+                    activities.insert(activity.clone());
+                    self.marks.remove(&trace, self.until, soon()).await?;
+                }
                 Trace::Position { .. }
                 | Trace::Reconciliation(_)
                 | Trace::Hidden { .. }

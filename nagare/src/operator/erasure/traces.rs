@@ -40,6 +40,15 @@ pub enum Trace {
         /// Their own id.
         actor: ActorId,
     },
+    /// An activity of theirs among what somebody is tagged in.
+    Listing {
+        /// Its key.
+        key: LedgerKey,
+        /// When it was last changed, as stored.
+        at: String,
+        /// The activity.
+        activity: ActivityId,
+    },
     /// Something about them alone.
     Person {
         /// Its key.
@@ -125,7 +134,7 @@ impl Marks {
             Trace::Hidden { viewer, actor } => {
                 Follows::new(&self.0).forget_hidden(viewer, actor, deadline).await
             }
-            Trace::Person { key, at } => {
+            Trace::Person { key, at } | Trace::Listing { key, at, .. } => {
                 self.empty_whatever_it_says(key, at, forget_at, deadline).await
             }
         }
@@ -173,17 +182,16 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
                 row.optional_text("place")?.filter(|position| *position == person.as_str());
             position.map(|position| Trace::Position { key, position: position.to_owned() })
         }
-        LedgerItem::Listing(tagged, _) if viewer(&tagged) => Some(about(key, row)?),
-        // Somebody else's, whose actor is the person.
-        LedgerItem::Listing(_, sort_key) => Some(Trace::Activity(sort_key.activity_id)),
-        LedgerItem::Person(of) if viewer(&of) => Some(about(key, row)?),
+        LedgerItem::Person(of) | LedgerItem::Listing(of, _) if viewer(&of) => {
+            Some(Trace::Person { key, at: row.text("at")?.to_owned() })
+        }
+        LedgerItem::Listing(_, sort_key) => {
+            let (at, activity) = (row.text("at")?.to_owned(), sort_key.activity_id);
+            Some(Trace::Listing { key, at, activity })
+        }
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Changes => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
     })
-}
-
-fn about(key: LedgerKey, row: &Row<'_>) -> Result<Trace, DynamoError> {
-    Ok(Trace::Person { key, at: row.text("at")?.to_owned() })
 }
