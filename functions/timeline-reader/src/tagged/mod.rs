@@ -1,11 +1,4 @@
-//! A page of what somebody is tagged in. Every authenticated caller may read that of every viewer.
-//!
-//! ```sql
-//! SELECT a.* FROM activities a JOIN tags t USING (activity_id)
-//! WHERE t.tagged_id = :viewer AND t.tagged AND NOT a.deleted
-//!   AND a.published_at >= :from AND a.published_at < :to
-//! ORDER BY a.published_at DESC, a.activity_id DESC LIMIT :limit
-//! ```
+//! A page of what somebody is tagged in (docs/QUERIES.md). Every authenticated caller may read that of every viewer.
 //!
 //! An ordinary page costs what one of a timeline does: one query of the listings, beside it which records have changed, and
 //! at most one call for the records that this process has not kept. Activities are of any age: retention is a matter of

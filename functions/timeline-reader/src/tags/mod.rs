@@ -1,11 +1,4 @@
-//! Who is tagged in an activity. Every authenticated caller may read that of every activity.
-//!
-//! ```sql
-//! SELECT t.tagged_id, p.payload FROM tags t JOIN activities a USING (activity_id)
-//! LEFT JOIN profiles p ON p.viewer_id = t.tagged_id
-//! WHERE t.activity_id = :activity AND t.tagged AND NOT a.deleted AND t.tagged_id > :after
-//! ORDER BY t.tagged_id LIMIT :limit
-//! ```
+//! Who is tagged in an activity (docs/QUERIES.md). Every authenticated caller may read that of every activity.
 //!
 //! An ordinary page is two round trips: the activity and its tags side by side, then the profiles in one call. Those who
 //! were untagged are passed over.
