@@ -10,6 +10,8 @@
 //! settle#<viewer>#<actor>  <message>                   progress of a long follow   fanout
 //! person#<viewer>#<what>   …                           what is about one person    several
 //! changes#<copy>           changes                     which records have changed  activities
+//! tags#<activity>          <person>                    who is tagged in it         tags
+//! listing#<activity>       <message>                   progress of a long publish  tags
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes

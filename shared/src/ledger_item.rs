@@ -4,7 +4,8 @@ use crate::activities::{ActivityItem, ActivityKey, keys as activities};
 use crate::fanout::{ProgressItem, keys as fanout};
 use crate::follows::keys as follows;
 use crate::ledger::PERSON;
-use crate::values::{ActivityId, ActorId, ViewerId};
+use crate::tags::{TagItem, keys as tags};
+use crate::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 /// What an item of the ledger is. Whoever looks for a person goes through all of these: a new kind of
 /// item is one about a single person, or a new variant.
@@ -22,6 +23,12 @@ pub enum LedgerItem {
     FanOut(ActivityKey),
     /// How far a follow or unfollow has come in the viewer's timeline.
     Reconciliation(ViewerId, ActorId),
+    /// Whether somebody is tagged in an activity.
+    Tag(ActivityId, ViewerId),
+    /// An activity among what somebody is tagged in: about them, and about its actor.
+    Listing(ViewerId, SortKey),
+    /// How far a publish has come with the tags of its activity.
+    ListingProgress(ActivityId),
     /// Something about one person alone.
     Person(ViewerId),
     /// Digests of activities that were changed a moment ago: about nobody.
@@ -47,11 +54,18 @@ impl LedgerItem {
                 ProgressItem::Reconciliation(viewer, actor) => Self::Reconciliation(viewer, actor),
             })
         };
+        let tag = || {
+            Some(match tags::of_key(pk, sk)? {
+                TagItem::Tag(activity, tagged) => Self::Tag(activity, tagged),
+                TagItem::Listing(tagged, sort_key) => Self::Listing(tagged, sort_key),
+                TagItem::Progress(activity) => Self::ListingProgress(activity),
+            })
+        };
         let person = || {
             let viewer = pk.strip_prefix(PERSON)?.split('#').next()?;
             ViewerId::new(viewer).ok().map(Self::Person)
         };
-        activity().or_else(edge).or_else(progress).or_else(person)
+        activity().or_else(edge).or_else(progress).or_else(tag).or_else(person)
     }
 }
 
@@ -83,6 +97,13 @@ mod tests {
         assert_eq!(LedgerItem::of("settle#bob#anna", "any"), reconciliation);
         assert_eq!(of(follows::hidden(&bob)), Some(LedgerItem::Person(bob.clone())));
         assert_eq!(LedgerItem::of("person#bob#profile", "any"), Some(LedgerItem::Person(bob)));
+        let sort_key = SortKey::parse("2026-11-20T12:00:00.000Z#live:1").expect("a sort key");
+        let bob = ViewerId::new("bob").expect("an id");
+        let listing = of(tags::listing(&bob, &sort_key));
+        assert_eq!(listing, Some(LedgerItem::Listing(bob.clone(), sort_key)));
+        assert_eq!(of(tags::tag(&live, &bob)), Some(LedgerItem::Tag(live.clone(), bob)));
+        let progress = LedgerItem::of(&tags::progress_of(&live), "any");
+        assert_eq!(progress, Some(LedgerItem::ListingProgress(live)));
         assert_eq!(of(crate::activities::changes::copy(3)), Some(LedgerItem::Changes));
         for (pk, sk) in
             [("", ""), ("likes#bob", "x"), ("activity#live:1", "x"), ("settle#bob", "x")]

@@ -22,6 +22,7 @@
 //! notifications  what actors are told of likes
 //! polls          what viewers vote on, and the sums
 //! battles        what viewers hit together, and who hit last
+//! tags           who is in what an actor published
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -53,6 +54,7 @@ pub mod profiles;
 pub mod projection;
 pub mod queue;
 pub mod runtime;
+pub mod tags;
 pub mod timelines;
 pub mod values;
 

@@ -155,6 +155,7 @@ LAYERS = [
     "notifications",
     "polls",
     "battles",
+    "tags",
     "timelines",
     "fanout",
     "dead_letters",
@@ -167,7 +168,7 @@ SEEN_BY_FEATURES = {
     "timelines": {"activities", "follows"},
     "fanout": {"activities", "follows"},
 }
-FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "timelines", "fanout", "dead_letters"}
+FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

@@ -8,7 +8,8 @@ import subprocess
 import boto3
 import pytest
 from conftest import (
-    ROOT, delete, follow, hit, ids, instant, like, open_battle, open_poll, publish, unfollow, unique, until, update, vote,
+    ROOT, delete, follow, hit, ids, instant, like, open_battle, open_poll, profile, publish, tag, unfollow, unique, untag, until,
+    update, vote,
 )
 from deployed import Deployed, poll, tell_the_shard
 
@@ -107,6 +108,23 @@ def test_a_redrive_brings_into_effect_what_gave_up_for_no_fault_of_its_own(owner
     assert owner.timeline(bob) == []
     owner.cli("dead-letters", "redrive", sent)
     until(lambda: owner.timeline(bob) == [late], "the command to take effect")
+    assert owner.dead_letters() == []
+
+
+def test_tags_before_and_after_their_publish(owner):
+    anna, image, bob, eve = unique("actor"), unique("img"), unique("viewer"), unique("viewer")
+    owner.apply(tag(image, bob))
+    owner.apply(publish(anna, image, instant(days=-90)), profile(bob, {"name": "Bob"}))
+    owner.apply(tag(image, eve))
+    people = [{"tagged_id": bob, "profile": {"name": "Bob"}}, {"tagged_id": eve, "profile": None}]
+    tagged = lambda viewer: [item["activity_id"] for item in owner.read(f"/v1/viewers/{viewer}/tagged")["items"]]
+    tags = lambda: owner.read(f"/v1/activities/{image}/tags")["items"]
+    until(lambda: tags() == sorted(people, key=lambda item: item["tagged_id"]), "both to be tagged")
+    assert [tagged(bob), tagged(eve)] == [[image], [image]]
+    owner.apply(untag(image, eve))
+    until(lambda: tagged(eve) == [], "the untag to take effect")
+    owner.apply(delete(anna, image))
+    until(lambda: (tagged(bob), tags()) == ([], []), "the delete to take effect")
     assert owner.dead_letters() == []
 
 

@@ -131,6 +131,22 @@ def _like(kind, viewer, activity, at):
     return {"type": kind, "viewer_id": viewer, "activity_id": activity, "at": at or instant()}
 
 
+def tag(activity, tagged, at=None):
+    return _tag("tag.created", activity, tagged, at)
+
+
+def untag(activity, tagged, at=None):
+    return _tag("tag.deleted", activity, tagged, at)
+
+
+def _tag(kind, activity, tagged, at):
+    return {"type": kind, "activity_id": activity, "tagged_id": tagged, "at": at or instant()}
+
+
+def profile(viewer, payload, at=None):
+    return {"type": "profile.updated", "viewer_id": viewer, "at": at or instant(), "payload": payload}
+
+
 def mark_read(viewer, *notifications):
     """Of items of an answer, each up to its `through`."""
     marks = [{name: one[name] for name in ("notification_id", "through")} for one in notifications]

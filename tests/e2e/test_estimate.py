@@ -39,8 +39,9 @@ def bill(done):
 def test_a_graph_and_its_posts(estimate, files):
     found, lines = bill(estimate(*files, "--json"))
     # Four claims, records, outbox rows and facts, and seven entries; the followers of each, and for those who have any
-    # the record and the followers again; and whether anybody likes what is published. Every day of the month.
-    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2 + 4))
+    # the record and the followers again; who was tagged before, and whether anybody likes what is published. Every day of the
+    # month.
+    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2 + 4 + 4))
     assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
     assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23 * 0.625 / MILLION)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 120 / MILLION)
@@ -86,6 +87,17 @@ def test_likes(estimate):
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
     assert storm["write_units"] == pytest.approx((33 + 1.23) * MILLION)
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
+
+
+def test_tags(estimate):
+    rates = ["--deliveries-per-day", 0]
+    without, _ = bill(estimate(*rates, "--json"))
+    assert "tags" not in without
+    found, lines = bill(estimate(*rates, "--tags-per-day", 1_000_000, "--json"))
+    # The tag and the listing; whose the activity is.
+    assert (found["tags"], found["write_units"], found["read_units"]) == (30 * MILLION, 60 * MILLION, 30 * MILLION)
+    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (2 * 100 + 209) / 2**30, rel=0.05)
+    assert ", 30,000,000 tags.\n" in estimate(*rates, "--tags-per-day", 1_000_000).stdout
 
 
 def test_votes_and_hits(estimate):

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from conftest import (
-    NAGARE, Stack, delete, follow, ids, instant, like, mark_all_read, mark_read, plain, publish, unfollow, unique, unlike, until,
-    update,
+    NAGARE, Stack, delete, follow, ids, instant, like, mark_all_read, mark_read, plain, publish, tag, unfollow, unique, unlike, untag,
+    until, update,
 )
 
 TABLES = [
@@ -44,6 +44,7 @@ def kind_of(item):
         "activity": {"deleted": True},
         "person": {"at": None},
         "likes": {"liked": False, "changed_at": None},
+        "tags": {"tagged": False, "at": None},
         "activity#owner": {"actor": None, "deleted": True},
         "read": {"through": None, "behind": None, "read_at": None},
         "read#all": {},
@@ -78,6 +79,10 @@ def forget(stack, person, *options, **more):
     return report
 
 
+def tagged_in(stack, viewer):
+    return ids(stack.read(f"/v1/viewers/{viewer}/tagged"))
+
+
 def counts(report):
     return [report[name] for name in ("activities", "followers", "followees", "dead_letters")]
 
@@ -102,6 +107,10 @@ def a_life(person, others):
         publish(idol, f"{idol}:1", instant(minutes=-1), payload="theirs"),
         like(person, f"{idol}:1", instant(seconds=-7)), like(friend, f"{idol}:1"), like(fan, f"{person}:1"),
         like(person, f"{friend}:1", instant(seconds=-7)), unlike(person, f"{friend}:1", instant(seconds=-6)),
+        # Tags of theirs and in theirs, taken back, and of what nobody has published.
+        tag(f"{idol}:1", person), tag(f"{idol}:1", friend), tag(f"{person}:1", friend), tag(f"{person}:1", person),
+        tag(f"{friend}:1", person, instant(seconds=-5)), untag(f"{friend}:1", person, instant(seconds=-4)),
+        tag(f"{person}:2", fan, instant(seconds=-5)), tag(f"{former}:unpublished", person),
         # Dead letters: a conflict, a member too little, garbage.
         publish(person, f"{person}:1", instant(minutes=-4), payload=secret),
         {"type": "follow.created", "follower_id": person, "secret": f"secret of {person}"},
@@ -181,7 +190,7 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
     assert naming(stack, "secret of " + person) == []
     assert only_tombstones(stack, person) == {
         "followers", "outbox", "activity", "activity#claim", "activity#owner", "person", "likes", "read", "read#all",
-        "votes", "poll", "poll#end", "battle", "hit",
+        "votes", "poll", "poll#end", "battle", "hit", "tags",
     }
     # Their vote is withdrawn. What they hit stays hit.
     shown = [stack.request(f"/v1/{path}") for path in (f"polls/{friend}:poll", f"battles/{friend}:battle")]
@@ -195,6 +204,7 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
     # Theirs counts no more, the others' do.
     until(lambda: stack.request(f"/v1/activities/{idol}:1").json["likes"]["count"] == 1, "one like less")
     assert stack.entries(person) == [] and stack.timeline(person) == []
+    assert [tagged_in(stack, one) for one in (person, friend, fan)] == [[], [f"{idol}:1"], []]
     # The others have what is theirs, and nothing else.
     assert [stack.timeline(one) for one in others] == [[f"{friend}:1"], [f"{idol}:1"], [], []]
     stack.cli("audit", "--viewer", person, *others)
@@ -220,6 +230,9 @@ KNOWN = {
             "settle": {"place"},
             "person profile": {"at", "payload"},
             "person kind": {"at"},
+            "person tagged": {"at", "tagged", "actor_id"},
+            "tags": {"at", "tagged"},
+            "listing": {"place"},
             "person seen": {"fingerprints"},
             "person hidden": {"at", "edges_until", "left", "joining"},
             "changes": {"epoch", "count", "latest", "copies"},
@@ -310,6 +323,12 @@ def places(person, other):
     yield ledger, {"pk": f"person#{person}#seen", "sk": "00" * 16, "fingerprints": b"", "forget_at": int(time.time()) + DAY}
     marks = {f"left#{person}": f"{old}#1795000000", f"joining#{person}": True, "joining#somebody": True}
     yield ledger, {"pk": f"person#{other}#hidden", "sk": "actors", "at": "any text", **marks}
+    # Whom a long publish has come to; what somebody is tagged in without a tag.
+    yield ledger, {"pk": f"listing#{other}:9", "sk": "publish", "place": person}
+    yield ledger, {"pk": f"listing#{person}:1", "sk": "publish", "place": other}
+    listing = {"at": old, "tagged": True}
+    yield ledger, {"pk": f"person#{other}#tagged", "sk": f"{old}#{person}:1", "actor_id": person, **listing}
+    yield ledger, {"pk": f"person#{person}#tagged", "sk": f"{old}#{other}:9", "actor_id": other, **listing}
     yield ledger, {"pk": f"settle#{person}#{other}", "sk": "follow"}
     yield ledger, {"pk": f"settle#{other}#{person}", "sk": "follow"}
     for n, body in enumerate(
@@ -370,8 +389,8 @@ def test_every_place_that_can_hold_an_id_is_emptied(stack, others, life):
         )
     only_tombstones(stack, person)
     assert naming(stack, "what they said") == [] and naming(stack, f"secret of {person}") == []
-    # Three say who is hidden from whom: her own, that of whoever left her, and the planted one.
-    assert (report["progress"], report["dead_letters"]) == (6 + 3, 3 + 5)
+    # Three say who is hidden from whom: her own, that of whoever left her, and the planted one. Three are about tags.
+    assert (report["progress"], report["tags"], report["dead_letters"]) == (6 + 3 + 3, 3, 3 + 5)
     assert (report["dead_letter_parts"], report["dead_letter_parts_waiting"]) == (4, 0)
     # The letter about somebody else says nothing of her any more, and is whole.
     shown = json.loads(stack.cli("dead-letters", "show", f"{other}-kept").stdout)

@@ -15,7 +15,7 @@ SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
          "like.created", "like.deleted", "notifications.read", "poll.opened", "poll.closed", "vote.cast", "vote.withdrawn",
-         "battle.opened", "battle.hit"]
+         "battle.opened", "battle.hit", "tag.created", "tag.deleted"]
 
 
 def not_json(word):

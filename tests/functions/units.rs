@@ -257,6 +257,41 @@ async fn of_likes_and_undos() {
     }
 }
 
+/// The tag, whose the activity is, and the listing; what was tagged before a publish; and pages.
+#[tokio::test]
+async fn of_tags() {
+    let counter = UnitCounter::new();
+    let published = publish("star", "star-live", NOW);
+    counter.apply(std::slice::from_ref(&published)).await;
+    counter.take();
+    for (kind, at) in [("tag.created", NOW), ("tag.deleted", LATER)] {
+        let tag =
+            json!({"type": kind, "activity_id": "star-live", "tagged_id": "viewer-01", "at": at});
+        counter.apply(&[tag]).await;
+        expect(work::tag(9.0, &activity(&published)), counter.take(), kind);
+    }
+    let tags: Vec<_> = (0..60)
+        .map(|n| {
+            let tagged = format!("viewer-{n:02}");
+            json!({"type": "tag.created", "activity_id": "other", "tagged_id": tagged, "at": NOW})
+        })
+        .collect();
+    counter.uncounted(async |world| world.done(&tags).await).await;
+    // Whoever was tagged before has it listed by the publish.
+    counter.apply(&[publish("star", "other", NOW)]).await;
+    assert_eq!(counter.take().writes, 4.0 + 60.0);
+    let (status, _, body) = counter.world.get("/v1/viewers/viewer-07/tagged", "").await;
+    assert_eq!((status, body["items"].as_array().unwrap().len()), (200, 1));
+    // The listings, what has changed, and a record: nobody is hidden here.
+    let units = counter.take();
+    assert_eq!((units.writes, units.reads), (0.0, 3.0), "{units:?}");
+    let (_, _, body) = counter.world.get("/v1/activities/other/tags", "limit=50").await;
+    assert_eq!(body["items"].as_array().unwrap().len(), 50);
+    let units = counter.take();
+    // The activity, its tags, and the profiles, a unit for each of those that there could be.
+    assert_eq!((units.calls, units.reads), (3, 1.0 + 1.0 + 50.0), "{units:?}");
+}
+
 /// Two calls, the first page and those behind it, however many likes they stand for; the unread number is in them.
 #[tokio::test]
 async fn of_a_page_of_notifications() {

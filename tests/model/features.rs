@@ -8,8 +8,10 @@ mod battles;
 mod likes;
 mod notifications;
 mod pages;
+mod pairs;
 mod polls;
 mod profiles;
+mod tags;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -57,9 +59,11 @@ const FEATURES: &[Feature] = &[
     polls::FEATURE,
     battles::FEATURE,
     pages::FEATURE,
+    tags::FEATURE,
 ];
 /// Those whose commands depend on each other the most.
-const OFTEN: &[Feature] = &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE];
+const OFTEN: &[Feature] =
+    &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE, tags::FEATURE];
 
 /// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {

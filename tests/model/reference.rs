@@ -87,17 +87,7 @@ impl Reference {
                 {
                     continue;
                 }
-                let latest = |edits: &BTreeMap<_, BTreeSet<(i64, String)>>, first: &String| {
-                    let edits: Option<&BTreeSet<_>> = edits.get(&key);
-                    edits.and_then(BTreeSet::last).map_or(first, |(_, value)| value).clone()
-                };
-                timeline.insert(Shown {
-                    at: *at,
-                    id: id.clone(),
-                    actor: actor.clone(),
-                    kind: latest(&self.kinds, kind),
-                    payload: latest(&self.updates, payload),
-                });
+                timeline.insert(self.edited(key, *at, kind, payload));
             }
         }
         timeline
@@ -106,6 +96,24 @@ impl Reference {
     /// The edits of an activity's kind in its actor's words, in the order in which one wins over another.
     pub(crate) fn kind_edits(&self, id: &str, actor: &str) -> BTreeSet<(i64, String)> {
         self.kinds.get(&(id.to_owned(), actor.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// An activity with its latest edits.
+    fn edited(&self, key: (String, String), at: i64, kind: &String, payload: &String) -> Shown {
+        let latest = |edits: &BTreeMap<_, BTreeSet<(i64, String)>>, first: &String| {
+            let edits: Option<&BTreeSet<_>> = edits.get(&key);
+            edits.and_then(BTreeSet::last).map_or(first, |(_, value)| value).clone()
+        };
+        let (kind, payload) = (latest(&self.kinds, kind), latest(&self.updates, payload));
+        let (id, actor) = key;
+        Shown { at, id, actor, kind, payload }
+    }
+
+    /// An activity that one publish owns, unless it is deleted.
+    pub(crate) fn activity(&self, id: &str) -> Option<Shown> {
+        let ((actor, at), (kind, payload)) = self.publishes.get(id)?.first_key_value()?;
+        let key = (id.to_owned(), actor.clone());
+        (!self.deletes.contains(&key)).then(|| self.edited(key, *at, kind, payload))
     }
 
     /// True if an activity can have this content at all.

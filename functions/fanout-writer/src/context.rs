@@ -10,6 +10,7 @@ use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
+use shared::tags::Tags;
 use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     pub(crate) follows: Follows,
     pub(crate) timelines: Timelines,
     pub(crate) fan_outs: FanOuts,
+    pub(crate) tags: Tags,
     pub(crate) commands: CommandQueue,
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
@@ -49,6 +51,7 @@ impl Context {
             follows: Follows::new(&ledger),
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
+            tags: Tags::new(&ledger),
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),

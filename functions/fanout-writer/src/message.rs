@@ -50,6 +50,7 @@ fn is_shown(command: &Command) -> bool {
         | Command::Update(_)
         | Command::Delete(_)
         | Command::Follow(_)
+        | Command::Tag(_)
         | Command::Segment(_) => true,
         Command::Profile(_)
         | Command::Like(_)

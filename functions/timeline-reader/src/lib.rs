@@ -19,6 +19,8 @@
 //!   poll/       a poll
 //!   battle/     a battle; a hit
 //!   profile/    a profile
+//!   tags/       who is tagged in an activity
+//!   tagged/     what somebody is tagged in
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -39,6 +41,8 @@ mod page;
 mod poll;
 mod profile;
 mod router;
+mod tagged;
+mod tags;
 mod timeline;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::battle::hit;
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::{activity, actor, battle, likes, notifications, poll, profile, timeline};
+use crate::{activity, actor, battle, likes, notifications, poll, profile, tagged, tags, timeline};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -32,7 +32,9 @@ routes! {
     "/v1/profiles/{viewer_id}" => profile,
     "/v1/activities/{activity_id}" => activity,
     "/v1/actors/{actor_id}/activities" => actor,
+    "/v1/activities/{activity_id}/tags" => tags,
     "/v1/viewers/{viewer_id}/likes" => likes,
+    "/v1/viewers/{viewer_id}/tagged" => tagged,
     "/v1/notifications/{viewer_id}" => notifications,
     "/v1/polls/{poll_id}" => poll,
     "/v1/battles/{battle_id}" => battle,

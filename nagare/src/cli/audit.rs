@@ -15,7 +15,7 @@ use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
     AuditError, Auditor, BattleDifference, Difference, Found, InboxDifference, LikesDifference,
-    PollDifference, Sample, ViewsAuditor,
+    PollDifference, Sample, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
 
@@ -24,10 +24,10 @@ use crate::progress;
     override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
-    /// The viewers whose timelines and unread numbers are compared.
+    /// The viewers whose timelines, unread numbers and lists of what they are tagged in are compared.
     #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle"])]
     viewer: Vec<ViewerId>,
-    /// The activities whose likes and notifications are recounted. Reads through all likes.
+    /// The activities whose likes and notifications are recounted, and whose tags are compared. Reads through all likes.
     #[arg(long, num_args = 1..)]
     activity: Vec<ActivityId>,
     /// The polls whose votes are recounted. Reads through all votes.
@@ -78,6 +78,8 @@ impl Audit {
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
+        let tags = TagsAuditor::new(&ledger, Clock::system());
+        let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);
         let found = views.polls(polls, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
         let found = views.battles(battles, self.repair).await?;
@@ -129,6 +131,37 @@ impl Audit {
         }
         bar.finish_and_clear();
         Ok((ended, printed))
+    }
+
+    /// Compares what people are tagged in with the tags.
+    async fn tags(
+        &self,
+        auditor: &TagsAuditor,
+        viewers: &[ViewerId],
+        activities: &[ActivityId],
+        ended: &mut Ended,
+    ) -> Result<Result<(), Failure>, Failure> {
+        let differences = async || {
+            let mut all = Vec::new();
+            for activity in activities {
+                all.extend(auditor.of_activity(activity).await?);
+            }
+            for viewer in viewers {
+                all.extend(auditor.of_viewer(viewer).await?);
+            }
+            all.sort_unstable();
+            all.dedup();
+            Ok::<_, Failure>(all)
+        };
+        let found = differences().await?;
+        ended.found += found.len();
+        ended.left += found.len();
+        if self.repair && !found.is_empty() {
+            auditor.repair(&found).await?;
+            ended.left -= found.len();
+            ended.left += differences().await?.len();
+        }
+        Ok(found.iter().try_for_each(|difference| self.print(difference)))
     }
 
     /// Recounts likes, then what is unread: that depends on the former.
@@ -206,6 +239,14 @@ impl InWords for Difference {
         let kind = format!("{difference:?}").to_lowercase();
         let actor = actor_id.as_deref().unwrap_or("nobody");
         format!("{kind:<8} {viewer_id}  {sort_key}  of {actor}")
+    }
+}
+
+impl InWords for TagDifference {
+    fn in_words(&self) -> String {
+        let Self { tagged_id, difference, sort_key } = self;
+        let kind = format!("{difference:?}").to_lowercase();
+        format!("{kind:<8} {tagged_id}  {sort_key}  among what they are tagged in")
     }
 }
 

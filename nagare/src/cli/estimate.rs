@@ -60,6 +60,9 @@ pub(super) struct Estimate {
     /// Likes or undos of one activity that are counted at once: hundreds, where many come within a second.
     #[arg(long, value_name = "N", value_parser = one_or_more, default_value = "1")]
     likes_per_fold: f64,
+    /// Tags of somebody in an activity in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    tags_per_day: f64,
     /// Votes in polls in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     votes_per_day: f64,
@@ -94,7 +97,7 @@ pub(super) struct Estimate {
     /// Days that an activity stays in timelines.
     #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
     retention_days: f64,
-    /// Months of activities, likes, votes and hits that are stored: all of them are kept.
+    /// Months of activities, tags, likes, votes and hits that are stored: all of them are kept.
     #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
     months: f64,
     /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
@@ -114,6 +117,8 @@ struct Printed<'a> {
     pages: f64,
     #[serde(skip_serializing_if = "is_zero")]
     likes: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    tags: f64,
     #[serde(skip_serializing_if = "is_zero")]
     votes: f64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -145,6 +150,7 @@ impl Estimate {
             payload: self.payload_bytes,
             retention_days: self.retention_days,
             ledger_months: self.months,
+            tags_per_day: self.tags_per_day,
             likes: LikeRates {
                 likes: self.likes_per_day,
                 undos: self.undos_per_day,
@@ -183,6 +189,7 @@ impl Estimate {
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
         let more = [
             (month.likes.changes, "likes and undos"),
+            (month.tags, "tags"),
             (month.arena.votes, "votes"),
             (month.arena.hits, "hits"),
         ];
@@ -221,14 +228,16 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 
 impl<'a> Printed<'a> {
     fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
-        let Month { publishes, follows, pages, writing, reading, folding, likes, arena, .. } =
-            *month;
+        let Month {
+            publishes, follows, pages, writing, reading, folding, likes, tags, arena, ..
+        } = *month;
         Self {
             publishes,
             follows,
             pages,
             entries: writing.entries,
             likes: likes.changes,
+            tags,
             votes: arena.votes,
             hits: arena.hits,
             write_units: writing.writes + folding.writes,

@@ -30,6 +30,8 @@ struct Report {
     entries: usize,
     /// Progress records that named them.
     progress: usize,
+    /// Tags of them.
+    tags: usize,
     /// Likes, theirs and of what they published.
     likes: usize,
     /// Votes, theirs and in polls that they opened.
@@ -81,6 +83,7 @@ impl Forget {
             followees: erased.followees,
             entries: erased.entries,
             progress: erased.progress,
+            tags: erased.tags,
             likes: erased.likes,
             votes: erased.votes,
             hits: erased.hits,
@@ -114,11 +117,12 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     let number = |n: &usize, one, many| counted(*n as u64, one, many);
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     say!(
-        "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
+        "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
         number(activities, "activity", "activities"),
         number(followers, "follower", "followers"),
         number(followees, "followee", "followees"),
         number(entries, "other entry", "other entries"),
+        number(&report.tags, "tag", "tags"),
         number(&report.likes, "like", "likes"),
         number(&report.votes, "vote", "votes"),
         number(&report.hits, "hit", "hits"),

@@ -25,6 +25,7 @@ mod log;
 mod notifications;
 mod poll;
 mod print;
+mod profile;
 mod publish;
 mod records;
 mod remote;
@@ -34,6 +35,7 @@ mod sender;
 mod show;
 mod span;
 mod submit;
+mod tags;
 mod target;
 mod timeline;
 mod token;
@@ -114,6 +116,13 @@ enum Subcommands {
     Like(Like),
     /// VIEWER no longer likes ACTIVITY.
     Unlike(Like),
+    /// TAGGED is in ACTIVITY.
+    Tag(tags::Tag),
+    /// TAGGED is no longer in ACTIVITY.
+    Untag(tags::Tag),
+    /// Say what somebody's profile says.
+    #[command(subcommand)]
+    Profile(profile::Profile),
     /// Read what VIEWER is notified of, and mark it as read.
     Notifications(notifications::Notifications),
     /// Put a question to viewers, close it, and watch the votes.
@@ -131,6 +140,10 @@ enum Subcommands {
     Delete(DeleteActivity),
     /// Read a timeline.
     Timeline(timeline::Timeline),
+    /// Read what ACTOR published, of any age.
+    Page(timeline::PageOfActor),
+    /// Read what VIEWER is tagged in.
+    Tagged(timeline::Tagged),
     /// Print a token with which VIEWER reads from a local stack that was started with --auth.
     Token(token::Token),
     /// Show how far the fan-out of an activity of an actor with many followers has come.
@@ -231,6 +244,9 @@ impl Cli {
             Subcommands::Unfollow(edge) => edge.send(false).await,
             Subcommands::Like(like) => like.send(true).await,
             Subcommands::Unlike(like) => like.send(false).await,
+            Subcommands::Tag(tag) => tag.send(true).await,
+            Subcommands::Untag(tag) => tag.send(false).await,
+            Subcommands::Profile(profile) => profile.run().await,
             Subcommands::Notifications(notifications) => notifications.run().await,
             Subcommands::Poll(poll) => poll.run().await,
             Subcommands::Vote(vote) => vote.send().await,
@@ -238,6 +254,8 @@ impl Cli {
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
+            Subcommands::Page(page) => page.run().await,
+            Subcommands::Tagged(tagged) => tagged.run().await,
             Subcommands::Token(token) => token.run(),
             Subcommands::Fanout(fanout) => fanout.run().await,
             Subcommands::Forget(forget) => forget.run().await,

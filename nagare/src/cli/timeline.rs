@@ -1,4 +1,4 @@
-//! `nagare timeline`: reads a timeline through the HTTP API, as a client would.
+//! `nagare timeline`, `nagare page` and `nagare tagged`: read a list of activities through the HTTP API, as a client would.
 //!
 //! Standard output has the activities alone, one a line, so that other programs can read it. Whether there is
 //! more, and where it begins, is said on standard error. Who wants both from one stream asks for
@@ -16,6 +16,32 @@ use super::print::{one_line, printable, printable_json, say, tell};
 pub(super) struct Timeline {
     /// Whose timeline.
     viewer: String,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PageOfActor {
+    /// Who published it.
+    actor: String,
+    /// Keep what is of this kind; may be given several times.
+    #[arg(long = "kind", value_name = "KIND", conflicts_with = "cursor")]
+    kinds: Vec<String>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Tagged {
+    /// Who is tagged.
+    viewer: String,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What is read of a list, and how it is printed.
+#[derive(Debug, Args)]
+struct Reading {
     /// Activities on a page, 1 to 100.
     #[arg(long)]
     limit: Option<u32>,
@@ -86,17 +112,54 @@ struct Activity<'a> {
 
 impl Timeline {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let mut api = Api::on_behalf_of(&self.viewer).await?;
-        let mut query = self.query();
+        let Self { viewer, reading } = self;
+        let nothing = format!("nothing in the timeline of {viewer}");
+        reading.run(&viewer, &["v1", "timelines", &viewer], Query::new(), &nothing).await
+    }
+}
+
+impl PageOfActor {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Self { actor, kinds, reading } = self;
+        let nothing = format!("nothing of {actor}'s");
+        let kinds = kinds.into_iter().map(|kind| ("kind", kind)).collect();
+        reading.run(&actor, &["v1", "actors", &actor, "activities"], kinds, &nothing).await
+    }
+}
+
+impl Tagged {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Self { viewer, reading } = self;
+        let nothing = format!("{viewer} is tagged in nothing");
+        let path = ["v1", "viewers", &viewer, "tagged"];
+        reading.run(&viewer, &path, Query::new(), &nothing).await
+    }
+}
+
+impl Reading {
+    /// Reads the list at a path, on behalf of a viewer, with `others` of its parameters. `nothing` is what is said if it is
+    /// empty.
+    async fn run(
+        &self,
+        viewer: &str,
+        path: &[&str],
+        others: Query,
+        nothing: &str,
+    ) -> Result<(), Failure> {
+        let mut api = Api::on_behalf_of(viewer).await?;
+        let mut query = [self.query(), others].concat();
         let mut shown = 0_u64;
         loop {
-            let answer: Box<RawValue> = api.get(&["v1", "timelines", &self.viewer], &query).await?;
+            let answer: Box<RawValue> = api.get(path, &query).await?;
             let page = Page::parse(&answer)?;
             self.print(&answer, &page)?;
             shown += page.items.len() as u64;
             match page.next_cursor {
                 Some(cursor) if self.all => query = self.going_on(cursor),
-                next => return self.tell_end(shown, next.as_deref(), &page.newer_cursor),
+                next => {
+                    let nothing = if shown == 0 { Some(nothing) } else { None };
+                    return self.tell_end(nothing, next.as_deref(), &page.newer_cursor);
+                }
             }
         }
     }
@@ -129,8 +192,13 @@ impl Timeline {
         }
     }
 
-    /// Says on standard error what is left to read.
-    fn tell_end(&self, shown: u64, next: Option<&str>, newer: &str) -> Result<(), Failure> {
+    /// Says on standard error what is left to read, or that there is nothing.
+    fn tell_end(
+        &self,
+        nothing: Option<&str>,
+        next: Option<&str>,
+        newer: &str,
+    ) -> Result<(), Failure> {
         let cursors = Cursors { next_cursor: next, newer_cursor: newer };
         match (self.json, next) {
             (Some(Json::Pages), _) => {}
@@ -141,8 +209,11 @@ impl Timeline {
                 "there is more: add --all for all of it, or read the next page with --cursor {}",
                 printable(next)
             ),
-            (None, None) if shown == 0 => tell!("nothing in the timeline of {}", self.viewer),
-            (None, None) => {}
+            (None, None) => {
+                if let Some(nothing) = nothing {
+                    tell!("{nothing}");
+                }
+            }
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ fn seconds(work: &Work, invocations: f64) -> f64 {
     work.rounds * ROUND_TRIP + work.entries * PER_ENTRY + invocations * OVERHEAD
 }
 
-/// Seconds that N holds take. There is one after each message that changes what timelines show; a like does not. A
+/// Seconds that N holds take. There is one after each message that changes what timelines or lists of activities show; a like does not. A
 /// follow has another once the actor is hidden, and if it brings something in a third once everything is there.
 fn holds(number: f64) -> f64 {
     number * Hold::default().length().as_secs_f64()

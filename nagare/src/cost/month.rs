@@ -27,8 +27,10 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities, likes, votes and hits that are stored; none are dropped.
+    /// Months of activities, tags, likes, votes and hits that are stored; none are dropped.
     pub ledger_months: f64,
+    /// Tags of somebody in an activity in a day.
+    pub tags_per_day: f64,
     /// Likes.
     pub likes: LikeRates,
     /// Votes and hits.
@@ -44,7 +46,9 @@ pub struct Month {
     pub follows: f64,
     /// Pages that are read.
     pub pages: f64,
-    /// What the writer does for the publishes, the follows, the likes, the votes and the hits.
+    /// Tags.
+    pub tags: f64,
+    /// What the writer does for the publishes, the follows, the tags, the likes, the votes and the hits.
     pub writing: Work,
     /// What the projector does for the publishes, the likes, the votes and the hits.
     pub folding: Work,
@@ -179,7 +183,9 @@ impl Month {
         let reading = work::page(entries, records, viewer, activity) * pages;
         let likes = assumed.likes.month(viewer, activity);
         let arena = assumed.arena.month(viewer);
-        let writing = writing + likes.writing + arena.writing;
+        let tags = assumed.tags_per_day * DAYS;
+        let tagging = work::tag(viewer, activity) * tags;
+        let writing = writing + tagging + likes.writing + arena.writing;
         let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
         let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
@@ -187,6 +193,7 @@ impl Month {
             publishes,
             follows: 0.0,
             pages,
+            tags,
             writing,
             folding: likes.folding + arena.folding + likes::fold_publish() * publishes,
             folds: likes.folds + arena.folds + publishes,

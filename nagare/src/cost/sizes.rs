@@ -68,6 +68,19 @@ pub(super) fn kind_row(activity: &Activity) -> f64 {
     keys + INSTANT + 1.0 + activity.id + length("at") + length("0")
 }
 
+/// The tag of somebody in an activity.
+pub(super) fn tag(tagged: f64, activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("tags#") + activity.id + tagged;
+    keys + length("at") + INSTANT + length("tagged") + 1.0
+}
+
+/// An activity among what somebody is tagged in.
+pub(super) fn listing(tagged: f64, activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("person##tagged") + tagged + INSTANT + 1.0 + activity.id;
+    let state = length("at") + INSTANT + length("tagged") + 1.0;
+    keys + state + length("actor_id") + activity.actor
+}
+
 /// The row of a viewer and an activity among the facts.
 pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
     let keys = KEY_NAMES + length("likes#") + viewer + activity.id;

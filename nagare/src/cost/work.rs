@@ -85,8 +85,9 @@ impl Audience {
     }
 }
 
-/// A publish: its id is claimed, its record, its outbox row, the row of its kind and the fact of it are written, its followers are read,
-/// and each gets an entry; then record and edges are read once more.
+/// A publish: its id is claimed, its record, its outbox row, the row of its kind and the fact of it are written, the tags
+/// that came before it and its followers are read, and each follower gets an entry; then record and edges are read once
+/// more.
 #[must_use]
 pub fn publish(activity: &Activity, audience: &Audience) -> Work {
     publish_in(Sizes::default(), activity, audience)
@@ -100,6 +101,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
     let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
     let recorded = Work {
         writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
+        reads: 1.0,
         messages: 1.0,
         sends: 1.0,
         rounds: 5.0,
@@ -210,6 +212,22 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     // Then the edge and the outbox are read again.
     let look = Work { reads: 1.0 + outbox, rounds: 2.0, ..Work::default() };
     recorded + copied + (read + look) * pages
+}
+
+/// A tag of somebody in an activity that is published: the tag is written, whose the activity is is asked for, and it is
+/// listed.
+#[must_use]
+pub fn tag(tagged: f64, activity: &Activity) -> Work {
+    let stored = [sizes::tag(tagged, activity), sizes::listing(tagged, activity)];
+    Work {
+        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
+        reads: 1.0,
+        messages: 1.0,
+        sends: 1.0,
+        rounds: 3.0,
+        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
+        ..Work::default()
+    }
 }
 
 /// A page of a timeline: N entries, M of whose records the reader has not kept. The entry beyond the page,

@@ -20,6 +20,7 @@ use crate::polls::{PollClosed, PollOpened, Vote};
 use crate::profiles::ProfileUpdate;
 use crate::projection::UnfoldedChange;
 use crate::queue::Message;
+use crate::tags::TagChange;
 use crate::values::{Origin, Timestamp};
 
 pub use internal::InternalSeal;
@@ -117,6 +118,7 @@ commands! {
     Vote(Vote),
     OpenBattle(BattleOpened),
     Hit(BattleHit),
+    Tag(TagChange),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

@@ -37,6 +37,8 @@ fn reads_what_it_writes() {
         r#"{"type":"activity.deleted","activity_id":"live-8391","actor_id":"anna"}"#,
         r#"{"type":"follow.created","follower_id":"bob","followee_id":"anna","at":"2026-11-20T12:00:01.000Z"}"#,
         r#"{"type":"follow.deleted","follower_id":"bob","followee_id":"anna","at":"2026-11-20T12:05:00.000Z"}"#,
+        r#"{"type":"tag.created","activity_id":"img-1","tagged_id":"bob","at":"2026-11-20T12:00:01.000Z"}"#,
+        r#"{"type":"tag.deleted","activity_id":"img-1","tagged_id":"bob","at":"2026-11-20T12:05:00.000Z"}"#,
     ];
     for body in bodies {
         let command = parse(body).unwrap_or_else(|e| panic!("{body}: {e}"));
@@ -72,6 +74,9 @@ fn refuses_and_says_what_was_expected() {
         (publish_with("payload", &big), "malformed", "4096 bytes of JSON, got 4097"),
         (r#"{"type":"activity.deleted","actor_id":"a","actor_id":"b","activity_id":"c"}"#.into(), "malformed", "given twice"),
         (r#"{"type":"activity.updated","activity_id":"a","actor_id":"b","at":"2026-11-20T12:00:00Z"}"#.into(), "malformed", "`payload` is missing"),
+        (r#"{"type":"tag.created","activity_id":"a","at":"2026-11-20T12:00:00Z"}"#.into(), "malformed", "`tagged_id` is missing"),
+        (r#"{"type":"tag.deleted","activity_id":"a","tagged_id":"b#c","at":"2026-11-20T12:00:00Z"}"#.into(), "malformed", "'#' as character 2"),
+        (r#"{"type":"tag.created","activity_id":"a","tagged_id":"b","at":"2026-11-20T12:05:00.001Z"}"#.into(), "malformed", "five minutes"),
     ];
     for (body, reason, words) in cases {
         let error = parse(&body).expect_err(&body);

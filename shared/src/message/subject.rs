@@ -39,5 +39,5 @@ macro_rules! subject {
 
 subject! {
     of: { activity_id, poll_id, battle_id, hit_id },
-    people: { actor_id, follower_id, followee_id, viewer_id }
+    people: { actor_id, follower_id, followee_id, viewer_id, tagged_id }
 }

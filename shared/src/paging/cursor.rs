@@ -16,13 +16,15 @@
 
 mod encoding;
 
+use std::fmt::Display;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::List;
 use super::seen::{FINGERPRINT, INLINE, Salt, Seen};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
-use crate::values::{Order, SortKey, Timestamp, ViewerId};
+use crate::values::{Order, SortKey, Timestamp};
 use encoding::{FILTERED, ROOM_FOR_FILTER, VERSION, decode, encode};
 
 /// The longest cursor, in characters.
@@ -151,10 +153,11 @@ impl CursorSeal {
         decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 
-    /// The text of a position in another list of a viewer's, which names the list and that viewer. No other opens it.
+    /// The text of a position in another list, which names the list and whose it is: a viewer's or an actor's. No other
+    /// opens it.
     #[must_use]
-    pub fn seal_in(&self, list: &str, viewer: &ViewerId, position: &[u8]) -> String {
-        self.seal_for(&in_list(list, viewer), [&[VERSION], position].concat())
+    pub fn seal_in(&self, list: &str, whose: &impl Display, position: &[u8]) -> String {
+        self.seal_for(&in_list(list, whose), [&[VERSION], position].concat())
     }
 
     /// Reads the position that [`seal_in`](Self::seal_in) sealed for the same list.
@@ -164,10 +167,10 @@ impl CursorSeal {
     pub fn open_in(
         &self,
         list: &str,
-        viewer: &ViewerId,
+        whose: &impl Display,
         text: &str,
     ) -> Result<Vec<u8>, CursorError> {
-        self.open_for(&in_list(list, viewer), text).map(|body| body[1..].to_vec())
+        self.open_for(&in_list(list, whose), text).map(|body| body[1..].to_vec())
     }
 
     fn seal_for(&self, list: &str, mut bytes: Vec<u8>) -> String {
@@ -202,8 +205,8 @@ fn sealed<'a>(list: &'a str, body: &'a [u8]) -> [&'a [u8]; 3] {
 }
 
 /// The name of another list. No id contains `#`, so it is no timeline's.
-fn in_list(list: &str, viewer: &ViewerId) -> String {
-    format!("{list}#{viewer}")
+fn in_list(list: &str, whose: &impl Display) -> String {
+    format!("{list}#{whose}")
 }
 
 #[cfg(test)]
@@ -211,7 +214,7 @@ mod tests {
     use super::super::seen::Stored;
     use super::encoding::{HAS_FROM, HAS_KEY, HAS_SET};
     use super::*;
-    use crate::values::ActivityId;
+    use crate::values::{ActivityId, ViewerId};
     use proptest::prelude::*;
 
     fn seal() -> CursorSeal {

@@ -1,12 +1,17 @@
 //! Profiles in the ledger: one item each, among what is about one person alone
 //! ([`PERSON`](crate::ledger::PERSON)).
 
+use std::collections::HashMap;
+
 use super::ProfileUpdate;
-use crate::dynamo::item::{Item, text};
+use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::ledger::{Ledger, LedgerKey, PERSON};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp, ViewerId};
+
+/// How the partition keys of profiles end.
+const PROFILE: &str = "#profile";
 
 /// A profile as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,14 +65,42 @@ impl Profiles {
         deadline: Deadline,
     ) -> Result<Option<Profile>, DynamoError> {
         let row = self.ledger.get(key(viewer), deadline).await?;
-        let Some(row) = row else { return Ok(None) };
-        let Some(payload) = row.optional_text("payload")? else { return Ok(None) };
-        let payload = Payload::stored(payload)
-            .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
-        Ok(Some(Profile { payload, updated_at: row.parsed("at", "an instant")? }))
+        row.as_ref().map_or(Ok(None), read)
+    }
+
+    /// The profiles of several viewers, none of them twice, and at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET), in one call. Those who have none are left out.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn profiles(
+        &self,
+        viewers: impl IntoIterator<Item = &ViewerId>,
+        deadline: Deadline,
+    ) -> Result<HashMap<ViewerId, Profile>, DynamoError> {
+        let keys = viewers.into_iter().map(|viewer| key(viewer).into_item());
+        let mut profiles = HashMap::new();
+        for row in self.ledger.table().batch_get(keys.collect(), deadline).await? {
+            let viewer = viewer_of(row.text("pk")?);
+            let viewer = viewer.ok_or_else(|| row.corrupt("pk", "that of a profile"))?;
+            profiles.extend(read(&row)?.map(|profile| (viewer, profile)));
+        }
+        Ok(profiles)
     }
 }
 
+/// Reads an item; one that was erased is no profile.
+fn read(row: &Row<'_>) -> Result<Option<Profile>, DynamoError> {
+    let Some(payload) = row.optional_text("payload")? else { return Ok(None) };
+    let payload = Payload::stored(payload)
+        .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
+    Ok(Some(Profile { payload, updated_at: row.parsed("at", "an instant")? }))
+}
+
 fn key(viewer: &ViewerId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}#profile"), sk: "profile".to_owned() }
+    LedgerKey { pk: format!("{PERSON}{viewer}{PROFILE}"), sk: "profile".to_owned() }
+}
+
+fn viewer_of(pk: &str) -> Option<ViewerId> {
+    ViewerId::new(pk.strip_prefix(PERSON)?.strip_suffix(PROFILE)?).ok()
 }

@@ -4,19 +4,20 @@
 //! The count may be of any moment until everything is projected; then it is a recount. What a viewer likes is on
 //! record as soon as the command is acknowledged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+use super::pairs::{Pair, pairs};
 use super::{Commands, Feature, each_by_itself};
 use crate::history::{changed_at, instant, viewers};
 use crate::reference::Reference;
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
-/// Activities that are liked: those of every tenth command, if it publishes one.
-fn activities() -> impl Iterator<Item = String> {
+/// Activities that are liked, and in which people are tagged: those of every tenth command, if it publishes one.
+pub(super) fn activities() -> impl Iterator<Item = String> {
     (0..60).step_by(10).map(|number| format!("p{number}"))
 }
 
@@ -34,53 +35,6 @@ fn paths() -> Vec<String> {
         viewers().map(move |viewer| format!("/v1/activities/{activity}?viewer={viewer}"))
     });
     of_viewers.chain(of_activities).collect()
-}
-
-/// What the commands of one viewer and activity may say.
-#[derive(Default)]
-struct Pair {
-    /// When, and whether it is an undo: of the latest that is done.
-    done: Option<(String, bool)>,
-    /// All that were started.
-    started: BTreeSet<(String, bool)>,
-}
-
-impl Pair {
-    /// What may be on record: the latest that is done, or what was started and is later.
-    fn may_be(&self) -> impl Iterator<Item = Option<&(String, bool)>> {
-        let later = self.started.iter().map(Some).filter(|change| *change > self.done.as_ref());
-        later.chain([self.done.as_ref()])
-    }
-
-    /// Whether the viewer may like the activity, or may not like it.
-    fn may_like(&self, liked: bool) -> bool {
-        self.may_be().any(|change| change.is_some_and(|(_, undone)| !undone) == liked)
-    }
-}
-
-/// By viewer and activity.
-fn pairs(commands: &Commands<'_>) -> BTreeMap<(String, String), Pair> {
-    let mut pairs: BTreeMap<_, Pair> = BTreeMap::new();
-    let changes = |reference: &Reference| -> Vec<_> {
-        let likes = reference.features.iter().filter_map(|command| {
-            let undone = match command["type"].as_str()? {
-                "like.created" => false,
-                "like.deleted" => true,
-                _ => return None,
-            };
-            let text = |name: &str| command[name].as_str().unwrap().to_owned();
-            Some(((text("viewer_id"), text("activity_id")), (text("at"), undone)))
-        });
-        likes.collect()
-    };
-    for (pair, change) in changes(commands.started) {
-        pairs.entry(pair).or_default().started.insert(change);
-    }
-    for (pair, change) in changes(commands.done) {
-        let done = &mut pairs.entry(pair).or_default().done;
-        *done = done.take().max(Some(change));
-    }
-    pairs
 }
 
 /// Whether readers may be shown an activity, or may not.
@@ -102,7 +56,8 @@ pub(super) fn may_show(id: &str, commands: &Commands<'_>, shown: bool) -> bool {
 }
 
 fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Option<String> {
-    let pairs = pairs(commands);
+    let types = ["like.created", "like.deleted"];
+    let pairs = pairs(commands, types, ["viewer_id", "activity_id"]);
     match path.strip_prefix("/v1/viewers/") {
         Some(rest) => {
             let viewer = rest.strip_suffix("/likes").unwrap();
@@ -131,12 +86,12 @@ fn judge_activity(
     }
     let liked = answer["likes"]["liked"].as_bool()?;
     let pair = pairs.get(&(viewer.to_owned(), activity.to_owned()));
-    if !pair.map_or(!liked, |pair| pair.may_like(liked)) {
+    if !pair.map_or(!liked, |pair| pair.may_hold(liked)) {
         return Some("they do not say so".to_owned());
     }
     let of_it = || pairs.iter().filter(|((_, of), _)| of == activity).map(|(_, pair)| pair);
     let count = answer["likes"]["count"].as_u64().unwrap();
-    let least = of_it().filter(|pair| !pair.may_like(false)).count() as u64;
+    let least = of_it().filter(|pair| !pair.may_hold(false)).count() as u64;
     let most = of_it().filter(|pair| pair.started.iter().any(|(_, undone)| !undone)).count() as u64;
     match commands.quiet {
         true if count != least => Some(format!("the recount is {least}")),
@@ -175,7 +130,7 @@ fn judge_viewer(
             }
             (Some(_), None) => false,
             (None, None) => true,
-            (None, Some(pair)) => may_show(&activity, commands, false) || pair.may_like(false),
+            (None, Some(pair)) => may_show(&activity, commands, false) || pair.may_hold(false),
         };
         if !fits {
             return Some(activity);

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::{Commands, Feature, each_by_itself};
 use crate::history::{changed_at, instant, viewers};
+use crate::reference::Reference;
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
 
-fn command(random: &mut Rng) -> Value {
+pub(super) fn command(random: &mut Rng) -> Value {
     let viewer = random.choice(viewers().collect::<Vec<_>>()).unwrap();
     let at = instant(changed_at(random));
     let payload = json!({"name": viewer, "says": random.u8(0..9)});
@@ -24,15 +25,27 @@ fn said(update: &Value) -> (String, String) {
     (update["at"].as_str().unwrap().to_owned(), update["payload"].to_string())
 }
 
+/// What the updates of somebody said, in no order.
+fn updates(viewer: &str, reference: &Reference) -> Vec<(String, String)> {
+    let theirs = reference
+        .features
+        .iter()
+        .filter(|update| update["type"] == "profile.updated" && update["viewer_id"] == viewer);
+    theirs.map(said).collect()
+}
+
+/// Whether the profile of somebody may say this, where null is also said of those who have none.
+pub(super) fn may_say(viewer: &str, payload: &Value, commands: &Commands<'_>) -> bool {
+    let least = updates(viewer, commands.done).into_iter().max();
+    let payload = payload.to_string();
+    let is_said = |update: (String, String)| update.1 == payload && Some(update) >= least;
+    (least.is_none() && payload == "null")
+        || updates(viewer, commands.started).into_iter().any(is_said)
+}
+
 fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Option<String> {
     let viewer = path.rsplit_once('/').unwrap().1;
-    let of = |updates: &[Value]| -> Vec<_> {
-        let theirs = updates
-            .iter()
-            .filter(|update| update["type"] == "profile.updated" && update["viewer_id"] == viewer);
-        theirs.map(said).collect()
-    };
-    let (done, started) = (of(&commands.done.features), of(&commands.started.features));
+    let [done, started] = [commands.done, commands.started].map(|all| updates(viewer, all));
     let shown = match status {
         404 => None,
         200 if answer["viewer_id"] == viewer => {

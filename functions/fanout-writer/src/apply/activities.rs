@@ -1,28 +1,38 @@
 //! Publish, update and delete.
 
+use futures::TryFutureExt;
+use futures::future::try_join;
 use shared::activities::owner::Owner;
 use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
+use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 
+use super::tags;
 use crate::fanout::FanOut;
+use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
-/// followers: a follow that comes meanwhile finds it in the outbox. What is older than retention is recorded as well,
-/// because pages of actors show activities of any age, and reaches no timeline.
+/// followers: a follow that comes meanwhile finds it in the outbox. Who was tagged in it before has it listed then; who is
+/// tagged meanwhile finds the claim. What is older than retention is recorded as well, because pages of actors and of those
+/// who are tagged show activities of any age, and reaches no timeline.
 pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     if cx.activities.claim(&publish, deadline).await? == Claim::Taken {
         return Err(Failure::Conflict(publish.activity_id));
     }
     let (key, sort_key) = (publish.key(), publish.sort_key());
-    let merged = cx.activities.merge(&key, Change::from(publish), deadline).await?;
+    let merged = cx.activities.merge(&key, Change::from(publish.clone()), deadline).await?;
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
     // What was deleted before it was published is nobody's concern.
     if !deleted {
-        owned(cx, &key, false).await?;
+        let owned = owned(cx, &key, false).map_err(Failure::from);
+        let listed = tags::list_all(cx, &key.actor_id, &sort_key);
+        if try_join(owned, listed).await?.1 == Step::Stopped {
+            return cx.hand_on(Command::Publish(publish)).await;
+        }
     }
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Expired);

@@ -9,6 +9,7 @@ mod notifications;
 mod polls;
 mod profiles;
 mod segments;
+mod tags;
 
 use std::fmt;
 
@@ -36,6 +37,7 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Vote(vote) => Box::pin(polls::vote(cx, vote)).await,
         Command::OpenBattle(opened) => Box::pin(battles::open(cx, opened)).await,
         Command::Hit(hit) => Box::pin(battles::hit(cx, hit)).await,
+        Command::Tag(change) => Box::pin(tags::tag(cx, change)).await,
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {

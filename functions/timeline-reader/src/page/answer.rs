@@ -21,6 +21,8 @@ pub(crate) enum Head<'a> {
     Timeline { viewer_id: &'a ViewerId },
     /// Who published all of it.
     Actor { actor_id: &'a ActorId },
+    /// Who is tagged.
+    Tagged { viewer_id: &'a ViewerId },
 }
 
 #[derive(Serialize)]

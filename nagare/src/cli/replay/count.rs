@@ -116,6 +116,7 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Vote(_)
         | Command::OpenBattle(_)
         | Command::Hit(_)
+        | Command::Tag(_)
         | Command::Changed(_) => None,
     }
 }

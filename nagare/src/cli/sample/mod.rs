@@ -10,6 +10,8 @@ use shared::activities::Publish;
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
 use shared::likes::{LikeChange, LikeState};
+use shared::profiles::ProfileUpdate;
+use shared::tags::{TagChange, TagState};
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 /// The viewer whose timeline is shown first.
@@ -48,7 +50,29 @@ pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
         let liked = (1..=VIEWERS).filter(move |viewer| follows_actor(*viewer, n));
         liked.filter_map(move |viewer| like(viewer, actor, n, viewer % 3, hour))
     });
-    follows.chain(lives).chain(likes).collect()
+    let tags = ACTORS.iter().enumerate().filter_map(move |(n, (actor, _))| tag(n, actor, hour));
+    let profiles = (1..=VIEWERS).filter_map(move |viewer| profile(viewer, hour));
+    follows.chain(lives).chain(likes).chain(tags).chain(profiles).collect()
+}
+
+/// The first viewer is in the latest activity of every third actor.
+fn tag(n: usize, actor: &str, hour: Timestamp) -> Option<Command> {
+    let published_at = published_at(n, 0, hour);
+    (n % 3 == 0).then_some(())?;
+    Some(Command::Tag(TagChange {
+        activity_id: activity_id(actor, published_at)?,
+        tagged_id: ViewerId::new(VIEWER).ok()?,
+        state: TagState { tagged: true, changed_at: published_at },
+    }))
+}
+
+fn profile(viewer: usize, hour: Timestamp) -> Option<Command> {
+    let payload = format!(r#"{{"name":"Viewer {viewer}"}}"#);
+    Some(Command::Profile(ProfileUpdate {
+        viewer_id: ViewerId::new(format!("viewer-{viewer:02}")).ok()?,
+        at: hour.plus_millis(-48 * HOUR),
+        payload: Payload::parse(&payload).ok()?,
+    }))
 }
 
 /// Who follows whom: the first viewer follows everybody, the others some.

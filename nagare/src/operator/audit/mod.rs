@@ -17,6 +17,7 @@ mod projected;
 mod reads;
 mod rounds;
 mod sample;
+mod tags;
 mod views;
 
 use std::collections::{BTreeMap, HashSet};
@@ -43,6 +44,7 @@ pub(crate) use projected::projected;
 pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rounds::Found;
 pub use sample::Sample;
+pub use tags::{TagDifference, TagsAuditor};
 pub use views::ViewsAuditor;
 
 /// Entries that are hydrated at once.

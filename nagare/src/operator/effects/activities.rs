@@ -35,8 +35,12 @@ impl Effects {
         if self.activities.listed(&key.actor_id, &sort_key, soon()).await?.is_none() {
             return Ok(Standing::Pending);
         }
+        if !self.all_listed(&sort_key).await? {
+            return Ok(Standing::Pending);
+        }
         if !self.retention.holds(publish.published_at, self.clock.now()) {
-            let old = "it is older than retention: it is on the pages of its actor, and in no timeline";
+            let old =
+                "it is older than retention: it is on the pages of its actor, and in no timeline";
             return Ok(Standing::but(old));
         }
         self.fanned_out(&key, &sort_key, FanOutKind::Insert, seen).await

@@ -17,6 +17,8 @@
 //! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
 //!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
 //! * **The count.** A like is done when its row is recorded; the count follows, normally within a second.
+//! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed among what the person is
+//!   tagged in; a publish, when it is listed so for everybody who was tagged before.
 //! * **Polls and battles.** A vote or a hit is done when it is recorded; sums and hit points follow likewise.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
@@ -39,6 +41,7 @@ mod likes;
 mod notifications;
 mod polls;
 mod profiles;
+mod tags;
 
 use shared::activities::Activities;
 use shared::battles::Battles;
@@ -55,6 +58,7 @@ use shared::polls::Polls;
 use shared::profiles::Profiles;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
+use shared::tags::Tags;
 use shared::timelines::Timelines;
 use shared::values::Retention;
 
@@ -112,6 +116,7 @@ pub struct Effects {
     notifications: Notifications,
     polls: Polls,
     battles: Battles,
+    tags: Tags,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -139,6 +144,7 @@ impl Effects {
             notifications: Notifications::new(facts, views),
             polls: Polls::new(facts, views),
             battles: Battles::new(facts, views),
+            tags: Tags::new(ledger),
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
@@ -197,6 +203,7 @@ impl Watch<'_> {
             Command::Vote(vote) => effects.voted(vote).await,
             Command::OpenBattle(opened) => effects.battle_opened(opened).await,
             Command::Hit(hit) => effects.hit(hit).await,
+            Command::Tag(change) => effects.tagged(change).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
                 Ok(Standing::Pending)

@@ -11,6 +11,7 @@ mod edges;
 mod facts;
 pub mod letters;
 pub mod marks;
+mod tags;
 pub mod traces;
 mod views;
 
@@ -72,6 +73,8 @@ pub struct Erased {
     pub entries: usize,
     /// Progress records that named them, and items about them alone.
     pub progress: usize,
+    /// Tags of them.
+    pub tags: usize,
     /// Likes, theirs and of what they published.
     pub likes: usize,
     /// Rows of votes, theirs and in polls that they opened.
@@ -157,9 +160,7 @@ impl Erasure {
     pub async fn run(&self) -> Result<Erased, ErasureError> {
         let mut erased = Erased::default();
         self.known(&mut erased).await?;
-        let (activities, progress) = self.strays().await?;
-        erased.activities += activities;
-        erased.progress = progress;
+        self.strays(&mut erased).await?;
         erased.entries = self.clear_own_timeline().await?;
         self.known(&mut erased).await?;
         self.facts_and_views(&mut erased).await?;

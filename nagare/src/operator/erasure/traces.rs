@@ -12,6 +12,7 @@ use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::runtime::deadline::Deadline;
+use shared::tags::keys::TAGS;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
@@ -21,6 +22,8 @@ use super::marks::Marks;
 pub enum Trace {
     /// An activity of theirs, in a claim, a record or the progress of its fan-out that is not marked.
     Activity(ActivityId),
+    /// A tag of the person in somebody's activity.
+    Tag(ActivityId),
     /// The progress of somebody's fan-out whose position is the person's edge.
     Position {
         /// The key of the progress record.
@@ -36,6 +39,15 @@ pub enum Trace {
         viewer: ViewerId,
         /// Their own id.
         actor: ActorId,
+    },
+    /// An activity of theirs among what somebody is tagged in.
+    Listing {
+        /// Its key.
+        key: LedgerKey,
+        /// When it was last changed, as stored.
+        at: String,
+        /// The activity.
+        activity: ActivityId,
     },
     /// Something about them alone.
     Person {
@@ -66,6 +78,7 @@ impl Marks {
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
                  OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
+                 OR (begins_with(pk, :tags) AND sk = :person) \
                  OR begins_with(pk, :about) OR attribute_exists(#left) \
                  OR attribute_exists(#joining))",
             ),
@@ -81,6 +94,7 @@ impl Marks {
                 (":progress", text(of_actor(person))),
                 (":person", text(person.as_str())),
                 (":settle", text(RECONCILIATION)),
+                (":tags", text(TAGS)),
                 (":about", text(format!("{PERSON}{person}#"))),
             ],
             ..Query::default()
@@ -109,7 +123,7 @@ impl Marks {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match trace {
-            Trace::Activity(_) => Ok(()),
+            Trace::Activity(_) | Trace::Tag(_) => Ok(()),
             Trace::Reconciliation(key) => self.0.delete(key.clone(), deadline).await,
             Trace::Position { key, position } => {
                 let seen = Condition::new("place = :seen").value(":seen", text(position));
@@ -120,7 +134,7 @@ impl Marks {
             Trace::Hidden { viewer, actor } => {
                 Follows::new(&self.0).forget_hidden(viewer, actor, deadline).await
             }
-            Trace::Person { key, at } => {
+            Trace::Person { key, at } | Trace::Listing { key, at, .. } => {
                 self.empty_whatever_it_says(key, at, forget_at, deadline).await
             }
         }
@@ -162,9 +176,18 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
             let theirs = viewer(&follower) || followee == *person;
             theirs.then_some(Trace::Reconciliation(key))
         }
-        LedgerItem::Person(of) if viewer(&of) => {
-            let at = row.text("at")?.to_owned();
-            Some(Trace::Person { key, at })
+        LedgerItem::Tag(activity, tagged) => viewer(&tagged).then_some(Trace::Tag(activity)),
+        LedgerItem::ListingProgress(_) => {
+            let position =
+                row.optional_text("place")?.filter(|position| *position == person.as_str());
+            position.map(|position| Trace::Position { key, position: position.to_owned() })
+        }
+        LedgerItem::Person(of) | LedgerItem::Listing(of, _) if viewer(&of) => {
+            Some(Trace::Person { key, at: row.text("at")?.to_owned() })
+        }
+        LedgerItem::Listing(_, sort_key) => {
+            let (at, activity) = (row.text("at")?.to_owned(), sort_key.activity_id);
+            Some(Trace::Listing { key, at, activity })
         }
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Changes => None,

@@ -1,0 +1,66 @@
+//! Tags.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::tags::{Tag, TagChange};
+use shared::values::{ActorId, SortKey};
+
+use crate::reconcile::Step;
+use crate::{Context, Disposition, Failure};
+
+/// Tags that are read at once when an activity is published.
+const PAGE: usize = 500;
+/// Listings that are written at once, each in a partition of its own.
+const AT_ONCE: usize = 32;
+
+/// Records a tag or an untag, unless one that wins over it is on record. Then it lists the activity among what the
+/// person is tagged in, as the tag that is on record says, if the activity is published; otherwise its publish does
+/// ([`list_all`]).
+pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, Failure> {
+    let deadline = cx.delivery.deadline;
+    let state = cx.tags.record(&change, deadline).await?;
+    let TagChange { activity_id, tagged_id, .. } = change;
+    let claimed = cx.activities.claimed(&activity_id, deadline).await?;
+    if let Some((actor, published_at)) = claimed {
+        let sort_key = SortKey { published_at, activity_id };
+        let tag = Tag { tagged_id, state };
+        cx.tags.list(&tag, &actor, &sort_key, cx.clock.now(), deadline).await?;
+    }
+    Ok(Disposition::Applied(None))
+}
+
+/// Lists an activity, whose id is claimed by now, among what everybody is tagged in who is tagged in it.
+pub(super) async fn list_all(
+    cx: &Context,
+    actor: &ActorId,
+    sort_key: &SortKey,
+) -> Result<Step, Failure> {
+    let (tags, delivery, deadline) = (&cx.tags, &cx.delivery, cx.delivery.deadline);
+    let (activity, origin) = (&sort_key.activity_id, &delivery.origin);
+    let mut position = match delivery.may_have_progress() {
+        true => tags.listed_up_to(activity, origin, deadline).await?,
+        false => None,
+    };
+    let (mut noted, mut slice) = (position.is_some(), delivery.slice());
+    loop {
+        let page = tags.of_activity(activity, position.as_ref(), PAGE, deadline).await?;
+        let now = cx.clock.now();
+        let in_force = page.tags.iter().filter(|tag| tag.state.tagged);
+        let lists: Vec<_> =
+            in_force.map(|tag| tags.list(tag, actor, sort_key, now, deadline)).collect();
+        stream::iter(lists).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        let Some(next) = page.next else { break };
+        if slice.has_passed() {
+            tags.note_listed(activity, origin, &next, deadline).await?;
+            noted = true;
+            if delivery.enough.has_passed() {
+                return Ok(Step::Stopped);
+            }
+            slice = delivery.slice();
+        }
+        position = Some(next);
+    }
+    if noted {
+        tags.end_listing(activity, origin, deadline).await?;
+    }
+    Ok(Step::Whole)
+}

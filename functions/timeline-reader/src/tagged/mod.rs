@@ -1,0 +1,48 @@
+//! A page of what somebody is tagged in (docs/QUERIES.md). Every authenticated caller may read that of every viewer.
+//!
+//! An ordinary page costs what one of a timeline does: one query of the listings, beside it which records have changed, and
+//! at most one call for the records that this process has not kept. Activities are of any age: retention is a matter of
+//! timelines.
+
+use shared::dynamo::DynamoError;
+use shared::paging::{List, Stretch};
+use shared::runtime::deadline::Deadline;
+use shared::tags::Tags;
+use shared::values::{Span, Timestamp, ViewerId};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::response::Answer;
+use crate::page::{AskedLikes, Head, Moment, Paging, Request, Rows, Target, answer, parameters};
+
+/// What somebody is tagged in.
+struct Listings<'a> {
+    tags: Tags,
+    person: &'a ViewerId,
+    deadline: Deadline,
+}
+
+impl Rows for Listings<'_> {
+    async fn rows(
+        &self,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Stretch<Target>, DynamoError> {
+        self.tags.listings(self.person, span, after, limit, self.deadline).await
+    }
+}
+
+/// `GET /v1/viewers/{viewer_id}/tagged`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
+    let list = List::about("tagged", &viewer);
+    let request = Request::parse(cx, &parameters(cx.event, &[])?, &list, Vec::new(), &[])?;
+    let likes = AskedLikes::new(cx, &request);
+    let timelines = cx.reader.timelines.over(cx.dynamo);
+    let tags = Tags::new(&cx.reader.ledger.over(cx.dynamo));
+    let listings = Listings { tags, person: &viewer, deadline: cx.deadline };
+    let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
+    let page = Moment::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
+    answer(cx, &paging, &page, &likes.shown(), Head::Tagged { viewer_id: &viewer }).await
+}

@@ -1,0 +1,59 @@
+//! Tags.
+
+use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::tags::{Listing, TagChange, TagState};
+use shared::values::SortKey;
+
+use super::{Effects, Standing, soon};
+
+impl Effects {
+    /// A tag or an untag: the tag holds it, or one that wins over it; and so does the listing, if the activity is
+    /// published.
+    pub(super) async fn tagged(&self, change: &TagChange) -> Result<Standing, DynamoError> {
+        let TagChange { activity_id, tagged_id, state } = change;
+        let there = self.tags.recorded(activity_id, tagged_id, soon()).await?;
+        let Some(there) = there.filter(|there| there >= state) else {
+            return Ok(Standing::Pending);
+        };
+        if there > *state {
+            let what = if there.tagged { "tag" } else { "untag" };
+            return Ok(Standing::Overtaken(format!("the {what} of {} holds", there.changed_at)));
+        }
+        let Some((_, published_at)) = self.activities.claimed(activity_id, soon()).await? else {
+            return Ok(Standing::but("it is kept until the activity is published"));
+        };
+        let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
+        let listed = self.tags.listed(&[tagged_id], &sort_key, soon()).await?;
+        Ok(match listed.first().is_some_and(|listed| is_listed(listed.as_ref(), *state)) {
+            true => Standing::applied(),
+            false => Standing::Pending,
+        })
+    }
+
+    /// True if everybody who is tagged in an activity has it listed.
+    pub(super) async fn all_listed(&self, sort_key: &SortKey) -> Result<bool, DynamoError> {
+        let mut after = None;
+        loop {
+            let activity = &sort_key.activity_id;
+            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET, soon()).await?;
+            let tagged: Vec<_> = page.tags.iter().filter(|tag| tag.state.tagged).collect();
+            if !tagged.is_empty() {
+                let people: Vec<_> = tagged.iter().map(|tag| &tag.tagged_id).collect();
+                let listed = self.tags.listed(&people, sort_key, soon()).await?;
+                let mut pairs = tagged.iter().zip(&listed);
+                if !pairs.all(|(tag, listed)| is_listed(listed.as_ref(), tag.state)) {
+                    return Ok(false);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// True if a listing says what a tag does, or something later. One of an untag goes after a while.
+fn is_listed(listing: Option<&Listing>, state: TagState) -> bool {
+    listing.map_or(!state.tagged, |listing| listing.state >= state)
+}

@@ -1,0 +1,143 @@
+//! What somebody is tagged in, in the order of a timeline.
+
+use std::time::Duration;
+
+use super::{Tag, TagItem, TagState, Tags, keys};
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{DynamoError, Query};
+use crate::ledger::{FORGET_AT, LedgerKey};
+use crate::paging::Stretch;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Order, SortKey, Span, Timestamp, ViewerId};
+
+/// How long it stays listed that somebody was untagged: what was read before must not be written after it has gone.
+/// Nothing is held longer than an invocation takes.
+const STAYS: Duration = Duration::from_secs(3 * 86_400);
+
+/// An activity among what somebody is tagged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Where it is in every timeline.
+    pub sort_key: SortKey,
+    /// The state of the tag.
+    pub state: TagState,
+    /// Who published it; nobody where the person is not tagged.
+    pub actor_id: Option<ActorId>,
+}
+
+impl Tags {
+    /// Lists a published activity among what somebody is tagged in, or that they are not, unless what is listed is
+    /// later. `actor` and `sort_key` are those of the activity's claim, `now` is the present.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be listed.
+    pub async fn list(
+        &self,
+        Tag { tagged_id, state }: &Tag,
+        actor: &ActorId,
+        sort_key: &SortKey,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = attributes(*state, actor, now);
+        let key = keys::listing(tagged_id, sort_key);
+        self.ledger.put_if(key, item, state.wins(), deadline).await.map(|_| ())
+    }
+
+    /// What somebody is tagged in, and whose each activity is: what a query finds among so many listings of a span, beyond a
+    /// stored key if one is given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn listings(
+        &self,
+        person: &ViewerId,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Stretch<(SortKey, ActorId)>, DynamoError> {
+        let Some(keys) = span.keys(after) else {
+            return Ok(Stretch { rows: vec![], read: 0, next: None });
+        };
+        let pk = keys::of_person(person);
+        let start = keys.start.map(|sk| LedgerKey { pk: pk.clone(), sk }.into_item());
+        let query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
+            values: vec![
+                (":pk", text(pk)),
+                (":first", text(keys.first)),
+                (":last", text(keys.last)),
+            ],
+            start,
+            descending: span.order == Order::Newest,
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let table = self.ledger.table();
+        let page = table.page(&query, deadline).await?;
+        let listings: Vec<_> = page.rows.iter().map(read_listing).collect::<Result<_, _>>()?;
+        let read = listings.len();
+        let in_force = |Listing { sort_key, actor_id, .. }| Some((sort_key, actor_id?));
+        let rows = listings.into_iter().filter_map(in_force).collect();
+        let next = page.next.map(|key| LedgerKey::of(&table.row(key)).map(|key| key.sk));
+        Ok(Stretch { rows, read, next: next.transpose()? })
+    }
+
+    /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and
+    /// at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn listed(
+        &self,
+        people: &[&ViewerId],
+        sort_key: &SortKey,
+        deadline: Deadline,
+    ) -> Result<Vec<Option<Listing>>, DynamoError> {
+        let keys: Vec<_> = people.iter().map(|person| keys::listing(person, sort_key)).collect();
+        let items = keys.iter().cloned().map(LedgerKey::into_item).collect();
+        let mut listed = vec![None; keys.len()];
+        for row in self.ledger.table().batch_get(items, deadline).await? {
+            let key = LedgerKey::of(&row)?;
+            if let Some(index) = keys.iter().position(|of| *of == key) {
+                listed[index] = Some(read_listing(&row)?);
+            }
+        }
+        Ok(listed)
+    }
+}
+
+/// Reads a listing back.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read_listing(row: &Row<'_>) -> Result<Listing, DynamoError> {
+    let key = LedgerKey::of(row)?;
+    let Some(TagItem::Listing(_, sort_key)) = keys::of_key(&key.pk, &key.sk) else {
+        return Err(row.corrupt("pk", "the key of a listing"));
+    };
+    let state = TagState::read(row)?;
+    let actor_id = match state.tagged {
+        true => Some(row.parsed("actor_id", "an id")?),
+        false => None,
+    };
+    Ok(Listing { sort_key, state, actor_id })
+}
+
+/// What a listing of a state has.
+pub(super) fn attributes(state: TagState, actor: &ActorId, now: Timestamp) -> Item {
+    let at = ("at".to_owned(), text(state.changed_at.to_string()));
+    match state.tagged {
+        true => Item::from([
+            at,
+            ("tagged".to_owned(), truth(true)),
+            ("actor_id".to_owned(), text(actor.as_str())),
+        ]),
+        false => Item::from([at, (FORGET_AT.to_owned(), number(seconds_after(now, STAYS)))]),
+    }
+}
+
+fn seconds_after(now: Timestamp, duration: Duration) -> i64 {
+    now.unix_millis() / 1000 + i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,75 @@
+//! How far a publish has come with the tags that were there before it.
+//!
+//! Noted only where that takes longer than a few seconds, under the message that publishes, and removed when it ends.
+
+use super::{Tags, keys};
+use crate::dynamo::item::{Item, text};
+use crate::dynamo::{DynamoError, Query};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActivityId, Origin, ViewerId};
+
+impl Tags {
+    /// Up to whom, by id, everybody who was tagged has the activity listed, if that was noted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn listed_up_to(
+        &self,
+        activity: &ActivityId,
+        origin: &Origin,
+        deadline: Deadline,
+    ) -> Result<Option<ViewerId>, DynamoError> {
+        let row = self.ledger.get(keys::progress(activity, origin), deadline).await?;
+        row.map(|row| row.parsed("place", "an id")).transpose()
+    }
+
+    /// Notes it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_listed(
+        &self,
+        activity: &ActivityId,
+        origin: &Origin,
+        position: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = Item::from([("place".to_owned(), text(position.as_str()))]);
+        self.ledger.put(keys::progress(activity, origin), item, deadline).await
+    }
+
+    /// Removes what was noted, now that all is listed.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub async fn end_listing(
+        &self,
+        activity: &ActivityId,
+        origin: &Origin,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.ledger.delete(keys::progress(activity, origin), deadline).await
+    }
+
+    /// Removes what was noted under any message. `deadline` makes the deadline of each call.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some of it may be removed.
+    pub async fn forget_progress(
+        &self,
+        activity: &ActivityId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<(), DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            projection: Some("pk, sk"),
+            values: vec![(":pk", text(keys::progress_of(activity)))],
+            ..Query::default()
+        };
+        for row in self.ledger.table().all(query, &deadline).await? {
+            self.ledger.delete(LedgerKey::of(&row)?, deadline()).await?;
+        }
+        Ok(())
+    }
+}

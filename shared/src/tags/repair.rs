@@ -1,0 +1,76 @@
+//! Listings as an audit looks at them.
+
+use super::listing::{Listing, attributes, read_listing};
+use super::{TagState, Tags, keys};
+use crate::dynamo::item::{text, truth};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
+
+impl Tags {
+    /// All that is listed of one person, untags included, from the earliest on. `deadline` makes the deadline of each
+    /// call.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all_listed(
+        &self,
+        person: &ViewerId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<Listing>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::of_person(person)))],
+            ..Query::default()
+        };
+        let rows = self.ledger.table().all(query, deadline).await?;
+        rows.iter().map(read_listing).collect()
+    }
+
+    /// Has a listing say what the tag says, whatever the listing says now. `actor` is that of the claim, if there is one
+    /// of this instant. Only the listing that was read is replaced, and by a tag that was read afterwards: if that changes
+    /// meanwhile, whoever changes it writes the listing, with a later instant.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn repair_listing(
+        &self,
+        person: &ViewerId,
+        sort_key: &SortKey,
+        actor: Option<&ActorId>,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let key = || keys::listing(person, sort_key);
+        loop {
+            // In this order: see above.
+            let row = self.ledger.get(key(), deadline).await?;
+            let there = row.as_ref().map(read_listing).transpose()?;
+            let tag = self.recorded(&sort_key.activity_id, person, deadline).await?;
+            let item = match (tag, actor, &there) {
+                (Some(state), Some(actor), _) => attributes(state, actor, now),
+                // What follows from no tag and no claim was never so.
+                (_, _, Some(Listing { state, actor_id: Some(actor), .. })) => {
+                    attributes(TagState { tagged: false, ..*state }, actor, now)
+                }
+                _ => return Ok(()),
+            };
+            let seen = match there.map(|listing| listing.state) {
+                None => Condition::new("attribute_not_exists(#at)"),
+                Some(TagState { tagged: true, changed_at }) => {
+                    Condition::new("#at = :seen AND tagged = :yes")
+                        .value(":yes", truth(true))
+                        .value(":seen", text(changed_at.to_string()))
+                }
+                Some(TagState { changed_at, .. }) => {
+                    Condition::new("#at = :seen AND attribute_not_exists(tagged)")
+                        .value(":seen", text(changed_at.to_string()))
+                }
+            };
+            let seen = seen.name("#at", "at");
+            if self.ledger.put_if(key(), item, seen, deadline).await? == Put::Done {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Who is tagged in an activity.
+
+use super::{TagChange, TagItem, TagState, Tags, keys};
+use crate::dynamo::item::{Row, text};
+use crate::dynamo::{DynamoError, Put, Query};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActivityId, ViewerId};
+
+/// Somebody in an activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Who.
+    pub tagged_id: ViewerId,
+    /// Whether they are tagged, and since when.
+    pub state: TagState,
+}
+
+/// Some tags of an activity, by the id of who is tagged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TagPage {
+    /// The tags.
+    pub tags: Vec<Tag>,
+    /// Beyond whom to go on, if there may be more.
+    pub next: Option<ViewerId>,
+}
+
+impl Tags {
+    /// Records a tag or an untag, unless one that wins over it is on record. Returns what is in force then.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn record(
+        &self,
+        change: &TagChange,
+        deadline: Deadline,
+    ) -> Result<TagState, DynamoError> {
+        let TagChange { activity_id, tagged_id, state } = change;
+        let key = keys::tag(activity_id, tagged_id);
+        match self.ledger.put_if(key, state.write(), state.wins(), deadline).await? {
+            Put::Done => Ok(*state),
+            Put::Refused(there) => TagState::read(&self.ledger.table().row(there)),
+        }
+    }
+
+    /// What is on record of an activity and a person, if anything.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn recorded(
+        &self,
+        activity: &ActivityId,
+        tagged: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<Option<TagState>, DynamoError> {
+        let row = self.ledger.get(keys::tag(activity, tagged), deadline).await?;
+        row.as_ref().map(TagState::read).transpose()
+    }
+
+    /// At most `limit` tags of an activity, untags included, beyond somebody if they are given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn of_activity(
+        &self,
+        activity: &ActivityId,
+        after: Option<&ViewerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<TagPage, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::of_activity(activity)))],
+            start: after.map(|after| keys::tag(activity, after).into_item()),
+            limit: i32::try_from(limit).ok(),
+            ..Query::default()
+        };
+        let table = self.ledger.table();
+        let page = table.page(&query, deadline).await?;
+        let tags = page.rows.iter().map(|row| read_tag(row).map(|(_, tag)| tag));
+        let next = page.next.map(|key| tagged_id(&table.row(key)).map(|(_, next)| next));
+        Ok(TagPage { tags: tags.collect::<Result<_, _>>()?, next: next.transpose()? })
+    }
+}
+
+/// Reads a tag back, and the activity that it is of.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]
+pub fn read_tag(row: &Row<'_>) -> Result<(ActivityId, Tag), DynamoError> {
+    let (activity, tagged_id) = tagged_id(row)?;
+    Ok((activity, Tag { tagged_id, state: TagState::read(row)? }))
+}
+
+fn tagged_id(row: &Row<'_>) -> Result<(ActivityId, ViewerId), DynamoError> {
+    let key = LedgerKey::of(row)?;
+    match keys::of_key(&key.pk, &key.sk) {
+        Some(TagItem::Tag(activity, tagged)) => Ok((activity, tagged)),
+        _ => Err(row.corrupt("pk", "the key of a tag")),
+    }
+}
