@@ -58,7 +58,7 @@ pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
 /// The first viewer is in the latest activity of every third actor.
 fn tag(n: usize, actor: &str, hour: Timestamp) -> Option<Command> {
     let published_at = published_at(n, 0, hour);
-    (n % 3 == 0).then_some(())?;
+    n.is_multiple_of(3).then_some(())?;
     Some(Command::Tag(TagChange {
         activity_id: activity_id(actor, published_at)?,
         tagged_id: ViewerId::new(VIEWER).ok()?,
