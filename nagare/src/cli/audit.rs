@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde::Serialize;
 use shared::battles::{Contradiction, Standing};
+use shared::dynamo::DynamoError;
 use shared::polls::Sums;
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, BattleId, PollId, ViewerId};
@@ -15,7 +16,7 @@ use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
     AuditError, Auditor, BattleDifference, Difference, Found, InboxDifference, LikesDifference,
-    PollDifference, Sample, TagDifference, TagsAuditor, ViewsAuditor,
+    PageDifference, PagesAuditor, PollDifference, Sample, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
 
@@ -27,7 +28,8 @@ pub(super) struct Audit {
     /// The viewers whose timelines, unread numbers and lists of what they are tagged in are compared.
     #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle"])]
     viewer: Vec<ViewerId>,
-    /// The activities whose likes and notifications are recounted, and whose tags are compared. Reads through all likes.
+    /// The activities whose likes and notifications are recounted, and whose tags and places on pages are compared.
+    /// Reads through all likes.
     #[arg(long, num_args = 1..)]
     activity: Vec<ActivityId>,
     /// The polls whose votes are recounted. Reads through all votes.
@@ -80,6 +82,10 @@ impl Audit {
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
         let tags = TagsAuditor::new(&ledger, Clock::system());
         let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);
+        let pages = PagesAuditor::new(&ledger);
+        let differences = async || pages.differences(activities).await;
+        let repair = async |found: &[PageDifference]| pages.repair(found).await;
+        let printed = printed.and(self.compare(differences, repair, &mut ended).await?);
         let found = views.polls(polls, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
         let found = views.battles(battles, self.repair).await?;
@@ -151,13 +157,24 @@ impl Audit {
             }
             all.sort_unstable();
             all.dedup();
-            Ok::<_, Failure>(all)
+            Ok(all)
         };
+        let repair = async |found: &[TagDifference]| auditor.repair(found).await;
+        self.compare(differences, repair, ended).await
+    }
+
+    /// Finds differences, repairs them if that is asked for, and finds out what is left.
+    async fn compare<D: Serialize + InWords>(
+        &self,
+        differences: impl AsyncFn() -> Result<Vec<D>, DynamoError>,
+        repair: impl AsyncFn(&[D]) -> Result<(), DynamoError>,
+        ended: &mut Ended,
+    ) -> Result<Result<(), Failure>, Failure> {
         let found = differences().await?;
         ended.found += found.len();
         ended.left += found.len();
         if self.repair && !found.is_empty() {
-            auditor.repair(&found).await?;
+            repair(&found).await?;
             ended.left -= found.len();
             ended.left += differences().await?.len();
         }
@@ -247,6 +264,16 @@ impl InWords for TagDifference {
         let Self { tagged_id, difference, sort_key } = self;
         let kind = format!("{difference:?}").to_lowercase();
         format!("{kind:<8} {tagged_id}  {sort_key}  among what they are tagged in")
+    }
+}
+
+impl InWords for PageDifference {
+    fn in_words(&self) -> String {
+        let Self { activity_id, actor_id, missing_in_outbox, missing_of_kind } = self;
+        let all = missing_in_outbox.then(|| "all kinds".to_owned());
+        let one = missing_of_kind.as_ref().map(|kind| format!("kind {kind}"));
+        let pages = all.into_iter().chain(one).collect::<Vec<_>>().join(" and of ");
+        format!("missing  {activity_id}  on the pages of {actor_id}, of {pages}")
     }
 }
 

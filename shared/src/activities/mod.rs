@@ -8,6 +8,7 @@
 //! outbox    what each actor published, in timeline order
 //! kinds     the same by kind
 //! pages     both, read by pages
+//! relisting what is missing in them, for an audit
 //! owner     who published what, as a fact that others are folded with
 //! changes   which records were changed a moment ago
 //! kept      records that a reader need not read again
@@ -22,6 +23,7 @@ mod outbox;
 pub mod owner;
 mod pages;
 mod record;
+mod relisting;
 mod store;
 
 pub(crate) use command::subject;
@@ -30,6 +32,7 @@ pub use kept::KeptRecords;
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
 pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
+pub use relisting::Unlisted;
 pub use store::{Claim, Merged, read_record};
 
 use crate::ledger::Ledger;

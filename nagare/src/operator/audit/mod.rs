@@ -12,6 +12,7 @@
 mod battles;
 mod inboxes;
 mod likes;
+mod pages;
 mod polls;
 mod projected;
 mod reads;
@@ -38,6 +39,7 @@ use super::soon;
 pub use battles::BattleDifference;
 pub use inboxes::InboxDifference;
 pub use likes::LikesDifference;
+pub use pages::{PageDifference, PagesAuditor};
 pub use polls::PollDifference;
 pub use projected::AuditError;
 pub(crate) use projected::projected;
