@@ -12,7 +12,7 @@ import urllib.parse
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from conftest import ROOT, Stack, delete, publish, unfollow, update, written
+from conftest import ROOT, Stack, delete, follow, profile, publish, spread, unfollow, update, written
 from test_sql import generated, real
 
 PAGE = (ROOT / "docs/QUERIES.md").read_text(encoding="utf-8")
@@ -33,7 +33,10 @@ class Model:
         self.people = sorted({person for edge in edges for person in edge})
         self.database = sqlite3.connect(":memory:")
         self.database.executescript(TABLES)
-        self.follows = set(edges)
+        self.database.create_function("spread", 1, spread)
+        # Since when, where it is not for the import to say.
+        self.follows = dict.fromkeys(edges)
+        self.profiles = {}
         self.activities = {}
 
     def ago(self, **delta):
@@ -61,7 +64,16 @@ class Model:
         """Some edges are ended, later than the import will be, and not too far in the future to be taken."""
         for edge in self.chance.sample(sorted(self.follows), len(self.follows) // 20):
             self.commands.append(unfollow(*edge, self.ago(seconds=-200)))
-            self.follows.discard(edge)
+            del self.follows[edge]
+            if self.chance.random() < 0.3:
+                self.follows[edge] = self.ago(seconds=-230)
+                self.commands.append(follow(*edge, self.follows[edge]))
+
+    def introduce(self):
+        """Half of them have a profile."""
+        for person in self.chance.sample(self.people, len(self.people) // 2):
+            self.profiles[person] = {"name": person, "of": [1.5, None]}
+            self.commands.append(profile(person, self.profiles[person]))
 
     def store(self):
         rows = [
@@ -69,8 +81,10 @@ class Model:
             for a in self.activities.values()
         ]
         self.database.executemany("INSERT INTO activities VALUES (?, ?, ?, ?, ?, ?)", rows)
-        edges = [(*edge, None) for edge in self.follows]
+        edges = [(*edge, since) for edge, since in self.follows.items()]
         self.database.executemany("INSERT INTO follows VALUES (?, ?, ?)", edges)
+        profiles = [(person, json.dumps(payload)) for person, payload in self.profiles.items()]
+        self.database.executemany("INSERT INTO profiles VALUES (?, ?)", profiles)
 
     def answer(self, path, **parameters):
         """What the query of a path says, newest first."""
@@ -78,7 +92,9 @@ class Model:
         cursor = self.database.execute(QUERIES[path], given)
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row)) for row in cursor]
-        return [row | {"payload": json.loads(row["payload"])} if "payload" in row else row for row in rows]
+        texts = {"payload", "profile"}
+        read = lambda name, value: json.loads(value) if name in texts and value is not None else value
+        return [{name: read(name, value) for name, value in row.items()} for row in rows]
 
 
 def walk(stack, path, **parameters):
@@ -113,6 +129,20 @@ def compare_activities(stack, model, actor):
     return len(expected)
 
 
+def compare_follows(stack, model, person):
+    """Whom one person follows, and who follows them."""
+    compared = 0
+    for path, parameter in (("/v1/viewers/{viewer_id}/following", "viewer"), ("/v1/actors/{actor_id}/followers", "actor")):
+        expected = model.answer(path, **{parameter: person})
+        shown = walk(stack, path.format(viewer_id=person, actor_id=person), limit=model.chance.choice([3, 20, 100]))
+        for item, row in zip(shown, expected):
+            # The import says since when itself.
+            row["since"] = row["since"] or item["since"]
+        assert shown == expected, (path, person)
+        compared += len(expected)
+    return compared
+
+
 @pytest.mark.parametrize("graph", ["generated", "anybeat.csv.gz", "twitch_mutual.csv.gz"])
 def test_every_list_equals_its_query(graph, tmp_path):
     chance = random.Random(graph)
@@ -123,6 +153,7 @@ def test_every_list_equals_its_query(graph, tmp_path):
     model = Model(edges, chance)
     model.publish(1_500)
     model.leave()
+    model.introduce()
     model.store()
     commands = list(model.commands)
     chance.shuffle(commands)
@@ -138,5 +169,6 @@ def test_every_list_equals_its_query(graph, tmp_path):
         assert stack.dead_letters() == []
         people = chance.sample(model.people, min(MOST, len(model.people)))
         compared = sum(compare_activities(stack, model, person) for person in people)
-        print(f"{graph}: {len(people)} people, {compared} activities compared")
-        assert compared > 100
+        followed = sum(compare_follows(stack, model, person) for person in people)
+        print(f"{graph}: {len(people)} people, {compared} activities and {followed} follows compared")
+        assert compared > 100 and followed > 100

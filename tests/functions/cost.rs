@@ -37,7 +37,10 @@ async fn follow_up_to(world: &World, from: usize, to: usize) {
         state: FollowState { following: true, changed_at },
     });
     let recorded = stream::iter(follows).map(|follow| async move {
-        Follows::new(&world.tables.ledger).record_edge(&follow, soon()).await.unwrap();
+        Follows::new(&world.tables.ledger)
+            .record_edge(&follow, NOW.parse().unwrap(), soon())
+            .await
+            .unwrap();
     });
     recorded.buffer_unordered(64).collect::<()>().await;
 }

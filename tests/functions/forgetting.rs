@@ -11,8 +11,9 @@ use tests::{NOW, World, delete, follow, publish, soon, unfollow};
 const AT: &str = "2026-11-20T11:00:00.000Z";
 const LATER: &str = "2026-11-20T11:30:00.000Z";
 
+/// Later than what an unfollow leaves in the list of whom somebody follows.
 fn until() -> Timestamp {
-    NOW.parse::<Timestamp>().unwrap().plus_millis(86_400_000)
+    NOW.parse::<Timestamp>().unwrap().plus_millis(4 * 86_400_000)
 }
 
 fn anna() -> ActorId {

@@ -38,7 +38,7 @@ pub(crate) async fn with_followers(mut world: World) -> World {
     let follows = Follows::new(&world.tables.ledger);
     stream::iter(changes)
         .for_each_concurrent(16, async |change| {
-            follows.record_edge(&change, soon()).await.unwrap();
+            follows.record_edge(&change, NOW.parse().unwrap(), soon()).await.unwrap();
         })
         .await;
     world

@@ -6,6 +6,7 @@
 
 mod battles;
 mod likes;
+mod lists;
 mod notifications;
 mod pages;
 mod pairs;
@@ -56,6 +57,7 @@ const FEATURES: &[Feature] = &[
     likes::FEATURE,
     notifications::FEATURE,
     profiles::FEATURE,
+    lists::FEATURE,
     polls::FEATURE,
     battles::FEATURE,
     pages::FEATURE,

@@ -16,6 +16,7 @@
 //!   activity/   one activity
 //!   actor/      a page of what an actor published
 //!   likes/      what a viewer likes; how many like an activity
+//!   follows/    whom a viewer follows; who follows an actor
 //!   poll/       a poll
 //!   battle/     a battle; a hit
 //!   profile/    a profile
@@ -32,6 +33,7 @@
 mod activity;
 mod actor;
 mod battle;
+mod follows;
 mod http;
 mod likes;
 mod log;

@@ -4,6 +4,7 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 
 use crate::Context;
 use crate::battle::hit;
+use crate::follows::{followers, following};
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
@@ -35,6 +36,8 @@ routes! {
     "/v1/activities/{activity_id}/tags" => tags,
     "/v1/viewers/{viewer_id}/likes" => likes,
     "/v1/viewers/{viewer_id}/tagged" => tagged,
+    "/v1/viewers/{viewer_id}/following" => following,
+    "/v1/actors/{actor_id}/followers" => followers,
     "/v1/notifications/{viewer_id}" => notifications,
     "/v1/polls/{poll_id}" => poll,
     "/v1/battles/{battle_id}" => battle,

@@ -9,14 +9,15 @@ use shared::battles::{Contradiction, Standing};
 use shared::dynamo::DynamoError;
 use shared::polls::Sums;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, PollId, ViewerId};
+use shared::values::{ActivityId, BattleId, PollId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use super::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, BattleDifference, Difference, Found, InboxDifference, LikesDifference,
-    PageDifference, PagesAuditor, PollDifference, Sample, TagDifference, TagsAuditor, ViewsAuditor,
+    AuditError, Auditor, BattleDifference, Difference, FollowingDifference, Found, InboxDifference,
+    LikesDifference, PageDifference, PagesAuditor, PollDifference, Sample, TagDifference,
+    TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
 
@@ -25,7 +26,7 @@ use crate::progress;
     override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
-    /// The viewers whose timelines, unread numbers and lists of what they are tagged in are compared.
+    /// The viewers whose timelines, lists of whom they follow and of what they are tagged in, and unread numbers are compared.
     #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle"])]
     viewer: Vec<ViewerId>,
     /// The activities whose likes and notifications are recounted, and whose tags and places on pages are compared.
@@ -122,16 +123,25 @@ impl Audit {
         let (mut ended, mut printed) = (Ended::default(), Ok(()));
         for viewer in viewers {
             let differences = auditor.differences(viewer).await?;
+            let following = auditor.following_differences(viewer).await?;
             // The audit goes on if nobody reads its output any more: the exit code is the answer.
             printed = printed.and_then(|()| {
-                bar.suspend(|| differences.iter().try_for_each(|difference| self.print(difference)))
+                bar.suspend(|| {
+                    differences.iter().try_for_each(|difference| self.print(difference))?;
+                    following.iter().try_for_each(|difference| self.print(difference))
+                })
             });
-            ended.found += differences.len();
-            ended.left += differences.len();
+            ended.found += differences.len() + following.len();
+            ended.left += differences.len() + following.len();
             if self.repair && !differences.is_empty() {
                 auditor.repair(viewer, &differences).await?;
                 ended.left -= differences.len();
                 ended.left += auditor.differences(viewer).await?.len();
+            }
+            if self.repair && !following.is_empty() {
+                auditor.repair_following(&following).await?;
+                ended.left -= following.len();
+                ended.left += auditor.following_differences(viewer).await?.len();
             }
             bar.inc(1);
         }
@@ -274,6 +284,16 @@ impl InWords for PageDifference {
         let one = missing_of_kind.as_ref().map(|kind| format!("kind {kind}"));
         let pages = all.into_iter().chain(one).collect::<Vec<_>>().join(" and of ");
         format!("missing  {activity_id}  on the pages of {actor_id}, of {pages}")
+    }
+}
+
+impl InWords for FollowingDifference {
+    fn in_words(&self) -> String {
+        let Self { viewer_id, actor_id, listed_since, follows_since } = self;
+        let since =
+            |at: &Option<Timestamp>| at.map_or("not".to_owned(), |at| format!("since {at}"));
+        let (listed, follows) = (since(listed_since), since(follows_since));
+        format!("follows  {viewer_id}  {actor_id} listed {listed}, followed {follows}")
     }
 }
 

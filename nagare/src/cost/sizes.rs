@@ -32,6 +32,12 @@ pub(super) fn index_line(edge: &Edge) -> f64 {
     edge_keys(edge) + names + edge.follower + edge.followee
 }
 
+/// The row of an edge in the list of whom its follower follows.
+pub(super) fn followee_row(edge: &Edge) -> f64 {
+    let keys = KEY_NAMES + length("person##following") + edge.follower + edge.followee;
+    keys + length("at") + INSTANT + length("following") + 1.0
+}
+
 fn edge_keys(edge: &Edge) -> f64 {
     KEY_NAMES + length("followers#") + edge.followee + length("0000#") + edge.follower
 }

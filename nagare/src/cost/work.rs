@@ -180,18 +180,19 @@ fn check_again(activity: &Activity, edges: f64) -> f64 {
     read_units(sizes::record(activity)) + edges
 }
 
-/// A follow that is new: the actor is hidden, the edge and its item in the index are written, the actor's
-/// activities within retention are brought in, and the actor is shown.
+/// A follow that is new: the actor is hidden, the edge, its item in the index and its row in the list of whom the viewer
+/// follows are written, the actor's activities within retention are brought in, and the actor is shown.
 #[must_use]
 pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
-    let (row, line) = (sizes::edge(edge), sizes::index_line(edge));
+    let (stored, line) = (sizes::edge(edge), sizes::index_line(edge));
+    let row = sizes::followee_row(edge);
     let recorded = Work {
-        writes: write_units(row) + write_units(line) + 2.0,
+        writes: write_units(stored) + write_units(line) + write_units(row) + 2.0,
         reads: 2.0,
         messages: 1.0,
         sends: 1.0,
-        rounds: 5.0,
-        ledger_bytes: row + line + 2.0 * sizes::STORED,
+        rounds: 6.0,
+        ledger_bytes: stored + line + row + 3.0 * sizes::STORED,
         index_bytes: line + sizes::STORED,
         ..Work::default()
     };

@@ -5,6 +5,11 @@
 //! counting first, and DynamoDB, which splits a hot partition by its sort keys, finds load on both
 //! sides of every cut. An actor without followers still costs one query, which it would not if
 //! followers were dealt out over a fixed number of partition keys.
+//!
+//! **Why no list needs an index.** The followers of an actor are the edges, in the order of their hashes, which is
+//! as good as any. Whom a viewer follows is a [row](followee) for each edge, in the order of ids. The index of edges by follower
+//! would give the same, but a moment late: no read of it is consistent, it has no instants, and when one viewer's
+//! part of it is throttled, so are the edges. It stays what operators read.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -13,6 +18,8 @@ use crate::ledger::{LedgerKey, PERSON};
 use crate::values::{ActorId, ViewerId};
 
 const PREFIX: &str = "followers#";
+/// How the partition keys end that list whom a viewer follows.
+const FOLLOWING: &str = "#following";
 
 /// The partition that lists an actor's followers.
 #[must_use]
@@ -23,10 +30,34 @@ pub fn followers(followee: &ActorId) -> String {
 /// Where an edge is.
 #[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
+    LedgerKey { pk: followers(followee), sk: edge_sort_key(follower) }
+}
+
+/// Where the edges of a follower are, in the partition of whomever they follow.
+pub(super) fn edge_sort_key(follower: &ViewerId) -> String {
     let mut sk = String::with_capacity(5 + follower.as_str().len());
     // Writing to a string cannot fail.
     let _ = write!(sk, "{:04x}#{follower}", spread(follower.as_str()));
-    LedgerKey { pk: followers(followee), sk }
+    sk
+}
+
+/// The partition that lists whom a viewer follows, by id, among what is about that person alone.
+#[must_use]
+pub fn following(follower: &ViewerId) -> String {
+    format!("{PERSON}{follower}{FOLLOWING}")
+}
+
+/// Where it is listed that a viewer [follows](super::following) an actor.
+#[must_use]
+pub fn followee(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
+    LedgerKey { pk: following(follower), sk: followee.to_string() }
+}
+
+/// Follower and followee, if a key is that of such a row.
+#[must_use]
+pub fn of_followee(pk: &str, sk: &str) -> Option<(ViewerId, ActorId)> {
+    let follower = pk.strip_prefix(PERSON)?.strip_suffix(FOLLOWING)?;
+    Some((ViewerId::new(follower).ok()?, ActorId::new(sk).ok()?))
 }
 
 /// Where the [hidden actors](super::HiddenActors) of a viewer are.
@@ -138,6 +169,15 @@ mod tests {
         let edge =
             edge(&ViewerId::new("bob").expect("an id"), &ActorId::new("anna").expect("an id"));
         assert_eq!((edge.pk.as_str(), edge.sk.as_str()), ("followers#anna", "2612#bob"));
+    }
+
+    #[test]
+    fn a_row_names_both() {
+        let (bob, anna) = (ViewerId::new("bob").expect("id"), ActorId::new("anna").expect("id"));
+        let key = followee(&bob, &anna);
+        assert_eq!((key.pk.as_str(), key.sk.as_str()), ("person#bob#following", "anna"));
+        assert_eq!(of_followee(&key.pk, &key.sk), Some((bob.clone(), anna)));
+        assert_eq!(of_followee(&hidden(&bob).pk, &key.sk), None);
     }
 
     #[test]

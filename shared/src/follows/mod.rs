@@ -5,21 +5,27 @@
 //! state     which of them wins, whatever order they arrive in
 //! keys      where edges are in the ledger; ranges of an actor's followers
 //! store     one edge
+//! following a row behind each edge, which lists whom a viewer follows
+//! lists     whom a viewer follows, and who follows an actor, for those who ask
 //! hidden    whose entries a viewer is not shown
-//! edges     the followers of an actor, page by page
+//! edges     the followers of an actor, page by page, for fan-outs
 //! ```
 
 mod command;
 mod edges;
+mod following;
 mod hidden;
 pub mod keys;
+mod lists;
 mod state;
 mod store;
 
 pub use command::FollowChange;
 pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
+pub use following::{FolloweeRow, TOMBSTONE_KEPT};
 pub use hidden::{HiddenActors, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
+pub use lists::{ListPage, Listed};
 pub use state::FollowState;
 pub use store::read_state;
 

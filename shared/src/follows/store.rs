@@ -28,16 +28,19 @@ impl Follows {
     ) -> Result<FollowState, DynamoError> {
         let hiding = self.hide(change, now, retention, deadline).await?;
         if let Hiding::Overtaken(in_force) = hiding {
+            // An earlier delivery may have died between the edge and its row.
+            self.list_followee(change, in_force, now, deadline).await?;
             return Ok(in_force);
         }
         if change.state.following {
             hold.wait().await;
         }
-        let in_force = self.record_edge(change, deadline).await?;
+        let in_force = self.put_edge(change, deadline).await?;
         if let (Hiding::NotNeeded, true) = (hiding, change.state.following) {
             // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
             self.touch_hidden(&change.follower_id, deadline).await?;
         }
+        self.list_followee(change, in_force, now, deadline).await?;
         Ok(in_force)
     }
 
@@ -46,6 +49,18 @@ impl Follows {
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn record_edge(
+        &self,
+        change: &FollowChange,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<FollowState, DynamoError> {
+        let in_force = self.put_edge(change, deadline).await?;
+        self.list_followee(change, in_force, now, deadline).await?;
+        Ok(in_force)
+    }
+
+    /// Writes the edge, unless a later one is on record. Returns what is on record then.
+    async fn put_edge(
         &self,
         change: &FollowChange,
         deadline: Deadline,

@@ -1,6 +1,6 @@
-//! A storm of follows of one actor: the actor is hidden from the follower, the edge and its line in the index are
-//! written, the outbox is read twice, an entry is written for each activity, the edge is read once more, and the
-//! actor is shown.
+//! A storm of follows of one actor: the actor is hidden from the follower, the edge, its line in the index and its row in
+//! the follower's list are written, the outbox is read twice, an entry is written for each activity, the edge is read once
+//! more, and the actor is shown.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,11 @@ use crate::product::{CALL, HOP, MESSAGES, Product};
 use crate::space::Span;
 use crate::world::{Ask, Collection, Load, TICK, TableId};
 
-/// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, a hold, the edge again, the outbox, the entries, the edge and the outbox again, a hold, showing.
-const UNHURRIED: f64 = 8.0 * CALL + 0.06;
+/// Seconds that a follow takes where nothing is refused: who is hidden, the edge, hiding, a hold, the edge again, its row,
+/// the outbox, the entries, the edge and the outbox again, a hold, showing.
+const UNHURRIED: f64 = 9.0 * CALL + 0.06;
 /// What a follow asks for, one after the other.
-const NEEDS: usize = 9;
+const NEEDS: usize = 10;
 
 /// Follows that came in one tick and are not in effect.
 #[derive(Debug, Clone, Copy)]
@@ -75,12 +76,15 @@ impl Storm {
         let need = |collection, units, each| Need { collection, units, each };
         let hidden =
             Collection { name: "person#VIEWER#hidden", table: TableId::Ledger, span: Span::ALL };
+        let following =
+            Collection { name: "person#VIEWER#following", table: TableId::Ledger, span: Span::ALL };
         [
             need(hidden, Units::Read, 1.0),
             need(edges, Units::Read, 1.0),
             need(hidden, Units::Write, 1.0),
             need(edges, Units::Write, 1.0),
             need(index, Units::Write, 1.0),
+            need(following, Units::Write, 1.0),
             need(outbox, Units::Read, 2.0 * product.outbox_reads(self.activities)),
             need(timelines, Units::Write, self.activities * product.entry_writes()),
             need(edges, Units::Read, 1.0),

@@ -4,8 +4,11 @@
 use crate::bucket::Bucket;
 use crate::space::Span;
 
-/// A partition this busy, as a share of what it can do, is hot.
+/// A partition this busy in a minute, as a share of what it can do, is hot.
 const HOT: f64 = 0.9;
+/// Seconds over which that is averaged: calls come in waves, and a wave that fails to come for a tenth of a second is no
+/// pause.
+const MINUTE: f64 = 60.0;
 /// A cut is worth nothing if one side has less than this share of the partition's heat.
 const WORTH: f64 = 0.05;
 /// Shares that differ by less are equal.
@@ -61,8 +64,10 @@ pub struct Partition {
     pub span: Span,
     /// What it gives of each kind of units.
     buckets: [Bucket; 2],
-    /// Seconds for which it has been hot without a pause.
+    /// Seconds for which it has been hot without a pause, minute by minute.
     hot_for: f64,
+    /// Units served in this minute, and its seconds so far.
+    minute: ([f64; 2], f64),
     /// Units served in this tick.
     served: [f64; 2],
 }
@@ -72,7 +77,7 @@ impl Partition {
     #[must_use]
     pub fn new(span: Span, burst: f64) -> Self {
         let buckets = Units::BOTH.map(|units| Bucket::new(units.of_partition(), burst));
-        Self { span, buckets, hot_for: 0.0, served: [0.0; 2] }
+        Self { span, buckets, hot_for: 0.0, minute: ([0.0; 2], 0.0), served: [0.0; 2] }
     }
 
     /// Lets a tick begin.
@@ -95,13 +100,21 @@ impl Partition {
     /// How busy this tick was, as a share of what the partition can do.
     #[must_use]
     pub fn busy(&self, seconds: f64) -> f64 {
-        let share = |units: Units| self.served[units as usize] / units.of_partition() / seconds;
-        share(Units::Read).max(share(Units::Write))
+        busy(&self.served, seconds)
     }
 
     /// Ends a tick. True if the partition has been hot for long enough to be cut.
     pub fn end(&mut self, seconds: f64, split_after: f64) -> bool {
-        self.hot_for = if self.busy(seconds) >= HOT { self.hot_for + seconds } else { 0.0 };
+        let (served, passed) = &mut self.minute;
+        *passed += seconds;
+        served.iter_mut().zip(self.served).for_each(|(sum, served)| *sum += served);
+        // Ticks of a tenth do not add up to whole seconds.
+        if *passed < MINUTE - seconds / 2.0 {
+            return false;
+        }
+        let is_hot = busy(served, *passed) >= HOT;
+        self.hot_for = if is_hot { self.hot_for + MINUTE } else { 0.0 };
+        self.minute = ([0.0; 2], 0.0);
         self.hot_for >= split_after
     }
 
@@ -119,6 +132,12 @@ impl Partition {
         let sides = [Span { first, last: cut - 1 }, Span { first: cut, last }];
         Some(sides.map(|span| Self::new(span, burst)))
     }
+}
+
+/// How busy units served within so many seconds make a partition.
+fn busy(served: &[f64; 2], seconds: f64) -> f64 {
+    let share = |units: Units| served[units as usize] / units.of_partition() / seconds;
+    share(Units::Read).max(share(Units::Write))
 }
 
 /// A position with half of the heat, more or less, on either side, as far from both as it can be.
@@ -200,9 +219,21 @@ mod tests {
                 partition.end(1.0, 300.0)
             })
         };
-        assert!(!hot_for(299, 1_000.0));
-        assert!(!hot_for(1, 500.0));
+        assert!(!hot_for(240, 1_000.0));
+        assert!(!hot_for(60, 500.0), "a minute's pause");
         assert!(!hot_for(299, 1_000.0));
         assert!(hot_for(1, 1_000.0));
+    }
+
+    #[test]
+    fn waves_of_less_than_a_minute_are_no_pauses() {
+        let mut partition = Partition::new(Span::ALL, 0.0);
+        let mut due = false;
+        for tick in 0..3_000 {
+            partition.begin(0.1);
+            partition.serve(Units::Write, if tick % 20 == 0 { 0.0 } else { 100.0 });
+            due = partition.end(0.1, 300.0);
+        }
+        assert!(due);
     }
 }

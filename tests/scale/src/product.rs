@@ -189,7 +189,7 @@ mod tests {
         let product = Product::new(Sizes::default());
         let edge = Edge { follower: 10.0, followee: 10.0 };
         let estimate = work::follow(&edge, 100.0, &ACTIVITY);
-        near(4.0 + 100.0 * product.entry_writes(), estimate.writes);
+        near(5.0 + 100.0 * product.entry_writes(), estimate.writes);
         near(3.0 + 2.0 * product.outbox_reads(100.0), estimate.reads);
     }
 

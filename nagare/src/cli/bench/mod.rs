@@ -5,6 +5,7 @@
 //! handler     the whole of a fan-out, with followers read and progress recorded
 //! plain_sdk   the same with the SDK alone, to compare it with
 //! read        the reader's own code
+//! followers   the same, through all followers of an actor
 //! likes       likes of one activity, beside m3's transaction
 //! arena       votes of one poll and hits of one battle, beside the designs of a talk
 //! kept        what readers have to read, and what they have kept
@@ -28,6 +29,7 @@ mod arena;
 mod dataset;
 mod fanout;
 mod folded;
+mod followers;
 mod functions;
 mod handler;
 mod kept;
@@ -66,6 +68,8 @@ pub(super) enum Bench {
     PlainSdk(plain_sdk::PlainSdk),
     /// Read pages of timelines of viewers who follow few or many.
     Read(read::Read),
+    /// Walk through the followers that a `bench table --follows N` has, in pages of a hundred with their profiles.
+    Followers(followers::Followers),
     /// Deliver likes of one activity, through the code that ships and as m3's transaction.
     Likes(likes::Likes),
     /// Deliver votes of one poll and hits of one battle, through the code that ships and as atomic counters.
@@ -83,6 +87,7 @@ impl Bench {
             Self::Handler(handler) => handler.run().await,
             Self::PlainSdk(plain) => plain.run().await,
             Self::Read(read) => read.run().await,
+            Self::Followers(followers) => followers.run().await,
             Self::Likes(likes) => likes.run().await,
             Self::Arena(arena) => arena.run().await,
             Self::Kept(kept) => kept.run(),

@@ -146,7 +146,7 @@ impl Drop for Tables {
 }
 
 /// The reader over this endpoint, otherwise as the function builds it.
-async fn reader(endpoint: &str) -> Result<Reader, Failure> {
+pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
     let config = sdk_config().await;
     let config = aws_sdk_dynamodb::config::Builder::from(&config)
         .endpoint_url(endpoint)
@@ -173,14 +173,24 @@ async fn reader(endpoint: &str) -> Result<Reader, Failure> {
 /// The request for the newest page of a viewer's timeline, as API Gateway sends it, in
 /// this coding.
 fn request(viewer: &ViewerId, coding: &str) -> Result<ApiGatewayV2httpRequest, Failure> {
-    let path = format!("/v1/timelines/{viewer}");
+    let parameter = json!({"viewer_id": viewer.as_str()});
+    event(&format!("/v1/timelines/{viewer}"), parameter, "limit=20", coding)
+}
+
+/// A request as API Gateway sends it.
+pub(super) fn event(
+    path: &str,
+    parameters: Value,
+    query: &str,
+    coding: &str,
+) -> Result<ApiGatewayV2httpRequest, Failure> {
     let event = json!({
         "version": "2.0",
         "rawPath": path,
-        "rawQueryString": "limit=20",
+        "rawQueryString": query,
         "headers": {"host": "api.example.com", "accept": "application/json",
             "accept-encoding": coding},
-        "pathParameters": {"viewer_id": viewer.as_str()},
+        "pathParameters": parameters,
         "requestContext": {"stage": "$default", "timeEpoch": 0, "http": {
             "method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
         }},
@@ -188,7 +198,7 @@ fn request(viewer: &ViewerId, coding: &str) -> Result<ApiGatewayV2httpRequest, F
     serde_json::from_value(event).map_err(|e| Failure::Usage(e.to_string()))
 }
 
-async fn page(
+pub(super) async fn page(
     reader: &Reader,
     event: &ApiGatewayV2httpRequest,
 ) -> Result<ApiGatewayV2httpResponse, Failure> {

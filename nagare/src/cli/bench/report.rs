@@ -47,10 +47,15 @@ impl Measurement {
             items_per_second: items / seconds,
             cpu_seconds_per_million: self.cpu_seconds()? / items * 1e6,
             sends_per_item: usage.sends as f64 / items,
-            // Linux reports kilobytes.
-            peak_rss_mb: resources()?.max_rss() as f64 / 1024.0,
+            peak_rss_mb: peak_rss_mb()?,
         })
     }
+}
+
+/// The most memory that this process has held so far.
+pub(super) fn peak_rss_mb() -> Result<f64, Failure> {
+    // Linux reports kilobytes.
+    Ok(resources()?.max_rss() as f64 / 1024.0)
 }
 
 fn resources() -> Result<Resources, Failure> {

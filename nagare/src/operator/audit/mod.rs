@@ -2,7 +2,8 @@
 //!
 //! For a viewer the audit computes, from the edges, the outboxes and the activity records, which entries
 //! there should be, and compares them with the stored ones, attribute by attribute. It ignores what is
-//! past retention: the table drops that in its own time.
+//! past retention: the table drops that in its own time. The list of whom a viewer follows is compared with the edges
+//! that it repeats, and repaired by them.
 //!
 //! A repair never writes what it computed. It reconciles the pair of viewer and actor with the writer's
 //! own code, with all the second checks that a follow command gets, and removes what no command accounts
@@ -10,6 +11,7 @@
 //! entry anyway, notice nothing but the entries that were missing.
 
 mod battles;
+mod following;
 mod inboxes;
 mod likes;
 mod pages;
@@ -37,6 +39,7 @@ use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use super::soon;
 
 pub use battles::BattleDifference;
+pub use following::FollowingDifference;
 pub use inboxes::InboxDifference;
 pub use likes::LikesDifference;
 pub use pages::{PageDifference, PagesAuditor};

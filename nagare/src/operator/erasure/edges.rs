@@ -24,7 +24,7 @@ impl Erasure {
             self.leave(async |state| {
                 let (follower_id, followee_id) = (follower.clone(), self.actor.clone());
                 let change = FollowChange { follower_id, followee_id, state };
-                self.follows.record_edge(&change, soon()).await
+                self.follows.record_edge(&change, self.clock.now(), soon()).await
             })
             .await?;
             self.mark_edge(follower, &self.actor).await

@@ -7,12 +7,11 @@ use shared::activities::keys::record_sort_key;
 use shared::dynamo::item::{Row, text};
 use shared::dynamo::{Condition, DynamoError, Query};
 use shared::fanout::keys::{RECONCILIATION, of_actor};
-use shared::follows::keys::follower_of;
+use shared::follows::keys::{follower_of, of_followee};
 use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
 use shared::runtime::deadline::Deadline;
-use shared::tags::keys::TAGS;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use super::marks::Marks;
@@ -49,7 +48,7 @@ pub enum Trace {
         /// The activity.
         activity: ActivityId,
     },
-    /// Something about them alone.
+    /// Something about them alone, or that somebody follows them.
     Person {
         /// Its key.
         key: LedgerKey,
@@ -61,7 +60,8 @@ pub enum Trace {
 impl Marks {
     /// Scans the whole ledger for what names a person: activities in their name, including those that
     /// were never published or whose publish died half-way, progress records, and what is about them
-    /// alone. Edges and outbox rows are listed by their own partitions. `deadline` makes the deadline of
+    /// alone. Edges and outbox rows are listed by their own partitions, and an unfollow takes the row behind its edge
+    /// along; one that a follow has left meanwhile is found here. `deadline` makes the deadline of
     /// each step, and `read` is called with the number of items that each step has read.
     ///
     /// # Errors
@@ -78,8 +78,7 @@ impl Marks {
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
                  OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
-                 OR (begins_with(pk, :tags) AND sk = :person) \
-                 OR begins_with(pk, :about) OR attribute_exists(#left) \
+                 OR begins_with(pk, :about) OR sk = :person OR attribute_exists(#left) \
                  OR attribute_exists(#joining))",
             ),
             projection: Some("pk, sk, place, #at"),
@@ -94,7 +93,6 @@ impl Marks {
                 (":progress", text(of_actor(person))),
                 (":person", text(person.as_str())),
                 (":settle", text(RECONCILIATION)),
-                (":tags", text(TAGS)),
                 (":about", text(format!("{PERSON}{person}#"))),
             ],
             ..Query::default()
@@ -182,7 +180,9 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
                 row.optional_text("place")?.filter(|position| *position == person.as_str());
             position.map(|position| Trace::Position { key, position: position.to_owned() })
         }
-        LedgerItem::Person(of) | LedgerItem::Listing(of, _) if viewer(&of) => {
+        LedgerItem::Person(of) | LedgerItem::Listing(of, _)
+            if viewer(&of) || follows(&key, person) =>
+        {
             Some(Trace::Person { key, at: row.text("at")?.to_owned() })
         }
         LedgerItem::Listing(_, sort_key) => {
@@ -194,4 +194,9 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
     })
+}
+
+/// True for the row that says that somebody follows a person.
+fn follows(key: &LedgerKey, person: &ActorId) -> bool {
+    of_followee(&key.pk, &key.sk).is_some_and(|(_, followee)| followee == *person)
 }

@@ -3,6 +3,7 @@
 //! edges are kept, and a page is generated when it is requested.
 
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use shared::follows::keys;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
@@ -48,6 +49,34 @@ impl Followers {
 
     /// The answer to a query for these followers. None for any other query.
     pub(super) fn answer(&self, body: &[u8]) -> Option<String> {
+        self.edges(body).or_else(|| self.listed(body))
+    }
+
+    /// The answer to the query of a page of the list, none of whom has left.
+    fn listed(&self, body: &[u8]) -> Option<String> {
+        let query: Value = serde_json::from_slice(body).ok()?;
+        let says =
+            |pointer, text: &str| query.pointer(pointer).and_then(Value::as_str) == Some(text);
+        let is_list = says("/KeyConditionExpression", "pk = :pk")
+            && says("/ExpressionAttributeValues/:pk/S", &self.partition)
+            && says("/FilterExpression", "following = :yes")
+            && says("/ExpressionAttributeNames/#since", "changed_at");
+        let limit = query.get("Limit").filter(|_| is_list)?.as_u64()?;
+        let start = query.pointer("/ExclusiveStartKey/sk/S").and_then(Value::as_str).unwrap_or("");
+        let first = self.sort_keys.partition_point(|sort_key| **sort_key <= *start);
+        let rest = &self.sort_keys[first..];
+        let found = &rest[..rest.len().min(usize::try_from(limit).ok()?)];
+        let since = Timestamp::LAST.to_string();
+        let items = found.iter().map(|sk| json!({"sk": {"S": sk}, "changed_at": {"S": since}}));
+        let items: Vec<_> = items.collect();
+        let mut answer = json!({"Count": found.len(), "ScannedCount": found.len(), "Items": items});
+        if let Some(last) = found.last().filter(|_| found.len() as u64 == limit) {
+            answer["LastEvaluatedKey"] = json!({"pk": {"S": self.partition}, "sk": {"S": last}});
+        }
+        Some(answer.to_string())
+    }
+
+    fn edges(&self, body: &[u8]) -> Option<String> {
         let query = EdgesQuery::read(body)?;
         if query.partition() != self.partition {
             return None;
@@ -97,7 +126,10 @@ mod tests {
             let Self(followers, engine) = self;
             let query = request.body().bytes().expect("a body");
             let (status, stored) = engine.call("Query", query);
-            assert_eq!(followers.answer(query).as_ref(), Some(&stored), "{request:?}");
+            let generated = followers.answer(query).expect("a query for them");
+            let [read, expected] = [&generated, &stored]
+                .map(|text| serde_json::from_str::<Value>(text).expect("JSON"));
+            assert_eq!(read, expected, "{request:?}");
             let status = StatusCode::try_from(status).expect("a status");
             HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(stored))))
         }
@@ -129,6 +161,9 @@ mod tests {
             assert!(!page.expect("a page").edges.is_empty());
             let former = follows.former_followers(&actor, &first, &last, deadline).await;
             assert_eq!(former.expect("pages"), []);
+            let (after, limit) = (viewer(random.u64(0..COUNT)), random.usize(1..101));
+            let list = follows.followers(&actor, Some(&after), limit, deadline).await;
+            assert!(list.expect("a page").listed.len() <= limit);
         }
     }
 }

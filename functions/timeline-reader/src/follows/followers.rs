@@ -1,0 +1,20 @@
+//! Who follows an actor, for every caller who is authenticated.
+
+use shared::follows::Follows;
+use shared::values::ActorId;
+
+use super::List;
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::response::Answer;
+
+/// `GET /v1/actors/{actor_id}/followers`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let actor = cx.path.parameter("actor_id", ActorId::new)?;
+    let list = List { name: "followers", whose: &actor };
+    let request = list.request(cx)?;
+    let follows = Follows::new(&cx.reader.ledger.over(cx.dynamo));
+    let after = request.after.as_ref();
+    let page = follows.followers(&actor, after, request.limit, cx.deadline).await?;
+    list.answer(cx, page).await
+}

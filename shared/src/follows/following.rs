@@ -1,0 +1,154 @@
+//! Whom a viewer follows: a row behind each edge, `person#VIEWER#following` / ACTOR.
+//!
+//! An edge is where an actor's followers are, so a viewer's edges are in as many partitions as they follow actors. The
+//! rows are in one, in the order of ids, each with the instant of its edge: a page of them is one query.
+//!
+//! # Why the list is right, whatever races
+//!
+//! **The edge is the truth, and the row only repeats it.** Whoever has written or read an edge writes its row
+//! afterwards, with what the edge says and the instant of that. Of two writes the later instant wins, and on a tie the
+//! unfollow, as with edges.
+//!
+//! 1. Edges only go forward. So a row never says anything later than its edge, and whoever writes one that is earlier than
+//!    the edge has read it before the edge changed. Whoever changed it writes the row, too: it wins, whichever of the two
+//!    comes first.
+//! 2. A delivery that dies between edge and row comes again. It finds its own edge, or a later one, and writes the row
+//!    of what it finds. So once a command is acknowledged the row says what the command says, or something later. If it
+//!    is given up instead, it is a dead letter, and redriving it does the same.
+//! 3. An unfollow leaves a tombstone with its instant, which keeps out the write of an earlier follow that is late. How
+//!    late can it be? Its writer has read or written the edge within the same invocation, a quarter of an hour at most, and
+//!    before the unfollow did. The tombstone is kept for [`TOMBSTONE_KEPT`] from when it was written. A delivery that comes
+//!    later than that reads the edge again, which says unfollowed, and leaves a tombstone again.
+//! 4. What an erasure leaves of a row looks like a tombstone and is one.
+//!
+//! Why not both in one transaction? It would write four units instead of two, and refuse one follow for another of the same
+//! viewer or actor. The row is behind its edge for a few milliseconds, before the command is acknowledged.
+//!
+//! Edges from before there were rows have none. `nagare audit --viewer V --repair` compares the two and writes what
+//! is missing; it replaces only the row that it has read, and only by an edge that it has read afterwards. If that edge
+//! changes meanwhile, whoever changes it writes the row behind it, with a later instant.
+
+use std::time::Duration;
+
+use super::{FollowChange, FollowState, Follows, keys};
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::ledger::FORGET_AT;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Timestamp, ViewerId};
+
+/// How long a tombstone is kept at least: far longer than any invocation, and than clocks differ.
+pub const TOMBSTONE_KEPT: Duration = Duration::from_secs(3 * 86_400);
+
+/// A row as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolloweeRow {
+    /// The actor that it is about.
+    pub followee: ActorId,
+    /// What it says. That of an erased one is an unfollow.
+    pub state: FollowState,
+}
+
+impl FolloweeRow {
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { followee: row.parsed("sk", "the id of an actor")?, state: read_state(row)? })
+    }
+}
+
+impl Follows {
+    /// Writes the row of an edge that says `in_force`, unless a later one is there.
+    pub(super) async fn list_followee(
+        &self,
+        FollowChange { follower_id, followee_id, .. }: &FollowChange,
+        in_force: FollowState,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let later = match in_force.following {
+            true => "attribute_not_exists(#at) OR #at < :at",
+            false => {
+                "attribute_not_exists(#at) OR #at < :at \
+                 OR (#at = :at AND attribute_exists(following))"
+            }
+        };
+        let at = text(in_force.changed_at.to_string());
+        let later = Condition::new(later).name("#at", "at").value(":at", at);
+        let key = keys::followee(follower_id, followee_id);
+        self.ledger.put_if(key, attributes(in_force, now), later, deadline).await.map(|_| ())
+    }
+
+    /// All rows of a viewer, tombstones included. `deadline` makes the deadline of each step.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn followee_rows(
+        &self,
+        follower: &ViewerId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<Vec<FolloweeRow>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::following(follower)))],
+            ..Query::default()
+        };
+        let rows = self.ledger.table().all(query, deadline).await?;
+        rows.iter().map(FolloweeRow::read).collect()
+    }
+
+    /// Has the row of an edge say what the edge says, whatever it says now.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn repair_followee(
+        &self,
+        follower: &ViewerId,
+        followee: &ActorId,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let key = || keys::followee(follower, followee);
+        loop {
+            // In this order: see above.
+            let row = self.ledger.get(key(), deadline).await?;
+            let row = row.as_ref().map(read_state).transpose()?;
+            let edge = self.state(follower, followee, deadline).await?;
+            // Where there is no edge, what the row says was never so.
+            let said = edge.or(row.map(|row| FollowState { following: false, ..row }));
+            let Some(said) = said.filter(|said| row.as_ref() != Some(said)) else {
+                return Ok(());
+            };
+            let seen = match row {
+                None => Condition::new("attribute_not_exists(#at)"),
+                Some(FollowState { following, changed_at }) => {
+                    let seen = match following {
+                        true => "#at = :seen AND attribute_exists(following)",
+                        false => "#at = :seen AND attribute_not_exists(following)",
+                    };
+                    Condition::new(seen).value(":seen", text(changed_at.to_string()))
+                }
+            };
+            let seen = seen.name("#at", "at");
+            let put = self.ledger.put_if(key(), attributes(said, now), seen, deadline).await?;
+            if put == Put::Done {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn attributes(state: FollowState, now: Timestamp) -> Item {
+    let at = ("at".to_owned(), text(state.changed_at.to_string()));
+    let rest = match state.following {
+        true => ("following".to_owned(), truth(true)),
+        false => {
+            let kept = i64::try_from(TOMBSTONE_KEPT.as_secs()).unwrap_or(i64::MAX);
+            (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept))
+        }
+    };
+    Item::from([at, rest])
+}
+
+fn read_state(row: &Row<'_>) -> Result<FollowState, DynamoError> {
+    let following = row.item.contains_key("following");
+    Ok(FollowState { following, changed_at: row.parsed("at", "an instant")? })
+}

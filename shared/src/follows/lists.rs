@@ -1,0 +1,148 @@
+//! Whom a viewer follows and who follows an actor, page by page.
+//!
+//! Both lists have [keys](super::keys) in the order in which they are shown, so a page is one query that begins beyond the
+//! last one shown, however many come before. Whoever is there throughout is shown once: nobody ever moves.
+//!
+//! **Former followers** stay among the edges, and unfollowed actors for some days among the rows. The query looks at
+//! [three times](SPARE) as many as it has to find, which costs little beside the profiles of those it finds. Where
+//! more than that have left, further queries look at more and more of them, up to [`LOOKS`] in all, which is some thirty
+//! thousand. Then what was found is the page, fewer than were asked for or none, with where to go on: somebody
+//! whose million followers have all left can be asked for without any request taking long.
+
+use super::{Follows, keys};
+use crate::dynamo::item::{Row, text, truth};
+use crate::dynamo::{DynamoError, Query};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{ActorId, Timestamp, ViewerId};
+
+/// How many items are looked at for each one that is to be found.
+const SPARE: usize = 3;
+/// Queries of one page, at most.
+const LOOKS: usize = 6;
+/// How many times more items each of them looks at than the one before.
+const GROWTH: i32 = 4;
+
+/// Somebody in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Who follows, or is followed.
+    pub viewer_id: ViewerId,
+    /// The instant of the follow that is in force.
+    pub since: Timestamp,
+}
+
+/// Some of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage {
+    /// Those on it.
+    pub listed: Vec<Listed>,
+    /// Beyond whom to go on; nobody only at the end.
+    pub next: Option<ViewerId>,
+}
+
+/// Where a list is, and how its items are read.
+struct List {
+    pk: String,
+    /// The attribute that says since when.
+    since: &'static str,
+    /// The sort key of somebody's item.
+    sort_key: fn(&ViewerId) -> String,
+    /// Whose item a sort key is.
+    viewer: fn(&str) -> Option<ViewerId>,
+}
+
+impl Follows {
+    /// At most `limit` actors whom a viewer follows, by id, beyond one of them if one is given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn following(
+        &self,
+        follower: &ViewerId,
+        after: Option<&ViewerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<ListPage, DynamoError> {
+        let list = List {
+            pk: keys::following(follower),
+            since: "at",
+            sort_key: ViewerId::to_string,
+            viewer: |sort_key| ViewerId::new(sort_key).ok(),
+        };
+        self.list(&list, after, limit, deadline).await
+    }
+
+    /// At most `limit` followers of an actor, in the order of their edges, beyond one of them if one is given.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn followers(
+        &self,
+        followee: &ActorId,
+        after: Option<&ViewerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<ListPage, DynamoError> {
+        let list = List {
+            pk: keys::followers(followee),
+            since: "changed_at",
+            sort_key: keys::edge_sort_key,
+            viewer: keys::follower_of,
+        };
+        self.list(&list, after, limit, deadline).await
+    }
+
+    async fn list(
+        &self,
+        list: &List,
+        after: Option<&ViewerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<ListPage, DynamoError> {
+        let start = |viewer| LedgerKey { pk: list.pk.clone(), sk: (list.sort_key)(viewer) };
+        // With one beyond the page, which shows whether there is more.
+        let first_look = (limit + 1) * SPARE;
+        let mut query = Query {
+            keys: Some("pk = :pk"),
+            filter: Some("following = :yes"),
+            projection: Some("sk, #since"),
+            names: vec![("#since", list.since)],
+            values: vec![(":pk", text(&list.pk)), (":yes", truth(true))],
+            start: after.map(|viewer| start(viewer).into_item()),
+            limit: Some(i32::try_from(first_look).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let table = self.ledger.table();
+        let mut listed = Vec::with_capacity(limit + 1);
+        for _ in 0..LOOKS {
+            let page = table.page(&query, deadline).await?;
+            for row in page.rows.iter().take(limit + 1 - listed.len()) {
+                listed.push(list.read(row)?);
+            }
+            if listed.len() > limit {
+                listed.truncate(limit);
+                let next = listed.last().map(|last| last.viewer_id.clone());
+                return Ok(ListPage { listed, next });
+            }
+            query.start = page.next;
+            if query.start.is_none() {
+                return Ok(ListPage { listed, next: None });
+            }
+            query.limit = query.limit.map(|looked_at| looked_at.saturating_mul(GROWTH));
+        }
+        let next = query.start.map(|key| list.viewer_of(&table.row(key))).transpose()?;
+        Ok(ListPage { listed, next })
+    }
+}
+
+impl List {
+    fn read(&self, row: &Row<'_>) -> Result<Listed, DynamoError> {
+        let since = row.parsed(self.since, "an instant")?;
+        Ok(Listed { viewer_id: self.viewer_of(row)?, since })
+    }
+
+    fn viewer_of(&self, row: &Row<'_>) -> Result<ViewerId, DynamoError> {
+        (self.viewer)(row.text("sk")?).ok_or_else(|| row.corrupt("sk", "that of somebody listed"))
+    }
+}
