@@ -38,12 +38,12 @@ def bill(done):
 
 def test_a_graph_and_its_posts(estimate, files):
     found, lines = bill(estimate(*files, "--json"))
-    # Four claims, records, outbox rows and facts, and seven entries; the followers of each, and for those who have any
+    # Four claims, records, outbox rows, rows of their kind and facts, and seven entries; the followers of each, and for those who have any
     # the record and the followers again; who was tagged before, and whether anybody likes what is published. Every day of the
     # month.
-    assert (found["write_units"], found["read_units"]) == (30 * (4 * 4 + 7), 30 * (4 + 3 * 2 + 4 + 4))
+    assert (found["write_units"], found["read_units"]) == (30 * (4 * 5 + 7), 30 * (4 + 3 * 2 + 4 + 4))
     assert (found["publishes"], found["entries"], found["pages"]) == (120, 210, 0)
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23 * 0.625 / MILLION)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 27 * 0.625 / MILLION)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 120 / MILLION)
     assert found["dollars"] == pytest.approx(sum(line["dollars"] for line in found["lines"]))
     assert all(line["dollars"] == pytest.approx(line["amount"] * line["price"]) for line in found["lines"])
@@ -62,7 +62,7 @@ def test_so_many_a_day(estimate):
     assert lines["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 2.5))
     _, cold = bill(estimate(*rates, "--records-per-read", 21, "--json"))
     assert cold["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * (1 + 2 + 21))
-    assert found["write_units"] == 30 * MILLION + 4 * 60_000
+    assert found["write_units"] == 30 * MILLION + 5 * 60_000
     assert lines["API Gateway", "requests"]["dollars"] == pytest.approx(6.0)
     _, polls = bill(estimate(*rates, "--activities-per-read", 0, "--json"))
     assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * 3)
@@ -142,7 +142,7 @@ def test_other_prices(estimate, files, tmp_path):
     prices = tmp_path / "prices.json"
     prices.write_text('{"dynamodb_million_writes": 1000000}')
     found, lines = bill(estimate(*files, "--prices", prices, "--json"))
-    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 23)
+    assert lines["DynamoDB", "write units"]["dollars"] == pytest.approx(30 * 27)
     assert (found["prices"]["dynamodb_million_writes"], found["prices"]["dynamodb_million_reads"]) == (1_000_000, 0.125)
     prices.write_text('{"dynamodb_milion_writes": 1}')
     assert "dynamodb_milion_writes" in estimate(*files, "--prices", prices, code=2).stderr

@@ -22,7 +22,7 @@ def history(chance):
     connection = sqlite3.connect(":memory:")
     connection.executescript(TABLES)
     for n, id in enumerate(ids):
-        command = publish(chance.choice(people), id, ago(chance.choice([1, 2, 3, 60 * 24, 60 * 24 * 400])), payload={"n": n, "ü": '"'})
+        command = publish(chance.choice(people), id, ago(chance.choice([1, 2, 3, 60 * 24, 60 * 24 * 400])), payload={"n": n, "ü": '"'}, kind="image")
         row = command | {"deleted": chance.random() < 0.1, "payload": json.dumps(command["payload"])}
         commands.append(command)
         if chance.random() < 0.2:

@@ -1,9 +1,14 @@
 //! Tags: the latest command wins, before and after the publish, and each activity is listed where its tags say.
 
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use nagare::local::faults::Faulty;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::ledger::FORGET_AT;
-use tests::{NOW, World, delete, publish};
+use shared::runtime::deadline::Deadline;
+use tests::{NOW, World, delete, event, message, publish, unfinished};
 use timeline_reader::Authorization;
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
@@ -41,11 +46,15 @@ async fn tagged(world: &World, activity: &str) -> Vec<String> {
 }
 
 fn ledger(world: &World) -> Vec<Value> {
-    let request = json!({"TableName": "nagare-ledger"}).to_string();
-    let (status, answer) = world.engine.call("Scan", request.as_bytes());
-    assert_eq!(status, 200, "{answer}");
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    answer["Items"].as_array().unwrap().clone()
+    let (mut request, mut items) = (json!({"TableName": "nagare-ledger"}), Vec::new());
+    loop {
+        let (status, answer) = world.engine.call("Scan", request.to_string().as_bytes());
+        assert_eq!(status, 200, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        items.extend(answer["Items"].as_array().unwrap().clone());
+        let Some(last) = answer.get("LastEvaluatedKey") else { return items };
+        request["ExclusiveStartKey"] = last.clone();
+    }
 }
 
 /// What is listed among what somebody is tagged in, as it is stored.
@@ -275,4 +284,40 @@ proptest! {
             prop_assert_eq!(&stored[usize::from(viewer)], &expected);
         }
     }
+}
+
+/// Many tags, a slow table, and little time: a delivery notes up to whom it has come and hands on the rest.
+#[tokio::test(start_paused = true)]
+async fn a_long_publish_goes_on_where_it_stopped() {
+    const PEOPLE: usize = 3_000;
+    let faults = "slow=10ms,seed=1".parse().unwrap();
+    let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
+    for n in 0..PEOPLE {
+        let text = |text: String| json!({"S": text});
+        let item = json!({"pk": text("tags#img-1".to_owned()), "sk": text(format!("v{n:04}")),
+            "at": text(AT.to_owned()), "tagged": {"BOOL": true}});
+        let put = json!({"TableName": "nagare-ledger", "Item": item}).to_string();
+        assert_eq!(world.engine.call("PutItem", put.as_bytes()).0, 200);
+    }
+    let place = |world: &World| {
+        let noted = |item: &Value| item["pk"]["S"] == "listing#img-1";
+        let noted = ledger(world).into_iter().find(noted)?;
+        Some(noted["place"]["S"].as_str().unwrap().to_owned())
+    };
+    let in_force = |world: &World| {
+        let listed = |item: &Value| item["actor_id"]["S"] == "anna" && item["tagged"].is_object();
+        ledger(world).iter().filter(|item| listed(item)).count()
+    };
+    let first = publish("anna", "img-1", AT).to_string();
+    let (mut batch, mut places) = (vec![message("m", &first, 1)], Vec::new());
+    while !batch.is_empty() {
+        let deadline = Deadline::after(Duration::from_millis(600));
+        let answer = world.writer.handle(event(batch), deadline).await.unwrap();
+        assert_eq!(unfinished(&answer), [0_usize; 0]);
+        batch = world.take_commands().await;
+        places.push(place(&world));
+        assert!(places.len() < 10, "{places:?}");
+    }
+    assert!(places.len() > 1 && places.is_sorted_by(|one, other| other.is_none() || one < other));
+    assert_eq!((in_force(&world), places.last().unwrap()), (PEOPLE, &None));
 }

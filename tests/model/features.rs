@@ -64,8 +64,14 @@ const FEATURES: &[Feature] = &[
     tags::FEATURE,
 ];
 /// Those whose commands depend on each other the most.
-const OFTEN: &[Feature] =
-    &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE, tags::FEATURE];
+const OFTEN: &[Feature] = &[
+    likes::FEATURE,
+    likes::FEATURE,
+    polls::FEATURE,
+    battles::FEATURE,
+    tags::FEATURE,
+    tags::FEATURE,
+];
 
 /// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {

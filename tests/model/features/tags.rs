@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::likes::{activities, may_show};
 use super::pairs::{Pair, pairs};
 use super::{Commands, Feature, each_by_itself, profiles};
-use crate::history::{changed_at, instant, viewers};
+use crate::history::{MINUTE, START, instant, viewers};
 use crate::reference::{Shown, shown};
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each_by_itself };
@@ -17,11 +17,12 @@ pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole: each
 /// Activities on a short page.
 const SHORT: usize = 2;
 
+/// Few instants, so that ties are common.
 fn command(random: &mut Rng) -> Value {
     let tagged = random.choice(viewers().collect::<Vec<_>>()).unwrap();
     let activity = random.choice(activities().collect::<Vec<_>>()).unwrap();
     let what = if random.u8(0..3) > 0 { "tag.created" } else { "tag.deleted" };
-    let at = instant(changed_at(random));
+    let at = instant(START - i64::from(random.u8(1..6)) * MINUTE);
     json!({"type": what, "activity_id": activity, "tagged_id": tagged, "at": at})
 }
 

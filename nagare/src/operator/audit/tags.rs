@@ -7,7 +7,7 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use shared::activities::Activities;
+use shared::activities::{Activities, ActivityKey};
 use shared::dynamo::{BATCH_GET, DynamoError};
 use shared::ledger::Ledger;
 use shared::runtime::clock::Clock;
@@ -57,6 +57,11 @@ impl TagsAuditor {
         let Some((actor, published_at)) = self.activities.claimed(activity, soon()).await? else {
             return Ok(Vec::new());
         };
+        let key = ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() };
+        // Nobody is shown it, and one that was deleted before it was published is not listed.
+        if self.activities.activity(&key, soon()).await?.deleted {
+            return Ok(Vec::new());
+        }
         let sort_key = SortKey { published_at, activity_id: activity.clone() };
         let (mut differences, mut after) = (Vec::new(), None);
         loop {

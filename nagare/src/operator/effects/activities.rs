@@ -8,7 +8,7 @@ use shared::values::{ActorId, SortKey};
 use super::entries::FollowersSeen;
 use super::{Effects, Standing, soon};
 
-const DELETED: &str = "the activity was deleted, which is permanent: nobody is shown it";
+pub(super) const DELETED: &str = "the activity was deleted, which is permanent: nobody is shown it";
 
 impl Effects {
     /// A publish: its record, its outbox row, and an entry for every follower.

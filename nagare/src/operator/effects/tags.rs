@@ -1,9 +1,11 @@
 //! Tags.
 
+use shared::activities::ActivityKey;
 use shared::dynamo::{BATCH_GET, DynamoError};
 use shared::tags::{Listing, TagChange, TagState};
 use shared::values::SortKey;
 
+use super::activities::DELETED;
 use super::{Effects, Standing, soon};
 
 impl Effects {
@@ -19,9 +21,14 @@ impl Effects {
             let what = if there.tagged { "tag" } else { "untag" };
             return Ok(Standing::Overtaken(format!("the {what} of {} holds", there.changed_at)));
         }
-        let Some((_, published_at)) = self.activities.claimed(activity_id, soon()).await? else {
+        let Some((actor_id, published_at)) = self.activities.claimed(activity_id, soon()).await?
+        else {
             return Ok(Standing::but("it is kept until the activity is published"));
         };
+        let key = ActivityKey { activity_id: activity_id.clone(), actor_id };
+        if self.activities.activity(&key, soon()).await?.deleted {
+            return Ok(Standing::Overtaken(DELETED.to_owned()));
+        }
         let sort_key = SortKey { published_at, activity_id: activity_id.clone() };
         let listed = self.tags.listed(&[tagged_id], &sort_key, soon()).await?;
         Ok(match listed.first().is_some_and(|listed| is_listed(listed.as_ref(), *state)) {
