@@ -11,6 +11,7 @@ mod pages;
 mod pairs;
 mod polls;
 mod profiles;
+mod rooms;
 mod tags;
 
 use std::cell::RefCell;
@@ -60,10 +61,17 @@ const FEATURES: &[Feature] = &[
     battles::FEATURE,
     pages::FEATURE,
     tags::FEATURE,
+    rooms::FEATURE,
 ];
 /// Those whose commands depend on each other the most.
-const OFTEN: &[Feature] =
-    &[likes::FEATURE, likes::FEATURE, polls::FEATURE, battles::FEATURE, tags::FEATURE];
+const OFTEN: &[Feature] = &[
+    likes::FEATURE,
+    likes::FEATURE,
+    polls::FEATURE,
+    battles::FEATURE,
+    tags::FEATURE,
+    rooms::FEATURE,
+];
 
 /// A command of any of them.
 pub(crate) fn command(random: &mut Rng) -> Option<Value> {
