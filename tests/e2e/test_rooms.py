@@ -2,15 +2,19 @@
 
 import json
 import random
+import sqlite3
 import subprocess
 
-import pytest
 from conftest import NAGARE, Stack, instant, join, leave, say, unique, unsay, until
 from test_http import bearing, token
+from test_queries import QUERIES, TABLES
+from test_queries import walk as pages
+
+QUERY = "/v1/rooms/{room_id}/messages"
 
 
 def path(room):
-    return f"/v1/rooms/{room}/messages"
+    return QUERY.format(room_id=room)
 
 
 def page(stack, room, query="", headers=None):
@@ -48,6 +52,50 @@ def test_a_conversation(stack):
     assert walk(stack, room, f"order=oldest&author={bob}&limit=3") == of_bob
     first = page(stack, room, "order=oldest&limit=1")["items"][0]
     assert first == {name: left[0][name] for name in ("message_id", "author_id", "at", "payload")}
+
+
+def test_every_room_equals_its_query():
+    """Several rooms at once, in any order, some commands many times, and messages by others taken back in vain."""
+    chance = random.Random(9)
+    people, rooms = [f"{chance.choice('aZ_9')}{n}" for n in range(12)], [unique("room") for _ in range(5)]
+    connection, commands = sqlite3.connect(":memory:"), []
+    connection.executescript(TABLES)
+    for n in range(1_500):
+        room, author = chance.choice(rooms), chance.choice(people)
+        # Few instants, so that ids decide.
+        at = instant(days=-chance.choice([1, 1, 400]), seconds=chance.randrange(40))
+        at = at[:-4] + "000Z"
+        said = say(room, f"{chance.choice('aZ_9')}{n}", author, at, payload={"n": n, "ü": '"'})
+        row = said | {"deleted": chance.random() < 0.2, "payload": json.dumps(said["payload"])}
+        commands.append(said)
+        if row["deleted"]:
+            commands.append(unsay(room, said["message_id"], author))
+        elif chance.random() < 0.1:
+            commands.append(unsay(room, said["message_id"], chance.choice([one for one in people if one != author])))
+        connection.execute("INSERT INTO messages VALUES (:room_id, :message_id, :author_id, :at, :payload, :deleted)", row)
+    commands += chance.sample(commands, len(commands) // 4)
+    chance.shuffle(commands)
+
+    def answer(**parameters):
+        cursor = connection.execute(QUERIES[QUERY], {"from": "", "to": "9", "limit": 10**6, "author": ""} | parameters)
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row)) for row in cursor]
+        return [row | {"payload": json.loads(row["payload"])} for row in rows]
+
+    with Stack() as stack:
+        stack.send(*commands)
+        stack.drain(120)
+        assert stack.dead_letters() == []
+        for room in rooms:
+            for author in ["", *people]:
+                expected, by = answer(room=room, author=author), {"author": author} if author else {}
+                limit = chance.choice([7, 20, 100])
+                assert pages(stack, path(room), limit=limit, **by) == expected, (room, author)
+                assert pages(stack, path(room), limit=100, order="oldest", **by) == expected[::-1], (room, author)
+                low, high = sorted(chance.choice(expected)["at"] for _ in range(2))
+                between = {"from": low, "to": high}
+                inside = answer(room=room, author=author, **between)
+                assert pages(stack, path(room), limit=20, **by, **between) == inside, (room, author)
 
 
 def test_an_id_belongs_to_the_first(stack):
