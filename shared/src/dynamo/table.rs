@@ -339,3 +339,28 @@ where
     }
     Err(DynamoError::of_cancellation(codes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::error::{RequestLimitExceeded, ThrottlingException};
+
+    use super::*;
+
+    #[test]
+    fn a_partition_is_hot_where_that_is_said_or_nothing_is() {
+        let throttled = |reasons: &[&str]| {
+            let reason = |reason: &&str| ThrottlingReason::builder().reason(*reason).build();
+            let reasons = reasons.iter().map(reason).collect();
+            let error = ThrottlingException::builder().set_throttling_reasons(Some(reasons));
+            is_hot_partition(&PutItemError::ThrottlingException(error.build()))
+        };
+        assert!(throttled(&[]));
+        assert!(throttled(&["TableWriteKeyRangeThroughputExceeded"]));
+        let both = ["TableWriteAccountLimitExceeded", "TableWriteKeyRangeThroughputExceeded"];
+        assert!(throttled(&both));
+        assert!(!throttled(&both[..1]));
+        assert!(!throttled(&["TableWriteMaxOnDemandThroughputExceeded"]));
+        let account = RequestLimitExceeded::builder().build();
+        assert!(!is_hot_partition(&PutItemError::RequestLimitExceeded(account)));
+    }
+}

@@ -9,8 +9,8 @@
 //!
 //! A page is made of several calls: who may read and how many shards there are, a query of each shard, more where one
 //! is not enough. As of [timelines](crate::page), a page whose calls fall within one
-//! [hold](shared::runtime::hold) is of one moment. One that took longer is read again, until one falls within a hold or finds
-//! the same as the one before. That one is of a moment between both: no message comes back once it is gone, and one
+//! [hold](shared::runtime::hold) is of one moment. One that took longer is read again, until one falls within a hold or
+//! finds the same as the one before. That one is of a moment between both: no message comes back once it is gone, and one
 //! that came and went in between has left a tombstone, which is counted.
 
 use futures::future::{OptionFuture, try_join};
