@@ -12,6 +12,10 @@
 //! changes#<copy>           changes                     which records have changed  activities
 //! tags#<activity>          <person>                    who is tagged in it         tags
 //! listing#<activity>       <message>                   progress of a long publish  tags
+//! message#<room>#<message> claim, deleted#<author>     whose a message is; deletes rooms
+//! room#<room>              room                        what is known of a room     rooms
+//! room#<room>#<shard>      <sort key>                  a message                   rooms
+//! said#<room>#<author>     <sort key>                  the same, by author         rooms
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes
@@ -41,7 +45,8 @@ use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
 
 /// The attribute that the TTL of ledger, facts and views goes by, in unix seconds. The erasure of a person sets it on
-/// what is left of them, and what a viewer's clients have seen is written with it; nothing in force has it.
+/// what is left of them; what a viewer's clients have seen is written with it, and what is left of a deleted message
+/// in its place. Nothing in force has it.
 pub const FORGET_AT: &str = "forget_at";
 
 /// The index of edges by follower: keys only, so that a follow costs it one write and a change of the
@@ -114,6 +119,20 @@ impl Ledger {
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
         self.0.put_if(item(key, attributes), condition, deadline).await
+    }
+
+    /// The same, but for one thing: nothing, and it is not written, if the partition is too busy at the moment.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put_unless_hot(
+        &self,
+        key: LedgerKey,
+        attributes: impl IntoIterator<Item = (String, AttributeValue)>,
+        condition: Condition<'_>,
+        deadline: Deadline,
+    ) -> Result<Option<Put>, DynamoError> {
+        self.0.put_unless_hot(item(key, attributes), condition, deadline).await
     }
 
     /// Deletes an item, whatever it is.

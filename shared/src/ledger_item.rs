@@ -4,6 +4,7 @@ use crate::activities::{ActivityItem, ActivityKey, keys as activities};
 use crate::fanout::{ProgressItem, keys as fanout};
 use crate::follows::keys as follows;
 use crate::ledger::PERSON;
+use crate::rooms::{RoomItem, keys as rooms};
 use crate::tags::{TagItem, keys as tags};
 use crate::values::{ActivityId, ActorId, SortKey, ViewerId};
 
@@ -33,6 +34,8 @@ pub enum LedgerItem {
     Person(ViewerId),
     /// Digests of activities that were changed a moment ago: about nobody.
     Changes,
+    /// What is said in a room.
+    Room(RoomItem),
 }
 
 impl LedgerItem {
@@ -65,7 +68,8 @@ impl LedgerItem {
             let viewer = pk.strip_prefix(PERSON)?.split('#').next()?;
             ViewerId::new(viewer).ok().map(Self::Person)
         };
-        activity().or_else(edge).or_else(progress).or_else(tag).or_else(person)
+        let room = || rooms::of_key(pk, sk).map(Self::Room);
+        activity().or_else(edge).or_else(progress).or_else(tag).or_else(person).or_else(room)
     }
 }
 
@@ -73,6 +77,7 @@ impl LedgerItem {
 mod tests {
     use super::*;
     use crate::ledger::LedgerKey;
+    use crate::values::RoomId;
 
     #[test]
     fn every_key_says_what_its_item_is() {
@@ -105,6 +110,9 @@ mod tests {
         let progress = LedgerItem::of(&tags::progress_of(&live), "any");
         assert_eq!(progress, Some(LedgerItem::ListingProgress(live)));
         assert_eq!(of(crate::activities::changes::copy(3)), Some(LedgerItem::Changes));
+        let room = RoomId::new("r").expect("an id");
+        let item = RoomItem::Room(room.clone());
+        assert_eq!(of(rooms::room(&room)), Some(LedgerItem::Room(item)));
         for (pk, sk) in
             [("", ""), ("likes#bob", "x"), ("activity#live:1", "x"), ("settle#bob", "x")]
         {

@@ -23,6 +23,7 @@
 //! polls          what viewers vote on, and the sums
 //! battles        what viewers hit together, and who hit last
 //! tags           who is in what an actor published
+//! rooms          what people say to each other, and who may read it
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -53,6 +54,7 @@ pub mod polls;
 pub mod profiles;
 pub mod projection;
 pub mod queue;
+pub mod rooms;
 pub mod runtime;
 pub mod tags;
 pub mod timelines;

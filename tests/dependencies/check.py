@@ -156,6 +156,7 @@ LAYERS = [
     "polls",
     "battles",
     "tags",
+    "rooms",
     "timelines",
     "fanout",
     "dead_letters",
@@ -168,7 +169,7 @@ SEEN_BY_FEATURES = {
     "timelines": {"activities", "follows"},
     "fanout": {"activities", "follows"},
 }
-FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "timelines", "fanout", "dead_letters"}
+FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "rooms", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

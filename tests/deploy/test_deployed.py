@@ -8,7 +8,8 @@ import subprocess
 import boto3
 import pytest
 from conftest import (
-    ROOT, delete, follow, hit, ids, instant, like, open_battle, open_poll, profile, publish, tag, unfollow, unique, untag, until,
+    ROOT, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
+    unsay, untag, until,
     update, vote,
 )
 from deployed import Deployed, poll, tell_the_shard
@@ -144,6 +145,20 @@ def test_likes_are_counted_and_their_actor_is_told(owner):
     states = [(item["state"], item["count"]) for item in owner.read(f"/v1/notifications/{anna}")["items"]]
     assert sorted(states) == [("read", 3), ("unread", 1)]
     assert [item["activity_id"] for item in owner.read(f"/v1/viewers/{viewers[0]}/likes")["items"]] == [live]
+    assert owner.dead_letters() == []
+
+
+def test_a_room_and_its_members(owner):
+    room, anna, bob = unique("room"), unique("viewer"), unique("viewer")
+    path = f"/v1/rooms/{room}/messages"
+    said = [say(room, f"m{n}", anna, instant(seconds=n - 30), payload={"n": n}) for n in range(4)]
+    owner.apply(unsay(room, "m1", anna), *said)
+    shown = lambda query="limit=20": [item["message_id"] for item in owner.read(f"{path}?{query}")["items"]]
+    assert (shown(), shown(f"order=oldest&author={anna}&limit=2"), shown(f"author={bob}")) == (["m3", "m2", "m0"], ["m0", "m2"], [])
+    newer = owner.read(path)["newer_cursor"]
+    owner.apply(say(room, "m4", bob), join(room, anna, instant(seconds=-9)))
+    assert shown(f"cursor={newer}") == ["m4"]
+    assert owner.request(f"{path}?viewer={bob}").status == 403
     assert owner.dead_letters() == []
 
 

@@ -190,6 +190,23 @@ def hit(viewer, battle, id, damage, at=None):
     return {"type": "battle.hit", **about, "damage": damage, "at": at or instant()}
 
 
+def say(room, message, author, at=None, **more):
+    command = {"type": "message.posted", "room_id": room, "message_id": message, "author_id": author, "at": at or instant()}
+    return command | more
+
+
+def unsay(room, message, author):
+    return {"type": "message.deleted", "room_id": room, "message_id": message, "author_id": author}
+
+
+def join(room, viewer, at=None):
+    return {"type": "room.joined", "room_id": room, "viewer_id": viewer, "at": at or instant()}
+
+
+def leave(room, viewer, at=None):
+    return {"type": "room.left", "room_id": room, "viewer_id": viewer, "at": at or instant()}
+
+
 def _edge(kind, follower, followee, at):
     return {
         "type": kind,

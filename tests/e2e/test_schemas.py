@@ -8,14 +8,16 @@ import jsonschema_rs
 import pytest
 
 from conftest import (
-    ROOT, body, close_poll, delete, follow, hit, instant, open_battle, open_poll, publish, unfollow, unique, update, vote,
+    ROOT, body, close_poll, delete, follow, hit, instant, join, leave, open_battle, open_poll, publish, say, unfollow, unique, unsay,
+    update, vote,
 )
 
 SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
 COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
          "like.created", "like.deleted", "notifications.read", "poll.opened", "poll.closed", "vote.cast", "vote.withdrawn",
-         "battle.opened", "battle.hit", "tag.created", "tag.deleted"]
+         "battle.opened", "battle.hit", "tag.created", "tag.deleted", "message.posted", "message.deleted", "room.joined",
+         "room.left"]
 
 
 def not_json(word):
@@ -84,6 +86,22 @@ def struck(**members):
     return changed(hit(unique("viewer"), unique("battle"), unique("hit"), 7), **members)
 
 
+def spoken(**members):
+    return changed(say(unique("room"), unique("message"), unique("author")), **members)
+
+
+def unsaid(**members):
+    return changed(unsay(unique("room"), unique("message"), unique("author")), **members)
+
+
+def joined(**members):
+    return changed(join(unique("room"), unique("viewer")), **members)
+
+
+def left(**members):
+    return changed(leave(unique("room"), unique("viewer")), **members)
+
+
 DEEP = {"list": [1, 2.5, None, {"é": "\n"}], "empty": {}}
 GOOD = {
     "a publish with no more than it needs": published(),
@@ -142,6 +160,11 @@ GOOD = {
     "a hit": struck(),
     "the weakest hit": struck(damage=1),
     "the hardest hit": struck(damage=10**9),
+    "a message": spoken(),
+    "a message with a payload": spoken(payload=DEEP),
+    "a message that is taken back before it is said": unsaid(),
+    "a join": joined(),
+    "a leave without a join": left(),
     "white space": json.dumps(published(), indent=2),
     "escapes": json.dumps(published(activity_id=unique("a"))).replace("actor", "\\u0061ctor"),
 }
@@ -242,6 +265,18 @@ BAD = {
     "a hit of half a point": struck(damage=1.5),
     "a damage that is a text": struck(damage="7"),
     "a hit with a hash": struck(hit_id="a#b"),
+    "a message without its id": spoken(message_id=...),
+    "a message in no room": spoken(room_id=...),
+    "a message of nobody": spoken(author_id=...),
+    "a message of an actor": spoken(author_id=..., actor_id="anna"),
+    "a message at no time": spoken(at=...),
+    "a room with a hash": spoken(room_id="a#b"),
+    "a message with an empty id": spoken(message_id=""),
+    "129 characters of author": spoken(author_id="x" * 129),
+    "nobody takes it back": unsaid(author_id=...),
+    "a join of nobody": joined(viewer_id=...),
+    "a join on a date": joined(at="2026-01-01"),
+    "a leave from nowhere": left(room_id=...),
 }
 
 

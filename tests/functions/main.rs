@@ -34,6 +34,7 @@ mod reader;
 mod redaction;
 mod redrive;
 mod request_logs;
+mod rooms;
 mod split;
 mod stream_source;
 mod tagged;

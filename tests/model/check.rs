@@ -52,7 +52,7 @@ pub(crate) async fn in_the_end(
     features::in_the_end(world, &reference, &observed.answers).await
 }
 
-/// The reference of a history, less what was refused. Only of publishes under one id may some be
+/// The reference of a history, less what was refused. Only of publishes, and of messages of a room, under one id may some be
 /// refused, and all but one must be.
 fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String> {
     let mut reference = Reference::default();
@@ -66,6 +66,10 @@ fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String
         let sent = history.iter().find(|sent| sent.what.body() == body);
         match sent.map(|sent| &sent.what) {
             Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),
+            // Likewise of what is posted in a room.
+            Some(What::Feature(_)) if body["type"] == "message.posted" => {
+                reference.features.retain(|command| *command != body);
+            }
             _ => return Err(format!("a dead letter: {body}")),
         }
     }

@@ -12,6 +12,7 @@ mod pages;
 mod pairs;
 mod polls;
 mod profiles;
+mod rooms;
 mod tags;
 
 use std::cell::RefCell;
@@ -62,6 +63,7 @@ const FEATURES: &[Feature] = &[
     battles::FEATURE,
     pages::FEATURE,
     tags::FEATURE,
+    rooms::FEATURE,
 ];
 /// Those whose commands depend on each other the most.
 const OFTEN: &[Feature] = &[
@@ -71,6 +73,7 @@ const OFTEN: &[Feature] = &[
     battles::FEATURE,
     tags::FEATURE,
     tags::FEATURE,
+    rooms::FEATURE,
 ];
 
 /// A command of any of them.

@@ -41,6 +41,7 @@ use shared::crypto::seal::Secrets;
 use shared::dead_letters::DeadLetter;
 use shared::paging::CursorSeal;
 use shared::queue;
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -198,6 +199,7 @@ impl World {
                 metrics: metrics.clone(),
                 clock: clock.clone(),
                 change_log_copies: Copies::default(),
+                known_rooms: KnownRooms::default(),
                 hold: Hold::NONE,
             },
             reader: Reader {

@@ -8,6 +8,7 @@ use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::projection::Views;
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::tags::Tags;
@@ -29,6 +30,7 @@ pub(crate) struct Context {
     pub(crate) timelines: Timelines,
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
+    pub(crate) known_rooms: KnownRooms,
     pub(crate) commands: CommandQueue,
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
@@ -52,6 +54,7 @@ impl Context {
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
             tags: Tags::new(&ledger),
+            known_rooms: writer.known_rooms.clone(),
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),

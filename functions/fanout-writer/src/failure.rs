@@ -16,7 +16,7 @@ pub enum Failure {
     /// The activity's id belongs to another publish.
     #[error("activity_id {0} was published before by another actor or at another published_at")]
     Conflict(ActivityId),
-    /// The id of a poll, a battle or a hit belongs to another one.
+    /// The id of a poll, a battle, a hit or a message belongs to another one.
     #[error("{member} {id} was used before with another content")]
     Taken {
         /// The member with the id.

@@ -47,6 +47,7 @@ use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::queue::{BatchError, message_ids};
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -88,6 +89,8 @@ pub struct Writer {
     pub clock: Clock,
     /// How many copies of the change log readers are to have.
     pub change_log_copies: Copies,
+    /// What is known of rooms by now.
+    pub known_rooms: KnownRooms,
     /// How long a batch waits before it is acknowledged: that of the readers.
     pub hold: Hold,
 }

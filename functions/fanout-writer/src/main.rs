@@ -10,6 +10,7 @@ use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::queue::Sender;
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -46,6 +47,7 @@ async fn main() -> Result<(), Error> {
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
         change_log_copies: env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
+        known_rooms: KnownRooms::default(),
         hold: Hold::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {

@@ -42,8 +42,8 @@ impl Connections {
     }
 }
 
-/// Whether a command changes what pages of timelines show, which are of one moment. All others are of some moment
-/// each, or shown once they are projected.
+/// Whether a command changes what pages of timelines or rooms show, which are of one moment. All others are of some
+/// moment each, or shown once they are projected.
 fn is_shown(command: &Command) -> bool {
     match command {
         Command::Publish(_)
@@ -51,6 +51,9 @@ fn is_shown(command: &Command) -> bool {
         | Command::Delete(_)
         | Command::Follow(_)
         | Command::Tag(_)
+        | Command::Post(_)
+        | Command::DeleteMessage(_)
+        | Command::Membership(_)
         | Command::Segment(_) => true,
         Command::Profile(_)
         | Command::Like(_)

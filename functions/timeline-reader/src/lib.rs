@@ -22,6 +22,7 @@
 //!   profile/    a profile
 //!   tags/       who is tagged in an activity
 //!   tagged/     what somebody is tagged in
+//!   room/       what was said in a room
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -42,6 +43,7 @@ mod notifications;
 mod page;
 mod poll;
 mod profile;
+mod room;
 mod router;
 mod tagged;
 mod tags;

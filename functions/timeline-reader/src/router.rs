@@ -8,7 +8,9 @@ use crate::follows::{followers, following};
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::{activity, actor, battle, likes, notifications, poll, profile, tagged, tags, timeline};
+use crate::{
+    activity, actor, battle, likes, notifications, poll, profile, room, tagged, tags, timeline,
+};
 
 macro_rules! routes {
     ($($template:literal => $feature:ident,)*) => {
@@ -42,6 +44,7 @@ routes! {
     "/v1/polls/{poll_id}" => poll,
     "/v1/battles/{battle_id}" => battle,
     "/v1/battles/{battle_id}/hits/{hit_id}" => hit,
+    "/v1/rooms/{room_id}/messages" => room,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -78,6 +78,9 @@ pub(super) struct Estimate {
     /// Viewers who take part in a battle at the same time.
     #[arg(long, value_name = "N", value_parser = one_or_more, default_value = "200")]
     players_per_battle: f64,
+    /// Messages in rooms in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    messages_per_day: f64,
     /// Pages that viewers ask for in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     reads_per_day: f64,
@@ -97,7 +100,7 @@ pub(super) struct Estimate {
     /// Days that an activity stays in timelines.
     #[arg(long, value_name = "N", value_parser = above_zero, default_value = "30")]
     retention_days: f64,
-    /// Months of activities, tags, likes, votes and hits that are stored: all of them are kept.
+    /// Months of activities, tags, likes, votes, hits and messages that are stored: all of them are kept.
     #[arg(long, value_name = "N", value_parser = number, default_value = "12")]
     months: f64,
     /// A JSON object of other prices, named as `--json` prints them; what it leaves out stays.
@@ -123,6 +126,8 @@ struct Printed<'a> {
     votes: f64,
     #[serde(skip_serializing_if = "is_zero")]
     hits: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    messages: f64,
     write_units: f64,
     read_units: f64,
     #[serde(flatten)]
@@ -163,6 +168,7 @@ impl Estimate {
                 hits_together: self.hits_per_fold,
                 players: self.players_per_battle,
             },
+            messages: self.messages_per_day,
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
             let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
@@ -192,6 +198,7 @@ impl Estimate {
             (month.tags, "tags"),
             (month.arena.votes, "votes"),
             (month.arena.hits, "hits"),
+            (month.messages, "messages"),
         ];
         let more = more.into_iter().filter(|(number, _)| *number > 0.0);
         let more: String =
@@ -229,7 +236,17 @@ fn print_line(line: &Line) -> Result<(), Failure> {
 impl<'a> Printed<'a> {
     fn new(month: &Month, bill: &'a Bill, prices: &'a Prices) -> Self {
         let Month {
-            publishes, follows, pages, writing, reading, folding, likes, tags, arena, ..
+            publishes,
+            follows,
+            pages,
+            writing,
+            reading,
+            folding,
+            likes,
+            tags,
+            arena,
+            messages,
+            ..
         } = *month;
         Self {
             publishes,
@@ -240,6 +257,7 @@ impl<'a> Printed<'a> {
             tags,
             votes: arena.votes,
             hits: arena.hits,
+            messages,
             write_units: writing.writes + folding.writes,
             read_units: writing.reads + reading.reads + folding.reads,
             bill,

@@ -42,6 +42,8 @@ struct Report {
     polls: usize,
     /// Battles that they opened.
     battles: usize,
+    /// Messages that they posted, or had deleted before.
+    messages: usize,
     dead_letters: usize,
     /// Parts of large dead letters that no letter needed, whomever they were about.
     dead_letter_parts: usize,
@@ -89,6 +91,7 @@ impl Forget {
             hits: erased.hits,
             polls: erased.polls,
             battles: erased.battles,
+            messages: erased.messages,
             dead_letters,
             dead_letter_parts,
             dead_letter_parts_waiting,
@@ -117,7 +120,7 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     let number = |n: &usize, one, many| counted(*n as u64, one, many);
     let Report { person_id, activities, followers, followees, entries, dead_letters, .. } = report;
     say!(
-        "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
+        "{person_id}: {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}; tombstones without content go by {}",
         number(activities, "activity", "activities"),
         number(followers, "follower", "followers"),
         number(followees, "followee", "followees"),
@@ -128,6 +131,7 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
         number(&report.hits, "hit", "hits"),
         number(&report.polls, "poll", "polls"),
         number(&report.battles, "battle", "battles"),
+        number(&report.messages, "message", "messages"),
         number(dead_letters, "dead letter", "dead letters"),
         report.tombstones_until
     )?;

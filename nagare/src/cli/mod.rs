@@ -23,6 +23,7 @@ mod input;
 mod lines;
 mod log;
 mod notifications;
+mod pages;
 mod poll;
 mod print;
 mod profile;
@@ -30,6 +31,7 @@ mod publish;
 mod records;
 mod remote;
 mod replay;
+mod room;
 mod sample;
 mod sender;
 mod show;
@@ -134,6 +136,17 @@ enum Subcommands {
     /// Let a boss loose, hit it, and watch it.
     #[command(subcommand)]
     Battle(battle::Battle),
+    /// AUTHOR says something in ROOM.
+    #[command(override_usage = "nagare say [OPTIONS] <ROOM> <AUTHOR> <TEXT|--payload <JSON>>")]
+    Say(room::Say),
+    /// AUTHOR takes a message back, permanently.
+    Unsay(room::Unsay),
+    /// VIEWER joins ROOM, which only its members read from then on.
+    Join(room::Membership),
+    /// VIEWER leaves ROOM.
+    Leave(room::Membership),
+    /// Read what was said in ROOM, and what comes.
+    Room(room::Room),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -251,6 +264,11 @@ impl Cli {
             Subcommands::Poll(poll) => poll.run().await,
             Subcommands::Vote(vote) => vote.send().await,
             Subcommands::Battle(battle) => battle.run().await,
+            Subcommands::Say(say) => say.send().await,
+            Subcommands::Unsay(unsay) => unsay.send().await,
+            Subcommands::Join(join) => join.send(true).await,
+            Subcommands::Leave(leave) => leave.send(false).await,
+            Subcommands::Room(room) => room.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,

@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use shared::command::Command;
 use shared::runtime::clock::Clock;
+use shared::values::{HitId, MessageId};
 use tokio::time::Instant;
 
 use super::Failure;
@@ -47,6 +48,9 @@ struct Report<'a> {
     /// Of a hit: the id that it has within its battle.
     #[serde(skip_serializing_if = "Option::is_none")]
     hit_id: Option<&'a str>,
+    /// Of a message in a room: the id that it has there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    room_message_id: Option<&'a str>,
     /// `sent`, `applied`, `overtaken`, `dead-letter`, or `unknown`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +67,8 @@ struct Report<'a> {
 /// A command that the queue has accepted.
 struct Sent {
     command: &'static str,
-    hit_id: Option<String>,
+    hit_id: Option<HitId>,
+    room_message_id: Option<MessageId>,
     message_id: String,
     began: Instant,
     json: bool,
@@ -83,8 +88,9 @@ impl Submission {
         let effects = if self.wait { Some(effects(&remote)?) } else { None };
         let began = Instant::now();
         let message_id = remote.sender()?.send_one(&command).await?;
-        let (hit_id, json) = (command.subject().hit_id, self.json);
-        let sent = Sent { command: command.type_name(), hit_id, message_id, began, json };
+        let (hit_id, room_message_id) = made_ids(&command);
+        let (name, json) = (command.type_name(), self.json);
+        let sent = Sent { command: name, hit_id, room_message_id, message_id, began, json };
         match effects {
             None => sent.say_sent(),
             Some(effects) => {
@@ -96,6 +102,15 @@ impl Submission {
                 sent.conclude(sent.wait(watch, timeout).await)
             }
         }
+    }
+}
+
+/// The ids that are made where none is given: those of a hit and of a message in a room.
+fn made_ids(command: &Command) -> (Option<HitId>, Option<MessageId>) {
+    match command {
+        Command::Hit(hit) => (Some(hit.hit_id.clone()), None),
+        Command::Post(post) => (None, Some(post.key.message_id.clone())),
+        _ => (None, None),
     }
 }
 
@@ -129,15 +144,30 @@ impl Sent {
         if self.json {
             return print_json(&self.report("sent"));
         }
-        let id = self.hit_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
-        say!("sent {}{id}, message {}", self.command, self.message_id)
+        let ids = [
+            self.hit_id.as_ref().map(HitId::as_str),
+            self.room_message_id.as_ref().map(MessageId::as_str),
+        ];
+        let ids: String = ids.iter().flatten().map(|id| format!(" {id}")).collect();
+        say!("sent {}{ids}, message {}", self.command, self.message_id)
     }
 
     fn report(&self, state: &'static str) -> Report<'_> {
-        let Self { command, hit_id, message_id, .. } = self;
-        let hit_id = hit_id.as_deref();
+        let Self { command, message_id, .. } = self;
+        let hit_id = self.hit_id.as_ref().map(HitId::as_str);
+        let room_message_id = self.room_message_id.as_ref().map(MessageId::as_str);
         let (entries, reason, detail, seconds) = (None, None, None, None);
-        Report { message_id, command, hit_id, state, entries, reason, detail, seconds }
+        Report {
+            message_id,
+            command,
+            hit_id,
+            room_message_id,
+            state,
+            entries,
+            reason,
+            detail,
+            seconds,
+        }
     }
 
     /// Says what became of it.

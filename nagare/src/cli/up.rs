@@ -180,6 +180,7 @@ impl Up {
         if let Some(arena) = arena {
             say!("#   nagare poll show {} --watch", arena.poll())?;
             say!("#   nagare battle show {} --watch", arena.battle())?;
+            say!("#   nagare room {} --follow", arena.room())?;
         }
         if let Some(program) = std::env::args().next().filter(|program| program != "nagare") {
             say!("# Here `nagare` is {program}.")?;

@@ -4,6 +4,7 @@
 //! work    what one publish, one follow and one page need of the tables, the queue and the functions
 //! likes   what one like needs, and one undo
 //! arena   what one vote needs, and one hit
+//! rooms   what one message in a room needs
 //! answers how many bytes a viewer is sent
 //! sizes   how many bytes the items of the tables have, by DynamoDB's rules
 //! month   a month of them: of a graph and its posts, or of daily numbers
@@ -21,5 +22,6 @@ pub mod bill;
 pub mod likes;
 pub mod month;
 pub mod prices;
+pub mod rooms;
 mod sizes;
 pub mod work;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::answers::{self, Gzip};
 use super::arena::{ArenaMonth, ArenaRates};
 use super::likes::{self, LikeMonth, LikeRates};
+use super::rooms::{self, Message};
 use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
@@ -27,7 +28,7 @@ pub struct Assumed {
     pub payload: f64,
     /// Days that an activity stays in timelines.
     pub retention_days: f64,
-    /// Months of activities, tags, likes, votes and hits that are stored; none are dropped.
+    /// Months of activities, tags, likes, votes, hits and messages that are stored; none are dropped.
     pub ledger_months: f64,
     /// Tags of somebody in an activity in a day.
     pub tags_per_day: f64,
@@ -35,6 +36,8 @@ pub struct Assumed {
     pub likes: LikeRates,
     /// Votes and hits.
     pub arena: ArenaRates,
+    /// Messages in rooms, in a day.
+    pub messages: f64,
 }
 
 /// A month of work.
@@ -48,7 +51,7 @@ pub struct Month {
     pub pages: f64,
     /// Tags.
     pub tags: f64,
-    /// What the writer does for the publishes, the follows, the tags, the likes, the votes and the hits.
+    /// What the writer does for the publishes, the follows, the tags, the likes, the votes, the hits and the messages.
     pub writing: Work,
     /// What the projector does for the publishes, the likes, the votes and the hits.
     pub folding: Work,
@@ -58,6 +61,8 @@ pub struct Month {
     pub likes: LikeMonth,
     /// Votes and hits, and what the projector does for them.
     pub arena: ArenaMonth,
+    /// Messages in rooms.
+    pub messages: f64,
     /// What the reader does for the pages.
     pub reading: Work,
     /// Bytes that the reader compresses.
@@ -185,7 +190,9 @@ impl Month {
         let arena = assumed.arena.month(viewer);
         let tags = assumed.tags_per_day * DAYS;
         let tagging = work::tag(viewer, activity) * tags;
-        let writing = writing + tagging + likes.writing + arena.writing;
+        let messages = assumed.messages * DAYS;
+        let said = rooms::message(&Message::ordinary(viewer, assumed.payload)) * messages;
+        let writing = writing + tagging + likes.writing + arena.writing + said;
         let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
         let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
@@ -199,6 +206,7 @@ impl Month {
             folds: likes.folds + arena.folds + publishes,
             likes,
             arena,
+            messages,
             reading,
             subject: viewer,
             compressed_bytes: pages * packed,

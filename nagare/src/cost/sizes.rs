@@ -2,12 +2,15 @@
 //! one byte; a number is one byte and half a byte per digit.
 
 use super::arena::Hit;
+use super::rooms::Message;
 use super::work::{Activity, Edge};
 
 /// The length of the names of the ledger's key attributes.
 const KEY_NAMES: f64 = 4.0;
 /// An instant as text.
 const INSTANT: f64 = 24.0;
+/// Half of a SHA-256, in hexadecimal digits.
+const DIGEST: f64 = 32.0;
 /// Seconds since 1970: ten digits.
 const SECONDS: f64 = 6.0;
 /// What DynamoDB adds to an item when it counts what is stored.
@@ -112,6 +115,29 @@ pub(super) fn hit(Hit { battle, id, viewer }: &Hit) -> f64 {
 /// What a hit that has landed is in the log of its battle: two ids with their lengths, and the damage.
 pub(super) fn landed(Hit { id, viewer, .. }: &Hit) -> f64 {
     1.0 + id + 1.0 + viewer + 2.0
+}
+
+/// The claim on the id of a message, with the digest of its payload.
+pub(super) fn message_claim(Message { room, id, author, .. }: &Message) -> f64 {
+    let keys = KEY_NAMES + length("message#") + room + length("#") + id + length("claim");
+    let names = length("author_id") + length("at") + length("shards") + length("digest");
+    keys + names + author + INSTANT + 2.0 + DIGEST
+}
+
+/// A message in its place.
+pub(super) fn message_row(message: &Message) -> f64 {
+    let keys = KEY_NAMES + length("room#") + message.room + length("#0");
+    keys + said(message)
+}
+
+/// The same under its author.
+pub(super) fn message_of_author(message: &Message) -> f64 {
+    let keys = KEY_NAMES + length("said#") + message.room + length("#") + message.author;
+    keys + said(message)
+}
+
+fn said(Message { id, author, payload, .. }: &Message) -> f64 {
+    INSTANT + length("#") + id + length("author_id") + author + length("payload") + payload
 }
 
 fn length(text: &str) -> f64 {

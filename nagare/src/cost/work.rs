@@ -249,7 +249,7 @@ pub(super) fn write_units(bytes: f64) -> f64 {
     (bytes / 1024.0).ceil().max(1.0)
 }
 
-fn read_units(bytes: f64) -> f64 {
+pub(super) fn read_units(bytes: f64) -> f64 {
     (bytes / 4096.0).ceil().max(1.0)
 }
 

@@ -16,6 +16,7 @@ use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
@@ -157,6 +158,7 @@ impl Wiring {
             clock: self.clock.clone(),
             // One process reads pages here.
             change_log_copies: Copies::ONE,
+            known_rooms: KnownRooms::default(),
             hold: Hold::default(),
         };
         let alerter = Alerter {

@@ -20,6 +20,7 @@ use crate::polls::{PollClosed, PollOpened, Vote};
 use crate::profiles::ProfileUpdate;
 use crate::projection::UnfoldedChange;
 use crate::queue::Message;
+use crate::rooms::{MembershipChange, MessageDeleted, MessagePosted};
 use crate::tags::TagChange;
 use crate::values::{Origin, Timestamp};
 
@@ -91,7 +92,7 @@ macro_rules! commands {
                 }
             }
 
-            /// What fair queues group messages by: the actor or followee, or the viewer of a profile.
+            /// What fair queues group messages by: the actor or followee, the viewer of a profile, the room.
             #[must_use]
             pub fn group(&self) -> &str {
                 match self {
@@ -119,6 +120,9 @@ commands! {
     OpenBattle(BattleOpened),
     Hit(BattleHit),
     Tag(TagChange),
+    Post(MessagePosted),
+    DeleteMessage(MessageDeleted),
+    Membership(MembershipChange),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

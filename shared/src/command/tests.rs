@@ -39,6 +39,10 @@ fn reads_what_it_writes() {
         r#"{"type":"follow.deleted","follower_id":"bob","followee_id":"anna","at":"2026-11-20T12:05:00.000Z"}"#,
         r#"{"type":"tag.created","activity_id":"img-1","tagged_id":"bob","at":"2026-11-20T12:00:01.000Z"}"#,
         r#"{"type":"tag.deleted","activity_id":"img-1","tagged_id":"bob","at":"2026-11-20T12:05:00.000Z"}"#,
+        r#"{"type":"message.posted","room_id":"anna-bob","message_id":"m1","author_id":"bob","at":"2026-11-20T12:00:00.000Z","payload":{"text":"hi"}}"#,
+        r#"{"type":"message.deleted","room_id":"anna-bob","message_id":"m1","author_id":"bob"}"#,
+        r#"{"type":"room.joined","room_id":"anna-bob","viewer_id":"bob","at":"2026-11-20T12:00:00.000Z"}"#,
+        r#"{"type":"room.left","room_id":"anna-bob","viewer_id":"bob","at":"2026-11-20T12:00:00.000Z"}"#,
     ];
     for body in bodies {
         let command = parse(body).unwrap_or_else(|e| panic!("{body}: {e}"));

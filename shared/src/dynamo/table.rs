@@ -10,8 +10,10 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValuesOnConditionCheckFailure as OnFailure, TransactWriteItem,
+    AttributeValue, ReturnValuesOnConditionCheckFailure as OnFailure, ThrottlingReason,
+    TransactWriteItem,
 };
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use bytes::Bytes;
 
 use super::client::once;
@@ -181,26 +183,56 @@ impl Table {
         deadline: Deadline,
     ) -> Calling<'a, Put> {
         Box::pin(async move {
+            self.attempt(deadline, || async { self.put_once(&item, &condition).await }).await
+        })
+    }
+
+    /// The same, but for one thing: nothing, and it is not written, if the partition is too busy at the moment. A
+    /// table that is too busy as a whole is waited for, as far as DynamoDB says which of both it is.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub fn put_unless_hot<'a>(
+        &'a self,
+        item: Item,
+        condition: Condition<'a>,
+        deadline: Deadline,
+    ) -> Calling<'a, Option<Put>> {
+        Box::pin(async move {
             self.attempt(deadline, || async {
-                let put = self.client().put_item().table_name(self.name());
-                let put = put
-                    .set_item(Some(item.clone()))
-                    .condition_expression(condition.expression)
-                    .set_expression_attribute_names(names(&condition.names))
-                    .set_expression_attribute_values(values(&condition.values))
-                    .return_values_on_condition_check_failure(OnFailure::AllOld);
-                match put.send().await {
-                    Ok(_) => Ok(Put::Done),
-                    Err(error) => match error.as_service_error() {
-                        Some(PutItemError::ConditionalCheckFailedException(failure)) => {
-                            Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
-                        }
-                        _ => Err(error),
-                    },
+                match self.put_once(&item, &condition).await {
+                    Err(error) if error.as_service_error().is_some_and(is_hot_partition) => {
+                        self.dynamo.usage.failed(&DynamoError::Throttled);
+                        Ok(None)
+                    }
+                    put => put.map(Some),
                 }
             })
             .await
         })
+    }
+
+    async fn put_once(
+        &self,
+        item: &Item,
+        condition: &Condition<'_>,
+    ) -> Result<Put, SdkError<PutItemError, HttpResponse>> {
+        let put = self.client().put_item().table_name(self.name());
+        let put = put
+            .set_item(Some(item.clone()))
+            .condition_expression(condition.expression)
+            .set_expression_attribute_names(names(&condition.names))
+            .set_expression_attribute_values(values(&condition.values))
+            .return_values_on_condition_check_failure(OnFailure::AllOld);
+        match put.send().await {
+            Ok(_) => Ok(Put::Done),
+            Err(error) => match error.as_service_error() {
+                Some(PutItemError::ConditionalCheckFailedException(failure)) => {
+                    Ok(Put::Refused(failure.item().cloned().unwrap_or_default()))
+                }
+                _ => Err(error),
+            },
+        }
     }
 
     /// Deletes an item if a condition holds, or whatever it is if there is none. False if the condition
@@ -260,6 +292,19 @@ impl Table {
     }
 }
 
+/// True if a put was refused for what is asked of its partition, or nobody says for what.
+fn is_hot_partition(error: &PutItemError) -> bool {
+    let reasons = match error {
+        PutItemError::ProvisionedThroughputExceededException(error) => error.throttling_reasons(),
+        PutItemError::ThrottlingException(error) => error.throttling_reasons(),
+        _ => return false,
+    };
+    let is_partition = |reason: &ThrottlingReason| {
+        reason.reason().is_some_and(|reason| reason.ends_with("KeyRangeThroughputExceeded"))
+    };
+    reasons.is_empty() || reasons.iter().any(is_partition)
+}
+
 /// The names that placeholders stand for, as the SDK takes them: an empty map is refused, none at all is not.
 pub(super) fn names(names: &[(&str, &str)]) -> Option<HashMap<String, String>> {
     let owned = |(placeholder, name): &(&str, &str)| ((*placeholder).into(), (*name).into());
@@ -293,4 +338,29 @@ where
         return Ok(());
     }
     Err(DynamoError::of_cancellation(codes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::error::{RequestLimitExceeded, ThrottlingException};
+
+    use super::*;
+
+    #[test]
+    fn a_partition_is_hot_where_that_is_said_or_nothing_is() {
+        let throttled = |reasons: &[&str]| {
+            let reason = |reason: &&str| ThrottlingReason::builder().reason(*reason).build();
+            let reasons = reasons.iter().map(reason).collect();
+            let error = ThrottlingException::builder().set_throttling_reasons(Some(reasons));
+            is_hot_partition(&PutItemError::ThrottlingException(error.build()))
+        };
+        assert!(throttled(&[]));
+        assert!(throttled(&["TableWriteKeyRangeThroughputExceeded"]));
+        let both = ["TableWriteAccountLimitExceeded", "TableWriteKeyRangeThroughputExceeded"];
+        assert!(throttled(&both));
+        assert!(!throttled(&both[..1]));
+        assert!(!throttled(&["TableWriteMaxOnDemandThroughputExceeded"]));
+        let account = RequestLimitExceeded::builder().build();
+        assert!(!is_hot_partition(&PutItemError::RequestLimitExceeded(account)));
+    }
 }

@@ -15,7 +15,7 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use crate::ledger::{LedgerKey, PERSON};
-use crate::values::{ActorId, ViewerId};
+use crate::values::{ActorId, ViewerId, spread};
 
 const PREFIX: &str = "followers#";
 /// How the partition keys end that list whom a viewer follows.
@@ -147,16 +147,6 @@ impl FromStr for FollowerRange {
         let well_formed = range.first <= range.last && range.to_string() == text;
         if well_formed { Ok(range) } else { Err(FollowerRangeError) }
     }
-}
-
-/// Spreads ids over 65,536 values: FNV-1a, folded to 16 bits. Part of the stored keys, so it can
-/// never change.
-fn spread(id: &str) -> u16 {
-    let hash = id
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let folded = (hash >> 16) ^ (hash & 0xffff);
-    u16::try_from(folded).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

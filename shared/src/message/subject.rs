@@ -38,6 +38,6 @@ macro_rules! subject {
 }
 
 subject! {
-    of: { activity_id, poll_id, battle_id, hit_id },
-    people: { actor_id, follower_id, followee_id, viewer_id, tagged_id }
+    of: { activity_id, poll_id, battle_id, hit_id, room_id },
+    people: { actor_id, follower_id, followee_id, viewer_id, tagged_id, author_id }
 }

@@ -5,7 +5,8 @@ use std::fmt::{self, Write};
 
 use super::read::TYPE;
 use crate::values::{
-    ActivityId, ActorId, BattleId, Choice, HitId, Kind, Origin, PollId, Timestamp, ViewerId,
+    ActivityId, ActorId, BattleId, Choice, HitId, Kind, MessageId, Origin, PollId, RoomId,
+    Timestamp, ViewerId,
 };
 
 /// What is written as JSON by putting quotes around it.
@@ -18,6 +19,8 @@ impl Plain for PollId {}
 impl Plain for Choice {}
 impl Plain for BattleId {}
 impl Plain for HitId {}
+impl Plain for RoomId {}
+impl Plain for MessageId {}
 impl Plain for Timestamp {}
 impl Plain for Kind {}
 impl Plain for Origin {}

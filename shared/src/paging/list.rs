@@ -25,6 +25,13 @@ impl List {
         Self { name: format!("{kind}#{person}"), seen_sets: seen_sets(person) }
     }
 
+    /// A list that is about nobody alone: its name, which has a `#` and is no other list's, and where it is kept what its
+    /// clients have seen.
+    #[must_use]
+    pub fn named(name: String, seen_sets: String) -> Self {
+        Self { name, seen_sets }
+    }
+
     /// What its cursors are sealed with.
     #[must_use]
     pub fn name(&self) -> &str {

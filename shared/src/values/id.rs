@@ -116,6 +116,23 @@ ids! {
     BattleId(MAX_ID_LENGTH);
     /// A blow in a battle. Unique within it.
     HitId(MAX_ID_LENGTH);
+    /// Where people talk.
+    RoomId(MAX_ID_LENGTH);
+    /// What somebody said in a room. Unique within it.
+    MessageId(MAX_ID_LENGTH);
+}
+
+/// Messages are in the order of [sort keys](super::SortKey), as activities are.
+impl From<MessageId> for ActivityId {
+    fn from(id: MessageId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<ActivityId> for MessageId {
+    fn from(id: ActivityId) -> Self {
+        Self(id.0)
+    }
 }
 
 #[cfg(test)]

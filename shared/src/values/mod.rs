@@ -7,11 +7,12 @@ mod payload;
 mod retention;
 mod sort_key;
 mod span;
+mod spread;
 mod timestamp;
 
 pub use id::{
     ActivityId, ActorId, BattleId, Choice, HitId, IdError, MAX_CHOICE_LENGTH, MAX_ID_LENGTH,
-    PollId, ViewerId, is_id_character,
+    MessageId, PollId, RoomId, ViewerId, is_id_character,
 };
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};
@@ -21,4 +22,5 @@ pub use payload::{
 pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
 pub use sort_key::{SortKey, SortKeyError};
 pub use span::{Order, Span, SpanKeys};
+pub use spread::spread;
 pub use timestamp::{TIMESTAMP_LENGTH, Timestamp, TimestampError};

@@ -8,6 +8,7 @@ mod likes;
 mod notifications;
 mod polls;
 mod profiles;
+mod rooms;
 mod segments;
 mod tags;
 
@@ -38,6 +39,9 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::OpenBattle(opened) => Box::pin(battles::open(cx, opened)).await,
         Command::Hit(hit) => Box::pin(battles::hit(cx, hit)).await,
         Command::Tag(change) => Box::pin(tags::tag(cx, change)).await,
+        Command::Post(post) => Box::pin(rooms::post(cx, post)).await,
+        Command::DeleteMessage(delete) => Box::pin(rooms::delete(cx, delete)).await,
+        Command::Membership(change) => Box::pin(rooms::change_membership(cx, change)).await,
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {

@@ -21,6 +21,7 @@ mod request;
 
 pub(crate) use answer::{Head, answer};
 pub(crate) use cursors::Cursors;
+pub(crate) use filling::fill;
 pub(crate) use likes::AskedLikes;
 pub(crate) use moment::{Moment, Rows, Target};
 pub(crate) use request::{DEFAULT_LIMIT, Request, limit, parameters};

@@ -6,6 +6,7 @@ use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::queue::Sender;
+use shared::rooms::KnownRooms;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
@@ -28,6 +29,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
         change_log_copies: Copies::default(),
+        known_rooms: KnownRooms::default(),
         hold: Hold::default(),
     })
 }

@@ -14,6 +14,7 @@ use shared::activities::changes::Copies;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::queue::Sender;
+use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -77,6 +78,7 @@ impl Handler {
             metrics: Metrics::off(),
             clock: clock.clone(),
             change_log_copies: Copies::default(),
+            known_rooms: KnownRooms::default(),
             hold: Hold::default(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;

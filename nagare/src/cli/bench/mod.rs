@@ -8,17 +8,19 @@
 //! followers   the same, through all followers of an actor
 //! likes       likes of one activity, beside m3's transaction
 //! arena       votes of one poll and hits of one battle, beside the designs of a talk
+//! room        messages of one room
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
 //! report      what a run cost
 //! ```
 //!
-//! What `likes` and `arena` have in common:
+//! What `likes`, `arena` and `room` have in common:
 //!
 //! ```text
 //! stage       where a design runs: tables and queues, behind a throttle and a meter
 //!   meter     what calls consume, and how many are refused
+//! deliveries  what is delivered twice
 //! running     the code that ships, at work
 //!   functions   as they are deployed
 //!   folded      what is in its view so far
@@ -27,6 +29,7 @@
 
 mod arena;
 mod dataset;
+mod deliveries;
 mod fanout;
 mod folded;
 mod followers;
@@ -39,6 +42,7 @@ mod meter;
 mod plain_sdk;
 mod read;
 mod report;
+mod room;
 mod running;
 mod stage;
 mod table;
@@ -74,6 +78,8 @@ pub(super) enum Bench {
     Likes(likes::Likes),
     /// Deliver votes of one poll and hits of one battle, through the code that ships and as atomic counters.
     Arena(arena::Arena),
+    /// Deliver messages of one room through the code that ships, and read them.
+    Room(room::Room),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -90,6 +96,7 @@ impl Bench {
             Self::Followers(followers) => followers.run().await,
             Self::Likes(likes) => likes.run().await,
             Self::Arena(arena) => arena.run().await,
+            Self::Room(room) => room.run().await,
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }

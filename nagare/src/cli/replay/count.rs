@@ -117,6 +117,9 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::OpenBattle(_)
         | Command::Hit(_)
         | Command::Tag(_)
+        | Command::Post(_)
+        | Command::DeleteMessage(_)
+        | Command::Membership(_)
         | Command::Changed(_) => None,
     }
 }

@@ -1,7 +1,7 @@
-//! The part of the sample that goes on: a poll and a battle, with a few votes and hits a second for some minutes, so that
-//! there is something to watch.
+//! The part of the sample that goes on: a poll, a battle and a chat about it, with a few votes and hits and a message a
+//! second for some minutes, so that there is something to watch.
 //!
-//! Each loading has a poll and a battle of its own, named after the second. What is sent is drawn from a fixed
+//! Each loading has a poll and a battle of its own, named after the second; the chat's room is named as the battle is. What is sent is drawn from a fixed
 //! seed. It ends by itself, with the poll and the boss, or with the stack.
 
 use std::time::Duration;
@@ -10,7 +10,10 @@ use fastrand::Rng;
 use shared::battles::{BattleHit, BattleOpened};
 use shared::command::Command;
 use shared::polls::{PollOpened, Vote};
-use shared::values::{ActorId, BattleId, Choice, HitId, Payload, PollId, Timestamp, ViewerId};
+use shared::rooms::{MessageKey, MessagePosted};
+use shared::values::{
+    ActorId, BattleId, Choice, HitId, MessageId, Payload, PollId, RoomId, Timestamp, ViewerId,
+};
 
 use super::super::Failure;
 use super::{MINUTE, VIEWERS};
@@ -28,6 +31,10 @@ const AT_ONCE: usize = 4;
 /// What chance is drawn from.
 const SEED: u64 = 12;
 
+/// What one says during a battle.
+const LINES: [&str; 6] =
+    ["go go go", "mind the tail", "almost", "gg", "who has the shield?", "one more"];
+
 /// What one can vote for, the most popular first.
 const CHOICES: [&str; 4] = ["aoi", "hana", "jun", "leo"];
 
@@ -36,8 +43,11 @@ const CHOICES: [&str; 4] = ["aoi", "hana", "jun", "leo"];
 pub(crate) struct Arena {
     poll: PollOpened,
     battle: BattleOpened,
+    room: RoomId,
     viewers: Vec<ViewerId>,
     random: Rng,
+    /// Messages so far.
+    said: usize,
     /// Hits so far, and the damage that they do.
     hits: usize,
     damage: u64,
@@ -67,7 +77,8 @@ impl Arena {
             payload: titled("Dragon")?,
         };
         let (viewers, random) = (viewers.collect::<Result<_, _>>()?, Rng::with_seed(SEED));
-        Ok(Self { poll, battle, viewers, random, hits: 0, damage: 0 })
+        let room = RoomId::new(battle.battle_id.as_str())?;
+        Ok(Self { poll, battle, room, viewers, random, said: 0, hits: 0, damage: 0 })
     }
 
     /// The poll's id.
@@ -78,6 +89,11 @@ impl Arena {
     /// The battle's id.
     pub(crate) fn battle(&self) -> &BattleId {
         &self.battle.battle_id
+    }
+
+    /// The room of the chat.
+    pub(crate) fn room(&self) -> &RoomId {
+        &self.room
     }
 
     /// What opens both.
@@ -100,8 +116,18 @@ impl Arena {
             for _ in 0..self.random.usize(1..=AT_ONCE) {
                 commands.extend(self.hit(now)?);
             }
+            commands.extend(self.say(now)?);
         }
         Ok((is_open || is_alive).then_some(commands))
+    }
+
+    fn say(&mut self, at: Timestamp) -> Result<Option<Command>, Failure> {
+        let Some(author_id) = self.random.choice(&self.viewers).cloned() else { return Ok(None) };
+        let line = self.random.choice(LINES).unwrap_or_default();
+        self.said += 1;
+        let message_id = MessageId::new(format!("m-{}", self.said))?;
+        let key = MessageKey { room_id: self.room.clone(), message_id, author_id };
+        Ok(Some(Command::Post(MessagePosted { key, at, payload: payload("text", line)? })))
     }
 
     fn vote(&mut self, at: Timestamp) -> Option<Command> {
@@ -124,7 +150,11 @@ impl Arena {
 }
 
 fn titled(title: &str) -> Result<Payload, Failure> {
-    let payload = Payload::parse(&format!(r#"{{"title":"{title}"}}"#));
+    payload("title", title)
+}
+
+fn payload(member: &str, text: &str) -> Result<Payload, Failure> {
+    let payload = Payload::parse(&format!(r#"{{"{member}":"{text}"}}"#));
     payload.map_err(|e| Failure::Usage(e.to_string()))
 }
 
@@ -139,7 +169,7 @@ mod tests {
         let begun = Timestamp::from_unix_millis(1_795_000_000_000);
         let mut arena = Arena::new(begun).unwrap();
         assert_eq!(arena.poll.payload.as_json(), r#"{"title":"Who was the best this week?"}"#);
-        let (mut seconds, mut votes, mut last_hit) = (0, 0, 0);
+        let (mut seconds, mut votes, mut said, mut last_hit) = (0, 0, 0, 0);
         while let Some(commands) = arena.next(begun.plus_millis(seconds * 1_000)).unwrap() {
             for command in &commands {
                 assert_eq!(
@@ -152,14 +182,16 @@ mod tests {
                         votes += 1;
                     }
                     Command::Hit(_) => last_hit = seconds,
+                    Command::Post(_) => said += 1,
                     other => assert_eq!(other.type_name(), "vote.cast"),
                 }
             }
-            assert!(commands.len() <= 2 * AT_ONCE);
+            assert!(commands.len() <= 2 * AT_ONCE + 1);
             seconds += 1;
         }
         assert_eq!(seconds, LASTS / 1_000);
         assert!((500..700).contains(&votes), "{votes}");
+        assert_eq!(said, last_hit + 1, "one for each second of the battle");
         assert!(arena.damage >= HP && (180..290).contains(&last_hit), "{last_hit}");
     }
 }

@@ -1,7 +1,7 @@
 //! The built-in sample: a small, made-up streaming community, so that a new stack has something to show.
 //!
 //! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
-//! same commands and changes nothing; a later run adds its own. A poll and a battle ([`arena`]) go on while the stack runs.
+//! same commands and changes nothing; a later run adds its own. A poll, a battle and a chat ([`arena`]) go on while the stack runs.
 
 mod arena;
 

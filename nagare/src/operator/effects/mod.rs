@@ -20,6 +20,8 @@
 //! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed among what the person is
 //!   tagged in; a publish, when it is listed so for everybody who was tagged before.
 //! * **Polls and battles.** A vote or a hit is done when it is recorded; sums and hit points follow likewise.
+//! * **Rooms.** A message is done when its claim and both its rows are there, a delete when its marker is and both rows are
+//!   tombstones.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
@@ -41,6 +43,7 @@ mod likes;
 mod notifications;
 mod polls;
 mod profiles;
+mod rooms;
 mod tags;
 
 use shared::activities::Activities;
@@ -57,6 +60,7 @@ use shared::notifications::Notifications;
 use shared::polls::Polls;
 use shared::profiles::Profiles;
 use shared::projection::Views;
+use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::tags::Tags;
 use shared::timelines::Timelines;
@@ -117,6 +121,7 @@ pub struct Effects {
     polls: Polls,
     battles: Battles,
     tags: Tags,
+    rooms: Rooms,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -145,6 +150,7 @@ impl Effects {
             polls: Polls::new(facts, views),
             battles: Battles::new(facts, views),
             tags: Tags::new(ledger),
+            rooms: Rooms::new(ledger),
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
@@ -204,6 +210,9 @@ impl Watch<'_> {
             Command::OpenBattle(opened) => effects.battle_opened(opened).await,
             Command::Hit(hit) => effects.hit(hit).await,
             Command::Tag(change) => effects.tagged(change).await,
+            Command::Post(post) => effects.posted(post).await,
+            Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
+            Command::Membership(change) => effects.membership(change).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
                 Ok(Standing::Pending)

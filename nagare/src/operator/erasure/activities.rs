@@ -1,6 +1,5 @@
 //! What a person published.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use shared::activities::Change;
@@ -11,8 +10,7 @@ use shared::timelines::EntryWrite;
 use shared::values::{ActivityId, SortKey};
 
 use super::marks::Tombstone;
-use super::traces::Trace;
-use super::{Erased, Erasure, for_each};
+use super::{Erasure, for_each};
 use crate::operator::soon;
 use crate::progress;
 
@@ -79,53 +77,12 @@ impl Erasure {
         Ok(())
     }
 
-    async fn mark_record(&self, activity: &ActivityId) -> Result<(), DynamoError> {
+    pub(super) async fn mark_record(&self, activity: &ActivityId) -> Result<(), DynamoError> {
         let key = self.key(activity);
         self.untag_all(activity).await?;
         self.marks.remove_progress(&key, soon()).await?;
         self.marks.mark_expired(&Tombstone::Claim(key.clone()), self.until, soon()).await?;
         self.marks.mark_expired(&Tombstone::Record(key), self.until, soon()).await?;
-        Ok(())
-    }
-
-    /// Erases what nothing lists: activities that were updated or deleted but never published, or half
-    /// published, the progress of fan-outs, tags of the person, and what is about them alone.
-    pub(super) async fn strays(&self, erased: &mut Erased) -> Result<(), DynamoError> {
-        let bar = progress::counter("items of the ledger read");
-        let traces = self.marks.traces(&self.actor, |read| bar.inc(read), soon).await?;
-        bar.finish_and_clear();
-        let bar = progress::bar(traces.len() as u64, "other items erased");
-        let mut activities = BTreeSet::new();
-        erased.progress = self.marks.remove_seen(&self.viewer, soon).await?;
-        for trace in traces {
-            match trace {
-                Trace::Activity(activity) => drop(activities.insert(activity)),
-                Trace::Tag(activity) => {
-                    self.untag(&activity, &self.viewer).await?;
-                    erased.tags += 1;
-                    bar.inc(1);
-                }
-                Trace::Listing { ref activity, .. } => {
-                    activities.insert(activity.clone());
-                    self.marks.remove(&trace, self.until, soon()).await?;
-                }
-                Trace::Position { .. }
-                | Trace::Reconciliation(_)
-                | Trace::Hidden { .. }
-                | Trace::Person { .. } => {
-                    self.marks.remove(&trace, self.until, soon()).await?;
-                    erased.progress += 1;
-                    bar.inc(1);
-                }
-            }
-        }
-        for activity in &activities {
-            self.activities.merge(&self.key(activity), Change::Delete, soon()).await?;
-            self.mark_record(activity).await?;
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        erased.activities += activities.len();
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use shared::fanout::keys as fanout;
 use shared::follows::{FollowState, keys as follows, read_state};
 use shared::ledger::{FORGET_AT, Ledger, LedgerKey};
 use shared::paging::seen_sets;
+use shared::rooms::{MessageKey, keys as rooms};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
 
@@ -29,6 +30,10 @@ pub enum Tombstone {
     Claim(ActivityKey),
     /// Its row in its actor's outbox, marked as deleted.
     OutboxRow(ActorId, SortKey),
+    /// The claim on the id of a message that was deleted.
+    MessageClaim(MessageKey),
+    /// That it was.
+    MessageMarker(MessageKey),
 }
 
 impl Tombstone {
@@ -40,6 +45,8 @@ impl Tombstone {
             Self::OutboxRow(actor, sort_key) => {
                 LedgerKey { pk: activities::outbox(actor), sk: sort_key.to_string() }
             }
+            Self::MessageClaim(key) => rooms::claim(&key.room_id, &key.message_id),
+            Self::MessageMarker(key) => rooms::marker(key),
         }
     }
 }
@@ -65,9 +72,17 @@ impl Marks {
             Tombstone::Edge(..) => ("following = :over", truth(false)),
             Tombstone::Record(_) | Tombstone::OutboxRow(..) => ("deleted = :over", truth(true)),
             Tombstone::Claim(key) => ("actor_id = :over", text(key.actor_id.as_str())),
+            Tombstone::MessageClaim(key) | Tombstone::MessageMarker(key) => {
+                ("author_id = :over", text(key.author_id.as_str()))
+            }
+        };
+        let expression = match tombstone {
+            // What tells one payload from another says something of it.
+            Tombstone::MessageClaim(_) => "SET #at = if_not_exists(#at, :at) REMOVE digest",
+            _ => "SET #at = if_not_exists(#at, :at)",
         };
         let update = Update {
-            expression: "SET #at = if_not_exists(#at, :at)",
+            expression,
             condition: Some(condition),
             names: vec![("#at", FORGET_AT)],
             values: vec![(":at", number(forget_at)), (":over", value)],

@@ -11,6 +11,7 @@ mod edges;
 mod facts;
 pub mod letters;
 pub mod marks;
+mod strays;
 mod tags;
 pub mod traces;
 mod views;
@@ -25,6 +26,7 @@ use shared::facts::Facts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::projection::Views;
+use shared::rooms::Rooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
@@ -85,6 +87,8 @@ pub struct Erased {
     pub polls: usize,
     /// Battles that they opened.
     pub battles: usize,
+    /// Messages that they posted, or had deleted before.
+    pub messages: usize,
 }
 
 /// The person to erase, and where.
@@ -95,6 +99,7 @@ pub struct Erasure {
     views: Views,
     activities: Activities,
     follows: Follows,
+    rooms: Rooms,
     timelines: Timelines,
     marks: Marks,
     reconciler: Reconciler,
@@ -127,6 +132,7 @@ impl Erasure {
         Ok(Self {
             activities: Activities::new(ledger),
             follows: Follows::new(ledger),
+            rooms: Rooms::new(ledger),
             marks: Marks(ledger.clone()),
             reconciler: Reconciler::new(
                 ledger,

@@ -11,6 +11,7 @@ use shared::follows::keys::{follower_of, of_followee};
 use shared::follows::{Follows, marks_of};
 use shared::ledger::{FORGET_AT, LedgerKey, PERSON};
 use shared::ledger_item::LedgerItem;
+use shared::rooms::{MessageKey, RoomItem};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
@@ -48,6 +49,8 @@ pub enum Trace {
         /// The activity.
         activity: ActivityId,
     },
+    /// A message of theirs, in a claim, a row, or the marker of a delete.
+    Message(MessageKey),
     /// Something about them alone, or that somebody follows them.
     Person {
         /// Its key.
@@ -77,7 +80,8 @@ impl Marks {
             eventual: true,
             filter: Some(
                 "attribute_not_exists(#forget) AND (sk = :record OR begins_with(sk, :progress) \
-                 OR actor_id = :person OR contains(place, :person) OR begins_with(pk, :settle) \
+                 OR actor_id = :person OR author_id = :person OR contains(place, :person) \
+                 OR begins_with(pk, :settle) \
                  OR begins_with(pk, :about) OR sk = :person OR attribute_exists(#left) \
                  OR attribute_exists(#joining))",
             ),
@@ -121,7 +125,7 @@ impl Marks {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match trace {
-            Trace::Activity(_) | Trace::Tag(_) => Ok(()),
+            Trace::Activity(_) | Trace::Tag(_) | Trace::Message(_) => Ok(()),
             Trace::Reconciliation(key) => self.0.delete(key.clone(), deadline).await,
             Trace::Position { key, position } => {
                 let seen = Condition::new("place = :seen").value(":seen", text(position));
@@ -154,6 +158,17 @@ impl Marks {
         }
         Ok(())
     }
+}
+
+/// The message that an item of a room is about, of which this person is the author.
+fn message_of(person: &ActorId, item: RoomItem) -> Option<Trace> {
+    let (room_id, message_id) = match item {
+        RoomItem::Room(_) => return None,
+        RoomItem::Marker(key) | RoomItem::AuthorRow(key) => return Some(Trace::Message(key)),
+        RoomItem::Claim(room, message) | RoomItem::Row(room, message) => (room, message),
+    };
+    let author_id = ViewerId::new(person.as_str()).ok()?;
+    Some(Trace::Message(MessageKey { room_id, message_id, author_id }))
 }
 
 /// Checks an item that the scan has found: `ann` is in the position of `anna` too.
@@ -190,6 +205,7 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
             Some(Trace::Listing { key, at, activity })
         }
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
+        LedgerItem::Room(of) => message_of(person, of),
         LedgerItem::Changes => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,

@@ -7,12 +7,9 @@ use shared::polls::{PollOpened, Vote};
 use shared::values::{ActorId, BattleId, Choice, HitId, Payload, PollId, Timestamp, ViewerId};
 
 use super::super::super::Failure;
+use super::super::deliveries::{SEED, repeated};
 use super::super::{ACTOR, follower};
 
-/// What chance is drawn from: every design gets the same deliveries.
-const SEED: u64 = 7;
-/// A duplicate comes up to this many deliveries behind the first.
-const BEHIND: usize = 1_000;
 /// What one can vote for.
 const CHOICES: [&str; 4] = ["north", "east", "south", "west"];
 /// The most damage of one hit.
@@ -102,21 +99,6 @@ impl Plan {
         let deliveries = repeated(all, duplicates);
         Ok(Self { opening: Opening::Battle(opened), deliveries, commands: hits, truth })
     }
-}
-
-/// Commands in their order, and a share of them once more, some deliveries behind the first.
-fn repeated(commands: Vec<Command>, share: f64) -> Vec<Command> {
-    let mut random = Rng::with_seed(SEED);
-    let mut order = Vec::with_capacity(commands.len());
-    for (place, command) in commands.into_iter().enumerate() {
-        if random.f64() < share {
-            order.push((place + random.usize(1..=BEHIND), command.clone()));
-        }
-        order.push((place, command));
-    }
-    // Stable: what was delivered first stays first.
-    order.sort_by_key(|(place, _)| *place);
-    order.into_iter().map(|(_, command)| command).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,34 @@
+//! Rooms. Readers look messages up, so there is nothing to fan out.
+
+use shared::rooms::{MembershipChange, MessageDeleted, MessagePosted, Posted, Rooms};
+
+use crate::{Context, Disposition, Failure};
+
+/// Records a message, unless its id belongs to another one, which is refused.
+pub(crate) async fn post(cx: &Context, post: MessagePosted) -> Result<Disposition, Failure> {
+    match rooms(cx).post(&post, cx.delivery.deadline).await? {
+        Posted::Done | Posted::Deleted | Posted::Repeated => Ok(Disposition::Applied(None)),
+        Posted::Taken => {
+            Err(Failure::Taken { member: "message_id", id: post.key.message_id.to_string() })
+        }
+    }
+}
+
+/// Deletes a message, or keeps for it that its author has.
+pub(crate) async fn delete(cx: &Context, delete: MessageDeleted) -> Result<Disposition, Failure> {
+    rooms(cx).delete(&delete, cx.clock.now(), cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}
+
+/// Records that somebody joined or left.
+pub(crate) async fn change_membership(
+    cx: &Context,
+    change: MembershipChange,
+) -> Result<Disposition, Failure> {
+    rooms(cx).change_membership(&change, cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}
+
+fn rooms(cx: &Context) -> Rooms {
+    Rooms::new(&cx.ledger).knowing(&cx.known_rooms)
+}

@@ -1,0 +1,41 @@
+//! The same in simulated time: what the tables admit, where the machine does not matter.
+//!
+//! ```sh
+//! cargo test --locked -p nagare --lib room::simulated -- --show-output
+//! ```
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+/// A partition as DynamoDB has it; calls take up to 10 ms.
+const SETTING: &str = "partition-writes=1000,slow=10ms";
+
+async fn measured(messages: usize, writers: usize) -> Measurement {
+    let room = Room {
+        messages,
+        authors: 2_000,
+        duplicates: 0.1,
+        faults: Vec::new(),
+        writers,
+        json: false,
+    };
+    let measurement = room.measure(&SETTING.parse().unwrap()).await.unwrap();
+    print_rooms(std::slice::from_ref(&measurement), false).unwrap();
+    measurement
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_room_is_not_held_to_one_partition() {
+    let measurement = measured(20_000, 64).await;
+    assert!(measurement.per_second > 3_000.0, "{measurement:?}");
+    assert!(measurement.shards > 1, "{measurement:?}");
+    assert_eq!(measurement.found, 20_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_room_that_is_not_busy_has_one_shard() {
+    let measurement = measured(2_000, 1).await;
+    assert_eq!((measurement.shards, measurement.found), (1, 2_000), "{measurement:?}");
+    // A claim, two rows, and for each duplicate what its claim is refused with.
+    assert!(measurement.write_units_each < 3.4, "{measurement:?}");
+}

@@ -1,0 +1,87 @@
+//! Messages and membership.
+
+use shared::dynamo::DynamoError;
+use shared::rooms::{
+    Claimed, MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted, Stored,
+};
+
+use super::{Effects, Standing, soon};
+
+impl Effects {
+    /// A message: its claim, and both its rows.
+    pub(super) async fn posted(&self, post: &MessagePosted) -> Result<Standing, DynamoError> {
+        let MessageKey { room_id, message_id, author_id } = &post.key;
+        let claimed = self.rooms.claimed(room_id, message_id, soon()).await?;
+        // One of somebody else, or of another instant, is a conflict, which ends as a dead letter.
+        let ours = claimed.filter(|it| it.author_id == *author_id && it.at == post.at);
+        let Some(claimed) = ours else { return Ok(Standing::Pending) };
+        if !claimed.says(&post.payload) {
+            let first = "the id was used before with another payload, and the first message stays";
+            return Ok(Standing::Overtaken(first.to_owned()));
+        }
+        if self.rooms.is_deleted(&post.key, soon()).await? {
+            let deleted = "the message was deleted, which is permanent: nobody is shown it";
+            return Ok(Standing::Overtaken(deleted.to_owned()));
+        }
+        let is_there = self.both_are(&post.key, &claimed, Stored::Message).await?;
+        Ok(if is_there { Standing::applied() } else { Standing::Pending })
+    }
+
+    /// A delete: the marker, and tombstones for both rows.
+    pub(super) async fn message_deleted(
+        &self,
+        MessageDeleted { key }: &MessageDeleted,
+    ) -> Result<Standing, DynamoError> {
+        if !self.rooms.is_deleted(key, soon()).await? {
+            return Ok(Standing::Pending);
+        }
+        match self.rooms.claimed(&key.room_id, &key.message_id, soon()).await? {
+            None => Ok(Standing::but(
+                "nothing is posted under that id yet, and its post will have no effect",
+            )),
+            Some(claimed) if claimed.author_id != key.author_id => {
+                Ok(Standing::Overtaken(format!(
+                    "the message is {}'s, and nobody else's delete has an effect",
+                    claimed.author_id
+                )))
+            }
+            Some(claimed) if claimed.erased => Ok(Standing::applied()),
+            Some(claimed) => {
+                let are_gone = self.both_are(key, &claimed, Stored::Tombstone).await?;
+                Ok(if are_gone { Standing::applied() } else { Standing::Pending })
+            }
+        }
+    }
+
+    async fn both_are(
+        &self,
+        key: &MessageKey,
+        claimed: &Claimed,
+        wanted: Stored,
+    ) -> Result<bool, DynamoError> {
+        for row in claimed.rows(&key.room_id, &key.message_id) {
+            if self.rooms.stored(row, soon()).await? != Some(wanted) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A join or a leave: the membership holds it, or one that wins over it.
+    pub(super) async fn membership(
+        &self,
+        change: &MembershipChange,
+    ) -> Result<Standing, DynamoError> {
+        let there = self.rooms.membership(&change.room_id, &change.viewer_id, soon()).await?;
+        // The leave wins a tie.
+        let order = |state: MembershipState| (state.changed_at, !state.present);
+        Ok(match there {
+            Some(there) if there == change.state => Standing::applied(),
+            Some(there) if order(there) > order(change.state) => {
+                let what = if there.present { "join" } else { "leave" };
+                Standing::Overtaken(format!("the {what} of {} holds", there.changed_at))
+            }
+            _ => Standing::Pending,
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The commands on rooms.
+
+use super::{MembershipState, MessageKey};
+use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::values::{ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId};
+
+/// Somebody said something in a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessagePosted {
+    /// The message, whose id belongs to the first of these within the room, and who says it.
+    pub key: MessageKey,
+    /// When: its place in the room.
+    pub at: Timestamp,
+    /// What readers are given.
+    pub payload: Payload,
+}
+
+/// An author took a message back. Final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageDeleted {
+    /// The message, and whose it is; a delete by anybody else has no effect.
+    pub key: MessageKey,
+}
+
+/// A viewer joined a room, or left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MembershipChange {
+    /// The room.
+    pub room_id: RoomId,
+    /// Who.
+    pub viewer_id: ViewerId,
+    /// In it or not, and since when. The latest wins, and on a tie the one that leaves.
+    pub state: MembershipState,
+}
+
+impl MessageKey {
+    /// Reads the members that name a message and its author.
+    fn read(members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            room_id: members.parsed("room_id", RoomId::new)?,
+            message_id: members.parsed("message_id", MessageId::new)?,
+            author_id: members.parsed("author_id", ViewerId::new)?,
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        body.text("room_id", &self.room_id)
+            .text("message_id", &self.message_id)
+            .text("author_id", &self.author_id)
+    }
+
+    /// The id of the message is left out: in log lines `message_id` is that of the queue's message.
+    fn subject(&self) -> Subject {
+        let (room_id, author_id) =
+            (Some(self.room_id.to_string()), Some(self.author_id.to_string()));
+        Subject { room_id, author_id, ..Subject::default() }
+    }
+
+    /// Where the message is in the room, if it was said at this instant.
+    #[must_use]
+    pub fn sort_key(&self, at: Timestamp) -> SortKey {
+        SortKey { published_at: at, activity_id: ActivityId::from(self.message_id.clone()) }
+    }
+}
+
+impl MessagePosted {
+    /// Where the message is in the room.
+    #[must_use]
+    pub fn sort_key(&self) -> SortKey {
+        self.key.sort_key(self.at)
+    }
+}
+
+impl Fact for MessagePosted {
+    const TYPES: &'static [&'static str] = &["message.posted"];
+    const MEMBERS: &'static [&'static str] =
+        &["room_id", "message_id", "author_id", "at", "payload"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            key: MessageKey::read(members)?,
+            at: members.instant("at")?,
+            payload: members.payload()?.unwrap_or_default(),
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        self.key.write(body).text("at", &self.at).json("payload", self.payload.as_json())
+    }
+
+    fn subject(&self) -> Subject {
+        self.key.subject()
+    }
+
+    fn group(&self) -> &str {
+        self.key.room_id.as_str()
+    }
+}
+
+impl Fact for MessageDeleted {
+    const TYPES: &'static [&'static str] = &["message.deleted"];
+    const MEMBERS: &'static [&'static str] = &["room_id", "message_id", "author_id"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self { key: MessageKey::read(members)? })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        self.key.write(body)
+    }
+
+    fn subject(&self) -> Subject {
+        self.key.subject()
+    }
+
+    fn group(&self) -> &str {
+        self.key.room_id.as_str()
+    }
+}
+
+impl Fact for MembershipChange {
+    const TYPES: &'static [&'static str] = &["room.joined", "room.left"];
+    const MEMBERS: &'static [&'static str] = &["room_id", "viewer_id", "at"];
+
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[usize::from(!self.state.present)]
+    }
+
+    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let present = type_name == Self::TYPES[0];
+        Ok(Self {
+            room_id: members.parsed("room_id", RoomId::new)?,
+            viewer_id: members.parsed("viewer_id", ViewerId::new)?,
+            state: MembershipState { present, changed_at: members.instant("at")? },
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        body.text("room_id", &self.room_id)
+            .text("viewer_id", &self.viewer_id)
+            .text("at", &self.state.changed_at)
+    }
+
+    fn subject(&self) -> Subject {
+        let (room_id, viewer_id) =
+            (Some(self.room_id.to_string()), Some(self.viewer_id.to_string()));
+        Subject { room_id, viewer_id, ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.room_id.as_str()
+    }
+}

@@ -1,0 +1,177 @@
+//! Where rooms are in the ledger.
+//!
+//! ```text
+//! message#<room>#<message>   claim              whose the id is
+//! message#<room>#<message>   deleted#<author>   this author has deleted it
+//! room#<room>                room               whether it is private, and how many shards it has
+//! room#<room>#<shard>        <sort key>         a message, or its tombstone
+//! said#<room>#<author>       <sort key>         the same, by author
+//! person#<viewer>#rooms      <room>             whether the viewer is in the room
+//! ```
+//!
+//! A claim and its markers are in a partition of their own, so only the rows of a busy room are near each other.
+
+use crate::ledger::{LedgerKey, PERSON};
+use crate::paging::{List, seen_sets};
+use crate::values::{MessageId, RoomId, SortKey, ViewerId};
+
+const MESSAGE: &str = "message#";
+const ROOM: &str = "room#";
+const SAID: &str = "said#";
+const CLAIM: &str = "claim";
+const DELETED: &str = "deleted#";
+const ITEM: &str = "room";
+
+/// A message as one author speaks of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageKey {
+    /// In which room.
+    pub room_id: RoomId,
+    /// Which message; unique within the room.
+    pub message_id: MessageId,
+    /// In whose words.
+    pub author_id: ViewerId,
+}
+
+/// An item of this feature, as its key says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoomItem {
+    /// Whose the id of a message is.
+    Claim(RoomId, MessageId),
+    /// An author has deleted a message.
+    Marker(MessageKey),
+    /// What is known of a room.
+    Room(RoomId),
+    /// A message in its place.
+    Row(RoomId, MessageId),
+    /// The same, by author.
+    AuthorRow(MessageKey),
+}
+
+/// What the item with a key is, if it is one of this feature's and not about one person alone.
+#[must_use]
+pub fn of_key(pk: &str, sk: &str) -> Option<RoomItem> {
+    if let Some(rest) = pk.strip_prefix(MESSAGE) {
+        let (room, message) = rest.split_once('#')?;
+        let (room_id, message_id) = (RoomId::new(room).ok()?, MessageId::new(message).ok()?);
+        if sk == CLAIM {
+            return Some(RoomItem::Claim(room_id, message_id));
+        }
+        let author_id = ViewerId::new(sk.strip_prefix(DELETED)?).ok()?;
+        return Some(RoomItem::Marker(MessageKey { room_id, message_id, author_id }));
+    }
+    let message = || SortKey::parse(sk).ok().map(|key| MessageId::from(key.activity_id));
+    if let Some(rest) = pk.strip_prefix(SAID) {
+        let (room, author) = rest.split_once('#')?;
+        let (room_id, author_id) = (RoomId::new(room).ok()?, ViewerId::new(author).ok()?);
+        return Some(RoomItem::AuthorRow(MessageKey {
+            room_id,
+            message_id: message()?,
+            author_id,
+        }));
+    }
+    let rest = pk.strip_prefix(ROOM)?;
+    match rest.split_once('#') {
+        None if sk == ITEM => RoomId::new(rest).ok().map(RoomItem::Room),
+        None => None,
+        Some((room, shard)) => {
+            shard.parse::<u16>().ok()?;
+            Some(RoomItem::Row(RoomId::new(room).ok()?, message()?))
+        }
+    }
+}
+
+/// Where it is recorded whose the id of a message is.
+#[must_use]
+pub fn claim(room: &RoomId, message: &MessageId) -> LedgerKey {
+    LedgerKey { pk: format!("{MESSAGE}{room}#{message}"), sk: CLAIM.to_owned() }
+}
+
+/// Where it is recorded that an author has deleted a message.
+#[must_use]
+pub fn marker(key: &MessageKey) -> LedgerKey {
+    let MessageKey { room_id, message_id, author_id } = key;
+    LedgerKey { pk: format!("{MESSAGE}{room_id}#{message_id}"), sk: marker_sort_key(author_id) }
+}
+
+/// The sort key of every marker of an author.
+#[must_use]
+pub fn marker_sort_key(author: &ViewerId) -> String {
+    format!("{DELETED}{author}")
+}
+
+/// Where it is recorded what is known of a room.
+#[must_use]
+pub fn room(room: &RoomId) -> LedgerKey {
+    LedgerKey { pk: format!("{ROOM}{room}"), sk: ITEM.to_owned() }
+}
+
+/// The partition of a shard, which lists messages by sort key.
+#[must_use]
+pub fn shard(room: &RoomId, shard: u16) -> String {
+    format!("{ROOM}{room}#{shard}")
+}
+
+/// The partition that lists what an author said in a room, by sort key.
+#[must_use]
+pub fn said(room: &RoomId, author: &ViewerId) -> String {
+    format!("{SAID}{room}#{author}")
+}
+
+/// Where it is recorded whether a viewer is in a room.
+#[must_use]
+pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
+    LedgerKey { pk: format!("{PERSON}{viewer}#rooms"), sk: room.to_string() }
+}
+
+/// A room as a list. Its cursors are the room's, whoever reads it. What clients have seen is kept with the viewer as whom
+/// they read, so that a busy room's readers do not meet at one partition; of those who read as nobody in particular, as
+/// if the room were a person: that is where the reader may write.
+#[must_use]
+pub fn list(room: &RoomId, viewer: Option<&ViewerId>) -> List {
+    let seen = viewer.map_or_else(|| seen_sets(room), seen_sets);
+    List::named(format!("{ROOM}{room}"), seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Timestamp;
+
+    #[test]
+    fn every_key_says_what_its_item_is() {
+        let (room_id, message_id) =
+            (RoomId::new("r:1").expect("an id"), MessageId::new("m-1").expect("an id"));
+        let author_id = ViewerId::new("bob").expect("an id");
+        let key = MessageKey {
+            room_id: room_id.clone(),
+            message_id: message_id.clone(),
+            author_id: author_id.clone(),
+        };
+        let of = |key: LedgerKey| of_key(&key.pk, &key.sk);
+        let row = key.sort_key(Timestamp::from_unix_millis(0)).to_string();
+        assert_eq!(
+            of(claim(&room_id, &message_id)),
+            Some(RoomItem::Claim(room_id.clone(), message_id.clone()))
+        );
+        assert_eq!(of(marker(&key)), Some(RoomItem::Marker(key.clone())));
+        assert_eq!(of(room(&room_id)), Some(RoomItem::Room(room_id.clone())));
+        assert_eq!(
+            of_key(&shard(&room_id, 3), &row),
+            Some(RoomItem::Row(room_id.clone(), message_id))
+        );
+        assert_eq!(of_key(&said(&room_id, &author_id), &row), Some(RoomItem::AuthorRow(key)));
+        assert_eq!(of(membership(&author_id, &room_id)), None);
+        assert_eq!(list(&room_id, Some(&author_id)).seen_sets(), "person#bob#seen");
+        for (pk, sk) in [
+            ("room#r", "rooms"),
+            ("room#r#x", row.as_str()),
+            ("room#r#1", "room"),
+            ("said#r#b#c", row.as_str()),
+            ("message#r", "claim"),
+            ("message#r#m", "deleted"),
+        ] {
+            assert_eq!(of_key(pk, sk), None, "{pk} {sk}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Who is in a room: one item for a viewer and a room, among what is about one person alone
+//! ([`PERSON`](crate::ledger::PERSON)).
+
+use super::{MembershipChange, Room, Rooms, keys};
+use crate::dynamo::item::{Item, Key, Row, text, truth};
+use crate::dynamo::{Condition, DynamoError, Update};
+use crate::runtime::deadline::Deadline;
+use crate::values::{RoomId, Timestamp, ViewerId};
+
+/// Whether a viewer is in a room, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MembershipState {
+    /// In it or not.
+    pub present: bool,
+    /// The `at` of the command that won.
+    pub changed_at: Timestamp,
+}
+
+/// What decides whether somebody reads a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entrance {
+    /// The room.
+    pub room: Room,
+    /// Whether they are in it.
+    pub present: bool,
+}
+
+impl Entrance {
+    /// Whether they may read what is said there.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        self.present || !self.room.private
+    }
+}
+
+impl Rooms {
+    /// Records that somebody joined or left, unless a change that wins over it is on record. A join makes the room
+    /// private first, also one that does not win.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn change_membership(
+        &self,
+        change: &MembershipChange,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let MembershipChange { room_id, viewer_id, state } = change;
+        if state.present {
+            self.make_private(room_id, deadline).await?;
+        }
+        let item = Item::from([
+            ("at".to_owned(), text(state.changed_at.to_string())),
+            ("present".to_owned(), truth(state.present)),
+        ]);
+        // What was erased has no `present`, and no leave of that instant says more.
+        let wins = match state.present {
+            true => Condition::new("attribute_not_exists(#at) OR #at < :at"),
+            false => {
+                let wins =
+                    "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND present = :yes)";
+                Condition::new(wins).value(":yes", truth(true))
+            }
+        };
+        let wins = wins.name("#at", "at").value(":at", text(state.changed_at.to_string()));
+        let key = keys::membership(viewer_id, room_id);
+        self.ledger.put_if(key, item, wins, deadline).await.map(|_| ())
+    }
+
+    async fn make_private(&self, room: &RoomId, deadline: Deadline) -> Result<(), DynamoError> {
+        if self.known.get(room).is_some_and(|known| known.private) {
+            return Ok(());
+        }
+        let update = Update {
+            expression: "SET #private = :yes",
+            // A reserved word.
+            names: vec![("#private", "private")],
+            values: vec![(":yes", truth(true))],
+            ..Update::default()
+        };
+        self.increase(room, update, deadline).await
+    }
+
+    /// Whether a viewer is in a room, if that was ever said of them.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn membership(
+        &self,
+        room: &RoomId,
+        viewer: &ViewerId,
+        deadline: Deadline,
+    ) -> Result<Option<MembershipState>, DynamoError> {
+        let row = self.ledger.get(keys::membership(viewer, room), deadline).await?;
+        let Some(row) = row.filter(|row| row.item.contains_key("present")) else { return Ok(None) };
+        let changed_at = row.parsed("at", "an instant")?;
+        Ok(Some(MembershipState { present: row.flag("present")?, changed_at }))
+    }
+
+    /// What decides whether a viewer reads a room, in one call. Nobody in particular is in no room.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn entrance(
+        &self,
+        room: &RoomId,
+        viewer: Option<&ViewerId>,
+        deadline: Deadline,
+    ) -> Result<Entrance, DynamoError> {
+        let ours = keys::room(room);
+        let theirs = viewer.map(|viewer| keys::membership(viewer, room));
+        let keys = [Some(ours.clone()), theirs].into_iter().flatten().map(Key::into_item);
+        let rows = self.ledger.table().batch_get(keys.collect(), deadline).await?;
+        let is_room = |row: &Row<'_>| Ok::<_, DynamoError>(row.text("pk")? == ours.pk);
+        let mut entrance = Entrance { room: Room::default(), present: false };
+        for row in &rows {
+            match is_room(row)? {
+                true => entrance.room = Room::read(Some(row))?,
+                false => entrance.present = row.flag("present")?,
+            }
+        }
+        Ok(entrance)
+    }
+}

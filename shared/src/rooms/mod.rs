@@ -1,0 +1,98 @@
+//! Rooms: what people say to each other, in the order of `at`.
+//!
+//! ```text
+//! command      message.posted, message.deleted, room.joined, room.left
+//! keys         where all of it is in the ledger
+//! shards       over how many partitions a room is spread
+//! known        what a writer knows of rooms, so that it need not ask
+//! posting      claims and rows written, deletes
+//! membership   who is in a room
+//! reading      messages in order, of a room or of one author in it
+//! ```
+//!
+//! # What is written
+//!
+//! A message is three items. The *claim* says whose its id is. The *row* is its place in the room, with all that readers
+//! are shown. The *author's row* is the same under its author, so that what one of them said in a room is one query.
+//! A delete leaves a *marker* with the name of who sent it, and turns both rows into tombstones.
+//!
+//! # No order of arrival loses a message, or brings one back
+//!
+//! ```text
+//! post     1 claim, if nobody has    2 read the marker    3 put both rows, where nothing is
+//! delete   1 put the marker          2 read the claim     3 if it is the same author's: tombstones over both rows
+//! ```
+//!
+//! Reads are strongly consistent. Every step may be done twice, and a delivery may end between any two.
+//!
+//! * **The first stays.** Only one content can put the claim. A post with another author or another instant is refused;
+//!   one that differs in its payload alone has no effect, which the digest in the claim tells. So all
+//!   deliveries that get to step 3 write the same rows.
+//! * **Nothing is lost.** A post is acknowledged after step 3, or because a marker of its own author is there.
+//! * **Nothing comes back.** Say a delivery of the post has found no marker in its step 2. The marker was put after that,
+//!   and before that the claim was there. So the delete finds the claim, and puts tombstones, which no step 3
+//!   replaces. A delivery that comes after the marker does not get to step 3.
+//! * **Tombstones need not stay.** They are for deliveries that have passed step 2 and are about to write. No invocation
+//!   lives as long as [`TOMBSTONES_KEPT`]; marker and claim stay permanently. An id stays taken after its delete.
+//! * **Others have no say.** A marker has its sender in its key. That of anybody but the author is never looked at.
+//!
+//! # A busy room
+//!
+//! A partition takes a thousand small writes a second, and DynamoDB does not split one whose sort keys only grow. So a
+//! room has *shards*, partitions over which messages are spread by a hash of their ids: one at first, and twice as
+//! many whenever the put of a row is refused because its partition is hot, up to [`Shards::MOST`]. How many it has
+//! is in the item of the room. That number only grows, and it is increased before any message is written to the new
+//! shards. A reader reads it strongly consistently beside its query of the first shard, which is all that a quiet room
+//! costs. A writer that still goes by a smaller number writes to shards that every reader reads. So nobody
+//! misses a message, whatever writers know. The claim says by which number a message was spread, so that every delivery of
+//! it and its delete find the same row.
+//!
+//! A message that was refused goes on trying where it was claimed; those after it are spread.
+//!
+//! # Private rooms
+//!
+//! Once anybody has joined a room it is private, permanently: also if that join was overtaken by a leave, and after the
+//! last member has left. Then only its present members read it. They read all of it, what was said before they
+//! joined included. Who may *write* is the producers' to decide, as everywhere.
+//!
+//! A join first makes the room private, then makes the viewer a member. Of the commands on one viewer and room the
+//! latest wins, on a tie the leave.
+
+mod command;
+pub mod keys;
+mod known;
+mod membership;
+mod posting;
+mod reading;
+mod shards;
+
+pub use command::{MembershipChange, MessageDeleted, MessagePosted};
+pub use keys::{MessageKey, RoomItem};
+pub use known::KnownRooms;
+pub use membership::{Entrance, MembershipState};
+pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
+pub use reading::{Asked, Message, Stored};
+pub use shards::{Room, Shards};
+
+use crate::ledger::Ledger;
+
+/// What is said in rooms, and who is in them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Rooms {
+    ledger: Ledger,
+    known: KnownRooms,
+}
+
+impl Rooms {
+    /// Those in this ledger, of which nothing is known.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone(), known: KnownRooms::default() }
+    }
+
+    /// The same with what is known of them.
+    #[must_use]
+    pub fn knowing(self, known: &KnownRooms) -> Self {
+        Self { known: known.clone(), ..self }
+    }
+}

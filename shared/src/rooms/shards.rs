@@ -1,0 +1,178 @@
+//! Over how many partitions a room is spread.
+
+use std::fmt;
+
+use super::{Rooms, keys};
+use crate::dynamo::item::{Row, number};
+use crate::dynamo::{Changed, DynamoError, Update};
+use crate::runtime::deadline::Deadline;
+use crate::values::{MessageId, RoomId, spread};
+
+/// Over how many partitions messages are spread: a power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shards(u16);
+
+impl Default for Shards {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl Shards {
+    /// What a room has that was never busy.
+    pub const ONE: Self = Self(1);
+    /// More no room gets: 16,000 small messages a second. A page reads all of them.
+    pub const MOST: Self = Self(16);
+
+    /// So many, if that is a number of shards that there can be.
+    #[must_use]
+    pub fn new(count: u64) -> Option<Self> {
+        let count = u16::try_from(count).ok().filter(|count| count.is_power_of_two());
+        count.map(Self).filter(|shards| *shards <= Self::MOST)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(self) -> u16 {
+        self.0
+    }
+
+    /// The next number, if there is one.
+    #[must_use]
+    pub fn doubled(self) -> Option<Self> {
+        Self::new(u64::from(self.0) * 2)
+    }
+
+    /// Where a message is among them. Part of stored keys, so it never changes.
+    #[must_use]
+    pub fn of(self, message: &MessageId) -> u16 {
+        spread(message.as_str()) % self.0
+    }
+
+    /// Reads the number that an item says.
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let count = row.count("shards")?;
+        Self::new(count).ok_or_else(|| row.corrupt("shards", "a power of two up to 16"))
+    }
+}
+
+impl fmt::Display for Shards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What is known of a room. Both only ever increase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Room {
+    /// Somebody has joined it, so that only its members read it.
+    pub private: bool,
+    /// Over how many partitions its messages are spread.
+    pub shards: Shards,
+}
+
+impl Room {
+    /// Reads the item of a room; a room without one is open and has one shard.
+    pub(super) fn read(row: Option<&Row<'_>>) -> Result<Self, DynamoError> {
+        let Some(row) = row else { return Ok(Self::default()) };
+        let shards = match row.item.contains_key("shards") {
+            true => Shards::read(row)?,
+            false => Shards::ONE,
+        };
+        Ok(Self { private: row.flag("private")?, shards })
+    }
+}
+
+impl Rooms {
+    /// What is known of a room: what this writer remembers, or else what is on record. It may be less than there is
+    /// by now.
+    pub(super) async fn recalled(
+        &self,
+        room: &RoomId,
+        deadline: Deadline,
+    ) -> Result<Room, DynamoError> {
+        match self.known.get(room) {
+            Some(known) => Ok(known),
+            None => self.room(room, deadline).await,
+        }
+    }
+
+    /// What is on record of a room.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn room(&self, room: &RoomId, deadline: Deadline) -> Result<Room, DynamoError> {
+        let row = self.ledger.get(keys::room(room), deadline).await?;
+        let found = Room::read(row.as_ref())?;
+        Ok(self.known.learn(room, found))
+    }
+
+    /// Gives a room twice as many shards as the number by which a put was refused, unless it has more already.
+    pub(super) async fn grow(
+        &self,
+        room: &RoomId,
+        refused: Shards,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let Some(wanted) = refused.doubled() else { return Ok(()) };
+        if self.known.get(room).is_some_and(|known| known.shards >= wanted) {
+            return Ok(());
+        }
+        let update = Update {
+            expression: "SET shards = :wanted",
+            condition: Some("attribute_not_exists(shards) OR shards < :wanted"),
+            values: vec![(":wanted", number(wanted))],
+            ..Update::default()
+        };
+        self.increase(room, update, deadline).await
+    }
+
+    /// Changes the item of a room, and learns what it says then.
+    pub(super) async fn increase(
+        &self,
+        room: &RoomId,
+        update: Update<'_>,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let table = self.ledger.table();
+        let changed = table.change(keys::room(room).into_item(), update, deadline).await?;
+        let (Changed::Done(item) | Changed::Refused(item)) = changed;
+        let row = table.row(item);
+        self.known.learn(room, Room::read(Some(&row))?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_as_a_power_of_two() {
+        let counts: Vec<_> = (0..40).filter_map(Shards::new).map(Shards::count).collect();
+        assert_eq!(counts, [1, 2, 4, 8, 16]);
+        assert_eq!(Shards::ONE.doubled(), Shards::new(2));
+        assert_eq!(Shards::MOST.doubled(), None);
+    }
+
+    /// Part of stored keys.
+    #[test]
+    fn a_message_stays_where_it_is() {
+        let of = |id: &str| Shards::MOST.of(&MessageId::new(id).expect("an id"));
+        assert_eq!(["m1", "m2", "bob", "x"].map(of), [5, 0, 2, 11]);
+    }
+
+    #[test]
+    fn messages_are_spread_evenly() {
+        for count in [2, 4, 8, 16] {
+            let shards = Shards::new(count).expect("a power of two");
+            let mut found = vec![0_u32; usize::from(shards.count())];
+            for number in 0..16_000 {
+                let id = MessageId::new(format!("chat-{number}")).expect("an id");
+                found[usize::from(shards.of(&id))] += 1;
+            }
+            let expected = 16_000 / u32::from(shards.count());
+            assert!(found.iter().all(|n| n.abs_diff(expected) < expected / 10), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Private rooms: whoever is not in it reads nothing, by no cursor.
+
+use serde_json::json;
+use tests::World;
+use timeline_reader::Authorization;
+
+use super::{ids_of, instant, join, leave, page, post};
+
+/// What a page of a room is answered with, for the owner of a token.
+async fn status(world: &World, caller: &str, query: &str) -> i64 {
+    world.request("GET", "/v1/rooms/r/messages", query, Some(caller)).await.0
+}
+
+fn guarded() -> World {
+    let mut world = World::new();
+    world.reader.authorization = Authorization::Jwt;
+    world
+}
+
+#[tokio::test]
+async fn a_room_that_nobody_has_joined_is_open() {
+    let world = guarded();
+    world.done(&[post("r", "a", "bob", 1), leave("r", "bob", 2)]).await;
+    assert_eq!(status(&world, "eve", "").await, 200);
+    assert_eq!(world.request("GET", "/v1/rooms/r/messages", "", None).await.0, 401);
+}
+
+#[tokio::test]
+async fn only_present_members_read_a_private_room() {
+    let world = guarded();
+    world.done(&[post("r", "a", "bob", 1), join("r", "bob", 2), join("r", "ann", 10)]).await;
+    for (caller, expected) in [("bob", 200), ("ann", 200), ("eve", 403), ("bo", 403)] {
+        assert_eq!(status(&world, caller, "").await, expected, "{caller}");
+        assert_eq!(status(&world, caller, "author=bob").await, expected, "{caller}");
+    }
+    // What was said before included.
+    let (_, _, body) = world.request("GET", "/v1/rooms/r/messages", "", Some("ann")).await;
+    assert_eq!(ids_of(&body), ["a"]);
+    let (_, _, body) = world.request("GET", "/v1/rooms/r/messages", "", Some("eve")).await;
+    assert_eq!(body["type"], "urn:nagare:problem:forbidden");
+    assert!(!body.to_string().contains("bob"), "{body}");
+    // A member asks for nobody else.
+    assert_eq!(status(&world, "bob", "viewer=bob").await, 200);
+    assert_eq!(status(&world, "bob", "viewer=ann").await, 403);
+    assert_eq!(status(&world, "eve", "viewer=ann").await, 403);
+}
+
+/// The break that is looked for: a page of a private room by a cursor from another time, another room, another caller.
+#[tokio::test]
+async fn no_cursor_opens_a_private_room() {
+    let world = guarded();
+    let posts: Vec<_> = (1..6).map(|n| post("r", &format!("m{n}"), "bob", n)).collect();
+    world.done(&posts).await;
+    // eve reads while the room is open.
+    let (_, _, body) = world.request("GET", "/v1/rooms/r/messages", "limit=2", Some("eve")).await;
+    let cursors =
+        ["next_cursor", "newer_cursor"].map(|name| body[name].as_str().unwrap().to_owned());
+    world.done(&[join("r", "bob", 10), join("r", "ann", 11)]).await;
+    for cursor in &cursors {
+        assert_eq!(status(&world, "eve", &format!("cursor={cursor}")).await, 403);
+        assert_eq!(status(&world, "eve", &format!("cursor={cursor}&limit=5")).await, 403);
+    }
+    let (_, _, body) = world.request("GET", "/v1/rooms/r/messages", "limit=2", Some("ann")).await;
+    let cursors =
+        ["next_cursor", "newer_cursor"].map(|name| body[name].as_str().unwrap().to_owned());
+    for cursor in &cursors {
+        assert_eq!(status(&world, "ann", &format!("cursor={cursor}")).await, 200);
+        assert_eq!(status(&world, "eve", &format!("cursor={cursor}")).await, 403, "ann's cursor");
+    }
+    world.done(&[leave("r", "ann", 12), post("r", "secret", "bob", 13)]).await;
+    for cursor in &cursors {
+        assert_eq!(status(&world, "ann", &format!("cursor={cursor}")).await, 403, "ann has left");
+    }
+    // A room of eve's own gives no cursor for another.
+    let other: Vec<_> = (1..6).map(|n| post("e", &format!("m{n}"), "eve", n)).collect();
+    world.done(&other).await;
+    world.done(&[join("e", "eve", 10), join("e", "ann", 10)]).await;
+    let (_, _, body) = world.request("GET", "/v1/rooms/e/messages", "limit=2", Some("eve")).await;
+    for name in ["next_cursor", "newer_cursor"] {
+        let query = format!("cursor={}", body[name].as_str().unwrap());
+        for caller in ["bob", "eve"] {
+            assert_eq!(status(&world, caller, &query).await, 400, "{caller}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_room_stays_private_once_it_was() {
+    let world = guarded();
+    // The join that makes it private has lost before it came.
+    world.done(&[post("r", "a", "bob", 1), leave("r", "bob", 5), join("r", "bob", 4)]).await;
+    assert_eq!(status(&world, "eve", "").await, 403);
+    assert_eq!(status(&world, "bob", "").await, 403);
+    world.done(&[join("r", "bob", 6)]).await;
+    assert_eq!(status(&world, "bob", "").await, 200);
+}
+
+#[tokio::test]
+async fn the_latest_change_wins_and_of_two_at_once_the_leave() {
+    let changes =
+        [join("r", "bob", 5), leave("r", "bob", 5), join("r", "bob", 3), leave("r", "bob", 2)];
+    for first in 0..changes.len() {
+        for step in 1..changes.len() {
+            let world = guarded();
+            let order = (0..4).map(|n| changes[(first + n * step) % 4].clone());
+            world.done(&order.collect::<Vec<_>>()).await;
+            world.done(&changes).await;
+            assert_eq!(status(&world, "bob", "").await, 403, "{first} {step}");
+            world.done(&[join("r", "bob", 6), leave("r", "bob", 5), join("r", "bob", 5)]).await;
+            assert_eq!(status(&world, "bob", "").await, 200, "{first} {step}");
+        }
+    }
+}
+
+/// Where everybody is trusted, whoever names nobody reads everything, and whoever names a viewer reads as they do.
+#[tokio::test]
+async fn the_trusted_read_everything_or_as_somebody() {
+    let world = World::new();
+    world.done(&[post("r", "a", "bob", 1), join("r", "bob", 2)]).await;
+    assert_eq!(ids_of(&page(&world, "r", "").await), ["a"]);
+    assert_eq!(ids_of(&page(&world, "r", "viewer=bob").await), ["a"]);
+    let (status, _, _) = world.get("/v1/rooms/r/messages", "viewer=eve").await;
+    assert_eq!(status, 403);
+}
+
+/// Instants as they are stored, and nothing else of the member.
+#[tokio::test]
+async fn membership_is_about_one_person_alone() {
+    let world = World::new();
+    world.done(&[join("r", "bob", 2)]).await;
+    let request = json!({"TableName": "nagare-ledger", "Key": {"pk": {"S": "person#bob#rooms"}, "sk": {"S": "r"}}});
+    let (_, answer) = world.engine.call("GetItem", request.to_string().as_bytes());
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let item = json!({"pk": {"S": "person#bob#rooms"}, "sk": {"S": "r"}, "at": {"S": instant(2)}, "present": {"BOOL": true}});
+    assert_eq!(answer["Item"], item);
+}
