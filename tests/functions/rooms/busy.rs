@@ -17,7 +17,8 @@ fn narrow() -> World {
 }
 
 fn said(n: usize) -> Value {
-    let mut post = post("r", &format!("m{n:04}"), if n % 3 == 0 { "ann" } else { "bob" }, 1);
+    let mut post =
+        post("r", &format!("m{n:04}"), if n.is_multiple_of(3) { "ann" } else { "bob" }, 1);
     post["at"] = json!(format!("2026-11-20T11:00:00.{:03}Z", n % 1000));
     post
 }
