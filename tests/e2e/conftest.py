@@ -216,6 +216,14 @@ def _edge(kind, follower, followee, at):
     }
 
 
+def spread(id):
+    """The hash in an edge's key."""
+    hash = 0x811C9DC5
+    for byte in id.encode():
+        hash = (hash ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return (hash >> 16) ^ (hash & 0xFFFF)
+
+
 def body(command):
     """What goes over the wire; a text is a body already."""
     return command if isinstance(command, str) else json.dumps(command, ensure_ascii=False)

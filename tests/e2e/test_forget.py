@@ -8,8 +8,8 @@ import time
 import pytest
 
 from conftest import (
-    NAGARE, Stack, delete, follow, ids, instant, join, like, mark_all_read, mark_read, plain, publish, say, tag, unfollow, unique,
-    unlike, unsay, untag, until, update,
+    NAGARE, Stack, delete, follow, ids, instant, join, like, mark_all_read, mark_read, plain, publish, say, spread, tag, unfollow,
+    unique, unlike, unsay, untag, until, update,
 )
 
 TABLES = [
@@ -385,14 +385,6 @@ def places(person, other):
     for n, id in enumerate((f"{other}-kept", f"{other}-gone")):
         yield letters, {"id": id, "part": "body#other-message#0000", "body": f"{{{person}", "stored_at": old}
         yield letters, {"id": id, "part": "body#other-message#0001", "body": "what they said"}
-
-
-def spread(id):
-    """The hash in an edge's key."""
-    hash = 0x811C9DC5
-    for byte in id.encode():
-        hash = (hash ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return (hash >> 16) ^ (hash & 0xFFFF)
 
 
 def typed(value):

@@ -34,7 +34,7 @@
 //!    from the tag a while ago, and is written late, loses against what is there.
 //! 3. *An untag leaves a listing* that says so, even if there was none. Without it a publish that has read the tag
 //!    before would write its listing after. Nothing is written from what was read longer ago than an invocation
-//!    takes, which is minutes, so this listing expires after [three days](listing). The row of the tag
+//!    takes, which is minutes, so this listing expires after three days. The row of the tag
 //!    stays: a tag that was sent before the untag may arrive at any time.
 //! 4. *A publish sent again* claims the same instant for the same actor, or nothing. So an activity has one sort key, and
 //!    a person one listing of it.
@@ -42,7 +42,7 @@
 //!    show, so a deleted one is gone from `tagged` and from its own tags at once, and what is shown is what the record
 //!    says.
 //! 6. *A delivery that died* between two writes is delivered again and does the same again. A publish with very many
-//!    tags notes up to whom it has come ([`progress`](Tags::note_listed)), and hands on the rest. Who is tagged
+//!    tags notes up to whom it has come ([progress](Tags::note_listed)), and hands on the rest. Who is tagged
 //!    meanwhile, wherever that is in the order, finds the claim and writes the listing.
 //! 7. *An erased person* is untagged everywhere, by the same two writes in the same order, and so is everybody in
 //!    what they published.
