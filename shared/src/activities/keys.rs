@@ -63,7 +63,7 @@ pub fn outbox(actor: &ActorId) -> String {
     format!("{OUTBOX}{actor}")
 }
 
-/// The partition that lists what an actor published of a [kind](super::kinds), by sort key.
+/// The partition that lists what an actor published of a kind, by sort key.
 #[must_use]
 pub fn of_kind(actor: &ActorId, kind: &Kind) -> String {
     format!("{PERSON}{actor}#kind#{kind}")

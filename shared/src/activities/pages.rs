@@ -28,7 +28,7 @@ impl Activities {
         Stretch::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
     }
 
-    /// The same of what may be of some [kinds](super::kinds): the records decide. One Query for each of them, all at once.
+    /// The same of what may be of some kinds: the records decide. One Query for each of them, all at once.
     ///
     /// # Errors
     /// [`DynamoError`]

@@ -96,7 +96,7 @@ impl Activities {
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
     ///
-    /// Of what is published, [lists by kind](super::kinds) are kept.
+    /// Of what is published, lists by kind are kept.
     ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.

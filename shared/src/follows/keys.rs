@@ -47,7 +47,7 @@ pub fn following(follower: &ViewerId) -> String {
     format!("{PERSON}{follower}{FOLLOWING}")
 }
 
-/// Where it is listed that a viewer [follows](super::following) an actor.
+/// Where it is listed that a viewer follows an actor.
 #[must_use]
 pub fn followee(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: following(follower), sk: followee.to_string() }
