@@ -12,7 +12,7 @@ import urllib.parse
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from conftest import ROOT, Stack, delete, follow, profile, publish, spread, unfollow, update, written
+from conftest import ROOT, Stack, delete, follow, profile, publish, spread, tag, unfollow, update, written
 from test_sql import generated, real
 
 PAGE = (ROOT / "docs/QUERIES.md").read_text(encoding="utf-8")
@@ -22,6 +22,13 @@ ALL = 1_000_000
 KINDS = ["post", "image", "live"]
 # People of a real graph whose lists are compared, and who publish.
 MOST = 400
+# What the friends of somebody's friends are tagged in: three lists, walked one after the other.
+FRIENDS = """
+    SELECT DISTINCT t.tagged_id, t.activity_id
+    FROM follows f JOIN follows g ON g.follower_id = f.followee_id
+    JOIN tags t ON t.tagged_id = g.followee_id JOIN activities a USING (activity_id)
+    WHERE f.follower_id = :viewer AND NOT a.deleted
+"""
 
 
 class Model:
@@ -37,7 +44,7 @@ class Model:
         # Since when, where it is not for the import to say.
         self.follows = dict.fromkeys(edges)
         self.profiles = {}
-        self.activities = {}
+        self.activities, self.tags = {}, set()
 
     def ago(self, **delta):
         return written(self.now - timedelta(**delta))
@@ -69,6 +76,12 @@ class Model:
                 self.follows[edge] = self.ago(seconds=-230)
                 self.commands.append(follow(*edge, self.follows[edge]))
 
+    def tag(self):
+        for activity in self.chance.sample(sorted(self.activities), len(self.activities) // 2):
+            for person in self.chance.sample(self.people, 8):
+                self.commands.append(tag(activity, person, self.ago(minutes=5)))
+                self.tags.add((activity, person))
+
     def introduce(self):
         """Half of them have a profile."""
         for person in self.chance.sample(self.people, len(self.people) // 2):
@@ -85,6 +98,14 @@ class Model:
         self.database.executemany("INSERT INTO follows VALUES (?, ?, ?)", edges)
         profiles = [(person, json.dumps(payload)) for person, payload in self.profiles.items()]
         self.database.executemany("INSERT INTO profiles VALUES (?, ?)", profiles)
+        self.database.executemany("INSERT INTO tags VALUES (?, ?)", sorted(self.tags))
+
+    def friends_of_friends(self, person):
+        count = """
+            SELECT count(DISTINCT g.followee_id) FROM follows f JOIN follows g ON g.follower_id = f.followee_id
+            WHERE f.follower_id = ?
+        """
+        return self.database.execute(count, [person]).fetchone()[0]
 
     def answer(self, path, **parameters):
         """What the query of a path says, newest first."""
@@ -143,6 +164,16 @@ def compare_follows(stack, model, person):
     return compared
 
 
+def compare_friends(stack, model, viewer):
+    """What the friends of one person's friends are tagged in."""
+    following = lambda person: {item["viewer_id"] for item in walk(stack, f"/v1/viewers/{person}/following", limit=100)}
+    friends = set().union(*map(following, following(viewer)))
+    tagged = lambda person: walk(stack, f"/v1/viewers/{person}/tagged", limit=100)
+    shown = {(friend, item["activity_id"]) for friend in friends for item in tagged(friend)}
+    assert shown == set(model.database.execute(FRIENDS, {"viewer": viewer})), viewer
+    return len(shown)
+
+
 @pytest.mark.parametrize("graph", ["generated", "anybeat.csv.gz", "twitch_mutual.csv.gz"])
 def test_every_list_equals_its_query(graph, tmp_path):
     chance = random.Random(graph)
@@ -153,6 +184,7 @@ def test_every_list_equals_its_query(graph, tmp_path):
     model = Model(edges, chance)
     model.publish(1_500)
     model.leave()
+    model.tag()
     model.introduce()
     model.store()
     commands = list(model.commands)
@@ -170,5 +202,7 @@ def test_every_list_equals_its_query(graph, tmp_path):
         people = chance.sample(model.people, min(MOST, len(model.people)))
         compared = sum(compare_activities(stack, model, person) for person in people)
         followed = sum(compare_follows(stack, model, person) for person in people)
-        print(f"{graph}: {len(people)} people, {compared} activities and {followed} follows compared")
-        assert compared > 100 and followed > 100
+        few = [person for person in people if 1 < model.friends_of_friends(person) < 150][:12]
+        tagged = sum(compare_friends(stack, model, person) for person in few)
+        print(f"{graph}: {len(people)} people, {compared} activities, {followed} follows and {tagged} tags of friends' friends compared")
+        assert compared > 100 and followed > 100 and tagged > 100
