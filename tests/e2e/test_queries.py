@@ -201,6 +201,10 @@ def test_every_list_equals_its_query(graph, tmp_path):
         assert stack.dead_letters() == []
         people = chance.sample(model.people, min(MOST, len(model.people)))
         compared = sum(compare_activities(stack, model, person) for person in people)
+        for person in people[:3]:
+            lines = stack.cli("page", person, "--kind", "image", "--limit", "2", "--all", "--json").stdout.splitlines()
+            expected = model.answer("/v1/actors/{actor_id}/activities", actor=person, kinds=",image,")
+            assert [json.loads(line) for line in lines] == expected, person
         followed = sum(compare_follows(stack, model, person) for person in people)
         few = [person for person in people if 1 < model.friends_of_friends(person) < 150][:12]
         tagged = sum(compare_friends(stack, model, person) for person in few)
