@@ -6,7 +6,7 @@
 //! room#<room>                room               whether it is private, and how many shards it has
 //! room#<room>#<shard>        <sort key>         a message, or its tombstone
 //! said#<room>#<author>       <sort key>         the same, by author
-//! person#<viewer>#rooms      <room>             whether the viewer is in the room
+//! person#<viewer>#rooms      room#<room>        whether the viewer is in the room
 //! ```
 //!
 //! A claim and its markers are in a partition of their own, so only the rows of a busy room are near each other.
@@ -118,10 +118,10 @@ pub fn said(room: &RoomId, author: &ViewerId) -> String {
     format!("{SAID}{room}#{author}")
 }
 
-/// Where it is recorded whether a viewer is in a room.
+/// Where it is recorded whether a viewer is in a room. A room may be called as a person is: the sort key names it as one.
 #[must_use]
 pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}#rooms"), sk: room.to_string() }
+    LedgerKey { pk: format!("{PERSON}{viewer}#rooms"), sk: format!("{ROOM}{room}") }
 }
 
 /// A room as a list. Its cursors are the room's, whoever reads it. What clients have seen is kept with the viewer as whom

@@ -67,7 +67,7 @@ async fn a_busy_room_is_spread_and_read_in_order() {
         assert_eq!(walk(&world, "r", "", limit).await, newest);
         assert_eq!(walk(&world, "r", "order=oldest", limit).await, oldest);
     }
-    let of_ann: Vec<_> = (0..180).rev().filter(|n| n % 3 == 0).map(id).collect();
+    let of_ann: Vec<_> = (0..180).rev().filter(|n: &usize| n.is_multiple_of(3)).map(id).collect();
     assert_eq!(walk(&world, "r", "author=ann", 7).await, of_ann);
     let query = "from=2026-11-20T11:00:00.050Z&to=2026-11-20T11:00:00.060Z&order=oldest";
     assert_eq!(ids(&world, "r", query).await, (50..60).map(id).collect::<Vec<_>>());

@@ -128,9 +128,9 @@ async fn the_trusted_read_everything_or_as_somebody() {
 async fn membership_is_about_one_person_alone() {
     let world = World::new();
     world.done(&[join("r", "bob", 2)]).await;
-    let request = json!({"TableName": "nagare-ledger", "Key": {"pk": {"S": "person#bob#rooms"}, "sk": {"S": "r"}}});
+    let request = json!({"TableName": "nagare-ledger", "Key": {"pk": {"S": "person#bob#rooms"}, "sk": {"S": "room#r"}}});
     let (_, answer) = world.engine.call("GetItem", request.to_string().as_bytes());
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-    let item = json!({"pk": {"S": "person#bob#rooms"}, "sk": {"S": "r"}, "at": {"S": instant(2)}, "present": {"BOOL": true}});
+    let item = json!({"pk": {"S": "person#bob#rooms"}, "sk": {"S": "room#r"}, "at": {"S": instant(2)}, "present": {"BOOL": true}});
     assert_eq!(answer["Item"], item);
 }
