@@ -104,7 +104,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
         reads: 1.0,
         messages: 1.0,
         sends: 1.0,
-        rounds: 5.0,
+        rounds: 6.0,
         ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
         ..Work::default()
     };

@@ -1,7 +1,5 @@
 //! Publish, update and delete.
 
-use futures::TryFutureExt;
-use futures::future::try_join;
 use shared::activities::owner::Owner;
 use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
 use shared::command::Command;
@@ -28,9 +26,9 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
     // What was deleted before it was published is nobody's concern.
     if !deleted {
-        let owned = owned(cx, &key, false).map_err(Failure::from);
-        let listed = tags::list_all(cx, &key.actor_id, &sort_key);
-        if try_join(owned, listed).await?.1 == Step::Stopped {
+        // One after the other, as all of the above: fan-outs of one batch are not to begin at the same moment.
+        owned(cx, &key, false).await?;
+        if tags::list_all(cx, &key.actor_id, &sort_key).await? == Step::Stopped {
             return cx.hand_on(Command::Publish(publish)).await;
         }
     }
