@@ -423,11 +423,11 @@ class Stack:
             ids += [one["MessageId"] for one in accepted]
         return ids
 
-    def apply(self, *commands):
+    def apply(self, *commands, seconds=DEADLINE):
         """Sends commands one after the other, each in effect before the next."""
         for command in commands:
             self.send(command)
-            self.drain()
+            self.drain(seconds)
 
     def waiting(self, url=None):
         """How many messages a queue still has, visible or not."""

@@ -60,7 +60,7 @@ ELSEWHERE = {
     "OPERATIONS.md": {"name=": ACCOUNT, "mapping=": ACCOUNT, "aws ": ACCOUNT, "$ nagare estimate": MEASURES,
                       "{": FORM, "filter": FORM},
     "PERFORMANCE.md": {"": MEASURES},
-    "PRODUCERS.md": {'{\n  "Version"': FORM, '{"type": "notifications.read"': FORM, '{"type": "poll.opened"': FORM,
+    "PRODUCERS.md": {'{\n  "Version"': FORM, '{"type": "notifications.read"': FORM, '{"type": "poll.opened"': FORM, '{"type": "message.posted"': FORM,
                      '{"type": "battle.opened"': FORM, "# samconfig.toml": FORM},
     "SCALE.md": {"": MEASURES},
     "TESTING.md": {"npm i": MEASURES, "cargo install": MEASURES, "": MEASURES},

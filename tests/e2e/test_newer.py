@@ -81,12 +81,12 @@ def test_a_follow_that_brings_in_thousands(some_stack):
     below = stack.page("bob", cursor=stack.page("bob")["next_cursor"])
     # The client asks for what lies below its first page by itself.
     client.shown += ids(below)
-    client.while_it_polls(lambda: stack.apply(follow("bob", "anna")), limit=100)
+    client.while_it_polls(lambda: stack.apply(follow("bob", "anna"), seconds=180), limit=100)
     # The first page ended with carl's of 19 seconds ago: what lies below it comes with its next_cursor.
     once(client.shown, [*(f"c{n}" for n in range(30)), *names[:19]])
 
     # The same from a page that ends below all: nothing is left to a next_cursor.
-    stack.apply(unfollow("bob", "anna"))
+    stack.apply(unfollow("bob", "anna"), seconds=180)
     client = Client(stack, "bob", limit=100)
-    client.while_it_polls(lambda: stack.apply(follow("bob", "anna")), limit=100)
+    client.while_it_polls(lambda: stack.apply(follow("bob", "anna"), seconds=180), limit=100)
     once(client.shown, [*(f"c{n}" for n in range(30)), *names])
