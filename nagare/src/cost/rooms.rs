@@ -1,7 +1,7 @@
 //! What a message in a room needs of the tables, the queue and the functions, and a page of them.
 
 use super::sizes;
-use super::work::{Work, read_units, write_units};
+use super::work::{Work, command, read_units};
 
 /// The lengths of ids where nobody gives them.
 const ID: f64 = 24.0;
@@ -36,15 +36,7 @@ pub fn message(message: &Message) -> Work {
         sizes::message_row(message),
         sizes::message_of_author(message),
     ];
-    Work {
-        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
-        reads: 1.0,
-        messages: 1.0,
-        sends: 1.0,
-        rounds: 3.0,
-        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
-        ..Work::default()
-    }
+    command(&stored, 3.0)
 }
 
 /// A page of N messages of a quiet room, and the one beyond it: its query, and beside that what is known of the room.

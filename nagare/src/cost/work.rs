@@ -85,6 +85,19 @@ impl Audience {
     }
 }
 
+/// A command that writes items of these sizes to the ledger, reads a small one, and makes so many calls one after the other.
+pub(super) fn command(stored: &[f64], rounds: f64) -> Work {
+    Work {
+        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
+        reads: 1.0,
+        messages: 1.0,
+        sends: 1.0,
+        rounds,
+        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
+        ..Work::default()
+    }
+}
+
 /// A publish: its id is claimed, its record, its outbox row, the row of its kind and the fact of it are written, the tags
 /// that came before it and its followers are read, and each follower gets an entry; then record and edges are read once
 /// more.
@@ -99,15 +112,7 @@ pub fn publish_in(sizes: Sizes, activity: &Activity, audience: &Audience) -> Wor
     let (record, row) = (sizes::record(activity), sizes::outbox_row(activity));
     let kind = sizes::kind_row(activity);
     let stored = [sizes::claim(activity), kind, record, row, sizes::owner(activity)];
-    let recorded = Work {
-        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
-        reads: 1.0,
-        messages: 1.0,
-        sends: 1.0,
-        rounds: 6.0,
-        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
-        ..Work::default()
-    };
+    let recorded = command(&stored, 6.0);
     let followers = audience.followers;
     let mean = if followers > 0.0 { audience.ids / followers } else { 0.0 };
     let entries = Work {
@@ -220,15 +225,7 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
 #[must_use]
 pub fn tag(tagged: f64, activity: &Activity) -> Work {
     let stored = [sizes::tag(tagged, activity), sizes::listing(tagged, activity)];
-    Work {
-        writes: stored.iter().map(|bytes| write_units(*bytes)).sum(),
-        reads: 1.0,
-        messages: 1.0,
-        sends: 1.0,
-        rounds: 3.0,
-        ledger_bytes: stored.iter().map(|bytes| bytes + sizes::STORED).sum(),
-        ..Work::default()
-    }
+    command(&stored, 3.0)
 }
 
 /// A page of a timeline: N entries, M of whose records the reader has not kept. The entry beyond the page,

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Tag, TagItem, TagState, Tags, keys};
+use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{DynamoError, Query};
 use crate::ledger::{FORGET_AT, LedgerKey};
 use crate::paging::Stretch;
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, Order, SortKey, Span, Timestamp, ViewerId};
+use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 
 /// How long it stays listed that somebody was untagged: what was read before must not be written after it has gone.
 /// Nothing is held longer than an invocation takes.
@@ -57,31 +57,8 @@ impl Tags {
         limit: usize,
         deadline: Deadline,
     ) -> Result<Stretch<(SortKey, ActorId)>, DynamoError> {
-        let Some(keys) = span.keys(after) else {
-            return Ok(Stretch { rows: vec![], read: 0, next: None });
-        };
         let pk = keys::of_person(person);
-        let start = keys.start.map(|sk| LedgerKey { pk: pk.clone(), sk }.into_item());
-        let query = Query {
-            keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
-            values: vec![
-                (":pk", text(pk)),
-                (":first", text(keys.first)),
-                (":last", text(keys.last)),
-            ],
-            start,
-            descending: span.order == Order::Newest,
-            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
-            ..Query::default()
-        };
-        let table = self.ledger.table();
-        let page = table.page(&query, deadline).await?;
-        let listings: Vec<_> = page.rows.iter().map(read_listing).collect::<Result<_, _>>()?;
-        let read = listings.len();
-        let in_force = |Listing { sort_key, actor_id, .. }| Some((sort_key, actor_id?));
-        let rows = listings.into_iter().filter_map(in_force).collect();
-        let next = page.next.map(|key| LedgerKey::of(&table.row(key)).map(|key| key.sk));
-        Ok(Stretch { rows, read, next: next.transpose()? })
+        Stretch::read(&self.ledger, &pk, span, after, limit, target, deadline).await
     }
 
     /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and
@@ -123,6 +100,12 @@ pub fn read_listing(row: &Row<'_>) -> Result<Listing, DynamoError> {
         false => None,
     };
     Ok(Listing { sort_key, state, actor_id })
+}
+
+/// The activity of a listing, and whose it is, if the person is tagged in it.
+fn target(row: &Row<'_>) -> Result<Option<(SortKey, ActorId)>, DynamoError> {
+    let Listing { sort_key, actor_id, .. } = read_listing(row)?;
+    Ok(actor_id.map(|actor| (sort_key, actor)))
 }
 
 /// What a listing of a state has.

@@ -28,7 +28,7 @@ pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, 
     Ok(Disposition::Applied(None))
 }
 
-/// Lists an activity, whose id is claimed by now, among what everybody is tagged in who is tagged in it.
+/// Lists an activity for everybody who is tagged in it. Its id has been claimed.
 pub(super) async fn list_all(
     cx: &Context,
     actor: &ActorId,

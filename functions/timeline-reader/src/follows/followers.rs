@@ -1,4 +1,4 @@
-//! Who follows an actor, for every caller who is authenticated.
+//! The followers of an actor. Every authenticated caller may read them.
 
 use shared::follows::Follows;
 use shared::values::ActorId;

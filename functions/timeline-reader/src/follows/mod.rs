@@ -39,7 +39,7 @@ struct Request {
     limit: usize,
 }
 
-/// A list by its name, and whose it is: what its cursors are bound to.
+/// Which list a cursor belongs to: its name, and its owner.
 struct List<'a, W> {
     name: &'static str,
     whose: &'a W,

@@ -44,7 +44,7 @@ pub(crate) trait Source {
     /// Where a row stands.
     fn key(row: &Self::Row) -> &SortKey;
 
-    /// Reads at most so many rows of a span, beyond a stored key if one is given.
+    /// Reads up to `limit` rows of a span. With `after`, begins behind that stored key.
     async fn read(
         &mut self,
         span: Span,

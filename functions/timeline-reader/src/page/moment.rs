@@ -5,8 +5,8 @@
 //!
 //! # One page, one moment
 //!
-//! A page whose reads fall within one [hold](shared::runtime::hold) is of one moment. One that took longer is
-//! read once more. If that takes too long as well, calls are slow, and the page is read in an order that needs
+//! If all reads of a page fall within one [hold](shared::runtime::hold), the page is of one moment. If they took longer,
+//! it is read once more. If that takes too long as well, calls are slow, and the page is read in an order that needs
 //! no clock: view, records, entries, view. It is of the moment at which its entries were read if
 //!
 //! * the view before and the view after say the same of hidden actors, and of none of its records that it
@@ -45,7 +45,7 @@ const TRIES: usize = 2;
 /// the edges are read first, so that no read unit is spent on the record of a hidden row.
 const AT_ONCE: usize = 40;
 
-/// What a row points at: an activity, and whose it is.
+/// The activity of a row, and its actor.
 pub(crate) type Target = (SortKey, ActorId);
 
 /// An activity as it is shown.
@@ -57,7 +57,7 @@ pub(crate) struct Shown {
 
 /// A list of activities.
 pub(crate) trait Rows {
-    /// Reads at most so many rows of a span, beyond a stored key if one is given.
+    /// Reads up to `limit` rows of a span. With `after`, begins behind that stored key.
     fn rows(
         &self,
         span: Span,
@@ -65,7 +65,7 @@ pub(crate) trait Rows {
         limit: usize,
     ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send;
 
-    /// The viewer whose follows decide what is shown, if any do.
+    /// The viewer of a timeline: only actors whom they follow are shown. None for lists that look the same to everybody.
     fn viewer(&self) -> Option<&ViewerId> {
         None
     }

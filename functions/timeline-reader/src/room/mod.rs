@@ -7,7 +7,7 @@ mod said;
 use serde::Serialize;
 use shared::paging::CursorError;
 use shared::rooms::{Message, Rooms, keys};
-use shared::values::{ActivityId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
+use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 
 use crate::Context;
 use crate::http::auth::Caller;
@@ -53,7 +53,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     };
     let (author, rooms) = (author_of(&request)?, Rooms::new(&cx.reader.ledger.over(cx.dynamo)));
     let said = Said::new(cx, &rooms, &room, author.as_ref(), &reader);
-    let paging = Paging::new(cx, &list, &request, cx.now, Span::all(Order::Oldest).from);
+    let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
     let page = said.page(&paging).await?.ok_or(Problem::Forbidden)?;
     answer(cx, &room, &paging, &page).await
 }
