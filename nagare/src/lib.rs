@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cli         the commands; each talks to a stack over the network, as on AWS
+//! client      clients for the stack that they talk to
 //! operator    what operators do to a stack: audit timelines, erase a person
 //! cost        what the service costs on AWS
 //! local       tables, queues, the functions and the HTTP API in one process
@@ -10,6 +11,7 @@
 //!   faults    what goes wrong on purpose
 //! running     which stacks run on this machine
 //! tables      the tables over one client
+//! failure     how a command fails
 //! progress    progress bars
 //! ```
 //!
@@ -17,7 +19,9 @@
 //! send.
 
 pub mod cli;
+mod client;
 pub mod cost;
+mod failure;
 pub mod local;
 pub mod operator;
 mod progress;

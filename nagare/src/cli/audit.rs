@@ -13,7 +13,7 @@ use shared::values::{ActivityId, BattleId, PollId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
-use super::remote::Remote;
+use crate::client::remote::Remote;
 use crate::operator::audit::{
     AuditError, Auditor, BattleDifference, Difference, FollowingDifference, Found, InboxDifference,
     LikesDifference, PageDifference, PagesAuditor, PollDifference, Sample, TagDifference,

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Failure;
 use super::print::{print_json, say};
-use super::target::only_one;
+use crate::client::target::only_one;
 use crate::running;
 
 #[derive(Debug, Args)]

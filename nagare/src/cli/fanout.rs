@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, say};
-use super::remote::{Remote, soon};
+use crate::client::remote::{Remote, soon};
 use crate::progress;
 
 /// How often the ledger is asked.

@@ -16,8 +16,8 @@ use shared::values::{ActorId, Timestamp, ViewerId};
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::print::{counted, say, tell};
-use super::remote::Remote;
-use super::sender::commands;
+use crate::client::remote::Remote;
+use crate::client::sender::commands;
 use crate::progress;
 
 pub(super) const HEADER: [&str; 2] = ["follower", "followee"];

@@ -7,7 +7,7 @@ use shared::values::{ActorId, Timestamp};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
-use super::remote::Remote;
+use crate::client::remote::Remote;
 use crate::operator::erasure::{Erasure, ErasureError, letters};
 
 #[derive(Debug, Args)]

@@ -1,10 +1,9 @@
 //! The command line: what each command is called and takes, and how it ends.
 //!
 //! Commands other than `up` talk to the stack that the environment names (a real AWS account, say), or else to
-//! the local stack that runs (`target`). Each command is a module with one `run`; those that send one command
+//! the local stack that runs ([`crate::client`]). Each command is a module with one `run`; those that send one command
 //! say what became of it in one way (`submit`).
 
-mod api;
 mod audit;
 mod battle;
 mod bench;
@@ -12,10 +11,8 @@ mod csv_file;
 mod dead_letters;
 mod detach;
 mod down;
-mod drain;
 mod estimate;
 mod exports;
-mod failure;
 mod fanout;
 mod follows;
 mod forget;
@@ -29,16 +26,13 @@ mod print;
 mod profile;
 mod publish;
 mod records;
-mod remote;
 mod replay;
 mod room;
 mod sample;
-mod sender;
 mod show;
 mod span;
 mod submit;
 mod tags;
-mod target;
 mod timeline;
 mod token;
 mod up;
@@ -53,12 +47,12 @@ use shared::likes::{LikeChange, LikeState};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
+pub use crate::client::sender::Sender;
+pub use crate::failure::Failure;
 pub use dead_letters::redrive;
-pub use failure::Failure;
 pub use follows::follows_in;
 use print::tell;
 pub use replay::posts_in;
-pub use sender::Sender;
 use submit::Submission;
 
 /// The whole program. It is here and not in the binary so that it is compiled once: what is `async` is

@@ -12,9 +12,9 @@ use shared::notifications::{MarkRead, Marked, ReadThrough};
 use shared::values::ViewerId;
 
 use super::Failure;
-use super::api::{Api, Query};
 use super::print::{counted, printable, printable_json, say, tell};
-use super::remote::Remote;
+use crate::client::api::{Api, Query};
+use crate::client::remote::Remote;
 
 #[derive(Debug, Args)]
 pub(super) struct Notifications {

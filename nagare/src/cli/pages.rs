@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Failure;
-use super::api::{Api, Query};
 use super::print::{one_line, printable, printable_json, say, tell};
+use crate::client::api::{Api, Query};
 
 /// How often the API is asked for what is new.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -12,10 +12,10 @@ use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
 use super::input::Input;
 use super::print::{counted, print_json, say};
-use super::remote::Remote;
-use super::sender::commands;
 use super::submit::Submission;
 use super::{Failure, lines};
+use crate::client::remote::Remote;
+use crate::client::sender::commands;
 use crate::progress;
 
 #[derive(Debug, Args)]

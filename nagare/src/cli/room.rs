@@ -10,10 +10,10 @@ use shared::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
 use uuid::Uuid;
 
 use super::Failure;
-use super::api::{Api, Query};
 use super::pages::{List, Pages, unexpected};
 use super::print::{one_line, printable, say};
 use super::submit::Submission;
+use crate::client::api::{Api, Query};
 
 /// The caller where no viewer is named: an API that takes tokens wants somebody's, and shows everybody an open room.
 const ANYBODY: &str = "anybody";

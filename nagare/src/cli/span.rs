@@ -17,11 +17,6 @@ pub(super) struct Span(i64);
 pub(super) struct SpanError;
 
 impl Span {
-    /// So many seconds, at most 365 days of them.
-    pub(super) const fn seconds(seconds: i64) -> Self {
-        Self(seconds)
-    }
-
     pub(super) fn as_seconds(self) -> i64 {
         self.0
     }

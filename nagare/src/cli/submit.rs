@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, printable, say};
-use super::remote::Remote;
+use crate::client::remote::Remote;
 use crate::operator::effects::{Effects, Standing, Watch};
 
 /// How long to wait before the second look, and at most between two looks.

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
-use super::api::{Api, Query};
 use super::pages::{List, Pages, unexpected};
 use super::print::{one_line, say};
+use crate::client::api::{Api, Query};
 
 #[derive(Debug, Args)]
 pub(super) struct Timeline {

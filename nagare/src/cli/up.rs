@@ -12,11 +12,11 @@ use tokio::time::MissedTickBehavior;
 use tracing::warn;
 
 use super::Failure;
-use super::drain::Drain;
 use super::print::say;
 use super::sample::{self, Arena};
-use super::sender::Sender;
 use super::{detach, exports, log};
+use crate::client::drain::Drain;
+use crate::client::sender::Sender;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};

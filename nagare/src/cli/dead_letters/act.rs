@@ -16,8 +16,8 @@ use super::read;
 use super::which::Which;
 use crate::cli::Failure;
 use crate::cli::print::{counted, say, tell};
-use crate::cli::remote::soon;
-use crate::cli::sender::Sender;
+use crate::client::remote::soon;
+use crate::client::sender::Sender;
 use crate::progress;
 
 /// Letters at work at once. A letter may be a megabyte.

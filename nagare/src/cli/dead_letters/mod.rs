@@ -27,7 +27,7 @@ use shared::values::{Timestamp, is_message_id};
 
 use super::Failure;
 use super::print::{print_pretty_json, tell};
-use super::remote::{Remote, soon};
+use crate::client::remote::{Remote, soon};
 use crate::progress;
 pub use act::redrive;
 use list::List;

@@ -15,7 +15,7 @@ use super::posts::Posts;
 use super::run::Run;
 use super::start::Survey;
 use crate::cli::Failure;
-use crate::cli::remote::soon;
+use crate::client::remote::soon;
 use crate::operator::scan::scan;
 
 /// No command of a replay is as long, nor what the writer makes of one.

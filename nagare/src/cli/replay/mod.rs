@@ -53,10 +53,10 @@ use tokio::time::Instant;
 
 use super::Failure;
 use super::csv_file::Source;
-use super::drain::Drain;
 use super::print::{counted, print_json, say, tell};
-use super::remote::Remote;
-use super::sender::Sender;
+use crate::client::drain::Drain;
+use crate::client::remote::Remote;
+use crate::client::sender::Sender;
 use crate::progress;
 use count::Letters;
 use posts::Posts;

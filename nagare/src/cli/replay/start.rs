@@ -16,7 +16,7 @@ use super::Handles;
 use super::posts::{Post, Posts};
 use super::run::{Naming, Run};
 use crate::cli::Failure;
-use crate::cli::remote::soon;
+use crate::client::remote::soon;
 use crate::progress;
 
 /// Calls in flight at once.

@@ -23,8 +23,8 @@ use shared::values::{Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::Failure;
-use super::api::{Api, Query};
 use super::print::{one_line, printable, say};
+use crate::client::api::{Api, Query};
 use screen::Screen;
 
 pub(super) use battle::Battle;

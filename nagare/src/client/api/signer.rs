@@ -15,7 +15,7 @@ use shared::dynamo::sdk_config;
 use shared::values::Timestamp;
 use tokio::sync::Mutex;
 
-use super::Failure;
+use crate::failure::Failure;
 
 /// API Gateway, as signatures name it.
 const SERVICE: &str = "execute-api";
@@ -23,7 +23,7 @@ const SERVICE: &str = "execute-api";
 const MARGIN: Duration = Duration::from_secs(60);
 
 /// Signs with the credentials that every AWS SDK would find: environment, profile, role.
-pub(super) struct Signer {
+pub(crate) struct Signer {
     provider: SharedCredentialsProvider,
     /// Kept from page to page, because some providers ask another service each time.
     credentials: Mutex<Option<Credentials>>,
@@ -33,7 +33,7 @@ pub(super) struct Signer {
 impl Signer {
     /// # Errors
     /// [`Failure::Usage`] if there is no region, or nothing that could provide credentials.
-    pub(super) async fn from_environment() -> Result<Self, Failure> {
+    pub(crate) async fn from_environment() -> Result<Self, Failure> {
         let config = sdk_config().await;
         let region = config.region().map(ToString::to_string);
         let region = region.ok_or_else(|| unsigned("AWS_REGION is not set"))?;
@@ -47,7 +47,7 @@ impl Signer {
     ///
     /// # Errors
     /// [`Failure::Usage`] if there are no credentials, or they cannot be had.
-    pub(super) async fn headers(&self, url: &Url, now: Timestamp) -> Result<HeaderMap, Failure> {
+    pub(crate) async fn headers(&self, url: &Url, now: Timestamp) -> Result<HeaderMap, Failure> {
         let now = now.into();
         let credentials = self.credentials(now).await?;
         headers(url, credentials, &self.region, now).map_err(|e| unsigned(&e))

@@ -7,7 +7,7 @@ use aws_sdk_sqs::types::QueueAttributeName as Name;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
-use super::Failure;
+use crate::failure::Failure;
 
 /// How often the queues are asked.
 const INTERVAL: Duration = Duration::from_millis(200);

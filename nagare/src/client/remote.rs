@@ -9,10 +9,10 @@ use shared::runtime::env;
 use shared::timelines::Timelines;
 use shared::values::Retention;
 
-use super::Failure;
 use super::drain::Drain;
 use super::sender::Sender;
 use super::target::Target;
+use crate::failure::Failure;
 use crate::local::connector;
 
 pub(crate) use crate::operator::soon;

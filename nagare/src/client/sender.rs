@@ -11,7 +11,7 @@ use shared::queue;
 use shared::queue::{BATCH, Message, SendError};
 use shared::runtime::deadline::Deadline;
 
-use super::Failure;
+use crate::failure::Failure;
 
 /// Calls in flight at once.
 const IN_FLIGHT: usize = 8;

@@ -10,7 +10,7 @@ use shared::runtime::env;
 use shared::values::Retention;
 use timeline_reader::Authorization;
 
-use super::Failure;
+use crate::failure::Failure;
 use crate::running::{self, Note, Running};
 
 /// The variables that name a stack.
@@ -27,7 +27,7 @@ const NAMING: [&str; 8] = [
 
 /// The stack that a command talks to.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// The one that the environment names.
     Environment,
     /// The one that runs on this machine.
@@ -39,7 +39,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Failure::Usage`] if none runs, or several do; it says how to start one, or to choose.
-    pub(super) fn find() -> Result<Self, Failure> {
+    pub(crate) fn find() -> Result<Self, Failure> {
         if NAMING.into_iter().any(|name| env::optional(name).is_some()) {
             return Ok(Self::Environment);
         }
@@ -50,12 +50,12 @@ impl Target {
     ///
     /// # Errors
     /// [`Failure::Usage`] if it is not set.
-    pub(super) fn required(&self, name: &'static str) -> Result<String, Failure> {
+    pub(crate) fn required(&self, name: &'static str) -> Result<String, Failure> {
         Ok(self.optional(name).ok_or(env::EnvError::Missing(name))?)
     }
 
     /// A variable, if it is set.
-    pub(super) fn optional(&self, name: &'static str) -> Option<String> {
+    pub(crate) fn optional(&self, name: &'static str) -> Option<String> {
         match self {
             Self::Environment => env::optional(name),
             Self::Local(note) => note.variable(name).map(ToOwned::to_owned),
@@ -66,7 +66,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the environment says something else than a mode.
-    pub(super) fn authorization(&self) -> Result<Option<Authorization>, Failure> {
+    pub(crate) fn authorization(&self) -> Result<Option<Authorization>, Failure> {
         match self {
             Self::Environment => Ok(env::parsed(env::AUTHORIZATION)?),
             Self::Local(note) => Ok(note.variable(env::AUTHORIZATION).and_then(|a| a.parse().ok())),
@@ -77,7 +77,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the environment says something else than a number of days.
-    pub(super) fn retention(&self) -> Result<Retention, Failure> {
+    pub(crate) fn retention(&self) -> Result<Retention, Failure> {
         match self {
             Self::Environment => Ok(env::retention()?),
             Self::Local(_) => Ok(Retention::default()),
@@ -89,7 +89,7 @@ impl Target {
 ///
 /// # Errors
 /// [`Failure::Usage`] if there is none, or the choice is open.
-pub(super) fn only_one(stacks: Vec<Running>, port: Option<u16>) -> Result<Running, Failure> {
+pub(crate) fn only_one(stacks: Vec<Running>, port: Option<u16>) -> Result<Running, Failure> {
     let ports: Vec<_> = stacks.iter().map(|stack| stack.note.port.to_string()).collect();
     let mut chosen = stacks.into_iter().filter(|stack| port.is_none_or(|p| p == stack.note.port));
     match (chosen.next(), chosen.next(), port) {

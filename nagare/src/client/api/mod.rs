@@ -28,16 +28,17 @@ use timeline_reader::Authorization;
 
 use self::signer::Signer;
 use super::target::Target;
-use super::{Failure, token};
+use super::token;
+use crate::failure::Failure;
 
 /// What is escaped in paths and queries.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The parameters of a query, by name.
-pub(super) type Query = Vec<(&'static str, String)>;
+pub(crate) type Query = Vec<(&'static str, String)>;
 
 /// The API, on behalf of one viewer.
-pub(super) struct Api {
+pub(crate) struct Api {
     client: reqwest::Client,
     base: Url,
     caller: Caller,
@@ -66,7 +67,7 @@ impl Api {
     ///
     /// # Errors
     /// [`Failure::Usage`] if there is no such stack, if the environment does not name an API, or `NAGARE_AUTHORIZATION` no mode.
-    pub(super) async fn on_behalf_of(viewer: &str) -> Result<Self, Failure> {
+    pub(crate) async fn on_behalf_of(viewer: &str) -> Result<Self, Failure> {
         let target = Target::find()?;
         let base = base_address(target.required(env::API_URL)?)?;
         let caller = Caller::of(&target, viewer).await?;
@@ -82,7 +83,7 @@ impl Api {
     /// # Errors
     /// [`Failure::Usage`] for what the API calls bad input, [`Failure::No`] for what it refuses, and
     /// [`Failure::Unreachable`] if it does not answer, or not as it should.
-    pub(super) async fn get<T: DeserializeOwned>(
+    pub(crate) async fn get<T: DeserializeOwned>(
         &mut self,
         path: &[&str],
         query: &Query,
@@ -98,7 +99,7 @@ impl Api {
     ///
     /// # Errors
     /// As those of [`Api::get`].
-    pub(super) async fn find<T: DeserializeOwned>(
+    pub(crate) async fn find<T: DeserializeOwned>(
         &mut self,
         path: &[&str],
         query: &Query,

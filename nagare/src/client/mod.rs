@@ -1,0 +1,17 @@
+//! Clients for the stack that a command or a console talks to: a local one or one on AWS, over the network either way.
+//!
+//! ```text
+//! target   which stack it is
+//! remote   its tables and queues
+//! api      its HTTP API, on behalf of one viewer
+//! sender   commands onto its queue
+//! drain    waiting until its queues are empty
+//! token    tokens for a local stack that demands them
+//! ```
+
+pub(crate) mod api;
+pub(crate) mod drain;
+pub(crate) mod remote;
+pub(crate) mod sender;
+pub(crate) mod target;
+pub(crate) mod token;

@@ -1,0 +1,28 @@
+//! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
+
+use shared::runtime::clock::Clock;
+use shared::runtime::env;
+use shared::values::ViewerId;
+
+use super::target::Target;
+use crate::failure::Failure;
+use crate::local::gateway::JwtAuthorizer;
+
+/// How long a token made for one command is valid, in seconds.
+const FOR_READING: i64 = 300;
+
+/// A token for one reading, if there is a local stack's key and the text is a viewer.
+pub(super) fn for_reading(target: &Target, viewer: &str) -> Option<String> {
+    let key = target.optional(env::JWT_KEY)?;
+    mint(key, &ViewerId::new(viewer).ok()?, FOR_READING).ok()
+}
+
+/// A token with which a viewer reads for so many seconds from now on.
+///
+/// # Errors
+/// [`Failure::No`]
+pub(crate) fn mint(key: String, viewer: &ViewerId, seconds: i64) -> Result<String, Failure> {
+    let now = Clock::system().now().unix_millis() / 1000;
+    let token = JwtAuthorizer::with_key(key).mint(viewer.as_str(), now + seconds);
+    token.map_err(|e| Failure::No(e.to_string()))
+}
