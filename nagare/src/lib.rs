@@ -3,6 +3,7 @@
 //! ```text
 //! cli         the commands; each talks to a stack over the network, as on AWS
 //! client      clients for the stack that they talk to
+//! console     the web console
 //! operator    what operators do to a stack: audit timelines, erase a person
 //! cost        what the service costs on AWS
 //! local       tables, queues, the functions and the HTTP API in one process
@@ -20,6 +21,7 @@
 
 pub mod cli;
 mod client;
+mod console;
 pub mod cost;
 mod failure;
 pub mod local;

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use serde::Serialize;
-use shared::activities::{Activities, ActivityKey};
-use shared::fanout::{FanOut, FanOutKind, FanOuts, Progress};
-use shared::follows::FollowerRange;
+use shared::activities::ActivityKey;
+use shared::fanout::{FanOutKind, FanOuts};
 use shared::values::ActivityId;
 use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, say};
 use crate::client::remote::{Remote, soon};
+use crate::operator::fanout::{Report, Work, work};
 use crate::progress;
 
 /// How often the ledger is asked.
@@ -31,35 +30,13 @@ pub(super) struct Fanout {
     json: bool,
 }
 
-/// The progress of a fan-out.
-#[derive(Debug, Clone, Serialize)]
-struct Report {
-    activity_id: ActivityId,
-    /// `spread`, or `erase` once the activity was deleted.
-    work: &'static str,
-    /// Timelines that were written.
-    delivered: u64,
-    /// Timelines in all: an estimate until no segment is left.
-    total: u64,
-    parts: usize,
-    parts_left: usize,
-    /// Timelines a second, as measured by this command.
-    per_second: u64,
-}
-
 impl Fanout {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let ledger = Remote::from_environment().await?.ledger()?;
-        let (activities, fan_outs) = (Activities::new(&ledger), FanOuts::new(&ledger));
         let unknown = || Failure::No(format!("nobody has published an activity {}", self.activity));
-        let (actor_id, _) =
-            activities.claimed(&self.activity, soon()).await?.ok_or_else(unknown)?;
-        let key = ActivityKey { activity_id: self.activity.clone(), actor_id };
-        let kind = match activities.activity(&key, soon()).await?.deleted {
-            true => FanOutKind::Remove,
-            false => FanOutKind::Insert,
-        };
-        match self.watch(&fan_outs, &key, kind).await? {
+        let Work { key, kind } =
+            work(&ledger, &self.activity, soon()).await?.ok_or_else(unknown)?;
+        match self.watch(&FanOuts::new(&ledger), &key, kind).await? {
             Some(report) => self.print(&report)?,
             None => say!(
                 "{} of {} was not cut into parts: its followers are few enough to be dealt with at once",
@@ -119,38 +96,4 @@ fn show(bar: &ProgressBar, report: &Report, before: u64) {
     }
     bar.set_length(report.total);
     bar.set_position(report.delivered);
-}
-
-impl Report {
-    fn of(activity_id: &ActivityId, kind: FanOutKind, fan_out: &FanOut) -> Self {
-        let begun = &fan_out.begun;
-        let (delivered, left) = (fan_out.written(), fan_out.segments_left());
-        let covered: f64 = begun.iter().map(|(range, progress)| covered(*range, progress)).sum();
-        let total = match (left, covered > 0.0) {
-            (0, _) | (_, false) => delivered,
-            _ => (delivered as f64 / covered) as u64,
-        };
-        Self {
-            activity_id: activity_id.clone(),
-            work: match kind {
-                FanOutKind::Insert => "spread",
-                FanOutKind::Remove => "erase",
-            },
-            delivered,
-            total,
-            parts: fan_out.segments,
-            parts_left: left,
-            per_second: 0,
-        }
-    }
-}
-
-/// The share of all followers that a segment is done with, from 0 to 1.
-fn covered(range: FollowerRange, progress: &Progress) -> f64 {
-    let share = match &progress.position {
-        _ if progress.done => 1.0,
-        None => 0.0,
-        Some(position) => range.share_up_to(position),
-    };
-    share * f64::from(range.width()) / f64::from(FollowerRange::ALL.width())
 }

@@ -7,6 +7,7 @@
 mod audit;
 mod battle;
 mod bench;
+mod console;
 mod csv_file;
 mod dead_letters;
 mod detach;
@@ -49,7 +50,7 @@ use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 pub use crate::client::sender::Sender;
 pub use crate::failure::Failure;
-pub use dead_letters::redrive;
+pub use crate::operator::letters::redrive;
 pub use follows::follows_in;
 use print::tell;
 pub use replay::posts_in;
@@ -93,6 +94,8 @@ pub struct Cli {
 enum Subcommands {
     /// Run the local stack: tables, queues, the functions and the HTTP API, in one process.
     Up(up::Up),
+    /// Serve the web console of the stack that the environment names, a real account's included.
+    Console(console::ServeConsole),
     /// End a local stack that runs.
     Down(down::Down),
     /// Print the `export` lines of the local stack that runs: `eval "$(nagare env)"`.
@@ -242,6 +245,7 @@ impl Cli {
     pub async fn run(self) -> Result<(), Failure> {
         match self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample())) {
             Subcommands::Up(up) => up.run().await,
+            Subcommands::Console(console) => console.run().await,
             Subcommands::Down(down) => down.run().await,
             Subcommands::Env(env) => env.run(),
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,

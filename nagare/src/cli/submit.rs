@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::Failure;
 use super::print::{counted, print_json, printable, say};
 use crate::client::remote::Remote;
-use crate::operator::effects::{Effects, Standing, Watch};
+use crate::operator::effects::{Standing, Watch};
 
 /// How long to wait before the second look, and at most between two looks.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl Submission {
             .map_err(|e| Failure::Usage(e.unredacted()))?;
         let remote = Remote::from_environment().await?;
         // What is needed to wait is looked for before anything is sent.
-        let effects = if self.wait { Some(effects(&remote)?) } else { None };
+        let effects = if self.wait { Some(remote.effects()?) } else { None };
         let began = Instant::now();
         let message_id = remote.sender()?.send_one(&command).await?;
         let (hit_id, room_message_id) = made_ids(&command);
@@ -112,13 +112,6 @@ fn made_ids(command: &Command) -> (Option<HitId>, Option<MessageId>) {
         Command::Post(post) => (None, Some(post.key.message_id.clone())),
         _ => (None, None),
     }
-}
-
-fn effects(remote: &Remote) -> Result<Effects, Failure> {
-    let (ledger, facts) = (remote.ledger()?, remote.facts()?);
-    let (timelines, letters) = (remote.timelines()?, remote.dead_letters()?);
-    let (views, retention) = (remote.views()?, remote.retention()?);
-    Ok(Effects::new(&ledger, &facts, &views, timelines, letters, retention, Clock::system()))
 }
 
 impl Sent {

@@ -17,6 +17,7 @@ use super::sample::{self, Arena};
 use super::{detach, exports, log};
 use crate::client::drain::Drain;
 use crate::client::sender::Sender;
+use crate::console;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};
@@ -142,6 +143,7 @@ impl Up {
     fn explain(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
         say!("#")?;
+        say!("# Look at it: {api}{}", console::PATH)?;
         if noted {
             say!(
                 "# The stack is ready. In another shell, `nagare` finds it without the lines above; other"

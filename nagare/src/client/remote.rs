@@ -5,6 +5,7 @@ use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
+use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::timelines::Timelines;
 use shared::values::Retention;
@@ -14,13 +15,17 @@ use super::sender::Sender;
 use super::target::Target;
 use crate::failure::Failure;
 use crate::local::connector;
+use crate::operator::effects::Effects;
+use crate::tables::{TableNames, Tables};
 
 pub(crate) use crate::operator::soon;
 
 /// Clients for the stack. Which variables are required depends on the clients that are used.
+#[derive(Debug, Clone)]
 pub(crate) struct Remote {
     target: Target,
     sqs: aws_sdk_sqs::Client,
+    dynamodb: aws_sdk_dynamodb::Client,
     dynamo: Dynamo,
 }
 
@@ -30,7 +35,14 @@ impl Remote {
     /// # Errors
     /// [`Failure::Usage`] if there is none, or if it is not clear which.
     pub(crate) async fn from_environment() -> Result<Self, Failure> {
-        let target = Target::find()?;
+        Self::of(Target::find()?).await
+    }
+
+    /// The stack that a target names.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if it does not say where it is.
+    pub(crate) async fn of(target: Target) -> Result<Self, Failure> {
         let (sqs, dynamodb) = match &target {
             Target::Environment => {
                 let config = sdk_config().await;
@@ -41,7 +53,56 @@ impl Remote {
                 connector::dynamodb_over_http(&target.required(env::DYNAMODB_ENDPOINT)?),
             ),
         };
-        Ok(Self { target, sqs, dynamo: Dynamo::new(dynamodb) })
+        Ok(Self { target, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
+    }
+
+    /// Which stack it is.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The client of its queues.
+    pub(crate) fn sqs(&self) -> &aws_sdk_sqs::Client {
+        &self.sqs
+    }
+
+    /// The client of its tables.
+    pub(crate) fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
+        &self.dynamodb
+    }
+
+    /// True for a stack on this machine: its tables are at a loopback address.
+    pub(crate) fn is_local(&self) -> bool {
+        let endpoint = self.target.optional(env::DYNAMODB_ENDPOINT);
+        let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
+        endpoint.is_some_and(|url| local.iter().any(|local| url.starts_with(local)))
+    }
+
+    /// All tables, through another client of the same account.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if a table is not named.
+    pub(crate) fn tables(&self, client: aws_sdk_dynamodb::Client) -> Result<Tables, Failure> {
+        let named = |name| self.target.required(name);
+        let names = TableNames {
+            timelines: named(env::TIMELINES_TABLE)?,
+            ledger: named(env::LEDGER_TABLE)?,
+            facts: named(env::FACTS_TABLE)?,
+            views: named(env::VIEWS_TABLE)?,
+            dead_letters: named(env::DEAD_LETTERS_TABLE)?,
+        };
+        Ok(Tables::new(client, &names))
+    }
+
+    /// What says whether a command that was sent is in effect.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if a table is not named.
+    pub(crate) fn effects(&self) -> Result<Effects, Failure> {
+        let (ledger, facts) = (self.ledger()?, self.facts()?);
+        let (timelines, letters) = (self.timelines()?, self.dead_letters()?);
+        let (views, retention) = (self.views()?, self.retention()?);
+        Ok(Effects::new(&ledger, &facts, &views, timelines, letters, retention, Clock::system()))
     }
 
     /// Sends commands to the queue.

@@ -37,7 +37,12 @@ impl Sender {
 
     /// Sends one command, and returns the id of its message.
     pub(crate) async fn send_one(&self, command: &Command) -> Result<String, Failure> {
-        let sent = self.queue.send_one(&Message::from(command), self.deadline()).await;
+        self.send_message(&Message::from(command)).await
+    }
+
+    /// The same for a message, whatever it says.
+    pub(crate) async fn send_message(&self, message: &Message) -> Result<String, Failure> {
+        let sent = self.queue.send_one(message, self.deadline()).await;
         let id = sent.map_err(|error| self.failure(&error))?;
         self.answered.store(true, Ordering::Relaxed);
         Ok(id)

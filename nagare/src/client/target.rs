@@ -26,7 +26,7 @@ const NAMING: [&str; 8] = [
 ];
 
 /// The stack that a command talks to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Target {
     /// The one that the environment names.
     Environment,

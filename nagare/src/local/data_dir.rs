@@ -283,6 +283,6 @@ impl Secrets {
 
 /// A random secret of 32 characters.
 #[must_use]
-pub(super) fn random_secret() -> String {
+pub(crate) fn random_secret() -> String {
     Uuid::new_v4().simple().to_string()
 }

@@ -14,8 +14,9 @@
 
 mod calendar;
 pub mod connector;
+pub(crate) mod consumed;
 pub mod cors;
-mod data_dir;
+pub(crate) mod data_dir;
 pub mod engine;
 pub mod event_source;
 pub mod faults;
@@ -34,4 +35,4 @@ mod tests;
 mod wiring;
 
 pub use stack::{COMMANDS, DEAD_LETTERS, Stack, StackConfig, StackError};
-pub(crate) use stack::{listen, url};
+pub(crate) use stack::{listen, serve_console, url};

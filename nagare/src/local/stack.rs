@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::Router;
 use shared::crypto::seal::SecretError;
 use shared::dead_letters::MAX_RECEIVES;
 use shared::runtime::clock::Clock;
@@ -22,6 +23,10 @@ use super::ports::{self, Bounds};
 use super::sqs::{QueueConfig, QueueError, Redrive};
 use super::wiring::Wiring;
 use super::{sqs_http, tables_http};
+use crate::client::remote::Remote;
+use crate::client::target::Target;
+use crate::console::{Console, Mode};
+use crate::running::Note;
 
 /// The queue of commands.
 pub const COMMANDS: &str = "nagare-commands";
@@ -140,10 +145,22 @@ impl Stack {
         let mut servers = JoinSet::new();
         let port = port_of(&api);
         let environment = wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
+        let note = Note::new(port, &environment);
+        let console = Remote::of(Target::Local(note))
+            .await
+            .and_then(|remote| Console::new(remote, Mode::Write));
+        let api_router = wiring.gateway(authorizer, config.cors.clone());
+        let api_router = match console {
+            Ok(console) => console.router().fallback_service(api_router),
+            Err(failure) => {
+                tracing::error!("there is no console: {failure}");
+                api_router
+            }
+        };
         let routers = [
             (queue, sqs_http::router(wiring.wire.clone()), CLIENTS, Cors::default()),
             (tables, tables_http::router(wiring.engine.clone()), CLIENTS, Cors::default()),
-            (api, wiring.gateway(authorizer, config.cors.clone()), READERS, config.cors),
+            (api, api_router, READERS, config.cors),
         ];
         for (listener, router, connections, pages) in routers {
             let bounds = Bounds::of(connections);
@@ -185,6 +202,20 @@ impl Stack {
         .await;
         self.servers.shutdown().await;
     }
+}
+
+/// Listens on a port for a console alone. Returns its address, and what serves it until it is told to stop.
+///
+/// # Errors
+/// [`StackError::Port`]
+pub(crate) async fn serve_console(
+    port: u16,
+    router: Router,
+    stop: watch::Receiver<bool>,
+) -> Result<(String, impl Future<Output = ()> + use<>), StackError> {
+    let listener = listen(port).await?;
+    let address = url(&listener);
+    Ok((address, ports::serve(listener, router, Bounds::of(CLIENTS), Cors::default(), stop)))
 }
 
 /// Listeners for the API, the tables and the queue.

@@ -3,6 +3,8 @@
 pub mod audit;
 pub mod effects;
 pub mod erasure;
+pub(crate) mod fanout;
+pub(crate) mod letters;
 pub(crate) mod scan;
 
 use std::time::Duration;

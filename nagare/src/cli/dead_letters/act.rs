@@ -8,8 +8,7 @@
 use std::pin::pin;
 
 use futures::{StreamExt, stream};
-use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
-use shared::queue::Message;
+use shared::dead_letters::DeadLetters;
 use shared::values::is_message_id;
 
 use super::read;
@@ -18,6 +17,7 @@ use crate::cli::Failure;
 use crate::cli::print::{counted, say, tell};
 use crate::client::remote::soon;
 use crate::client::sender::Sender;
+use crate::operator::letters::redrive;
 use crate::progress;
 
 /// Letters at work at once. A letter may be a megabyte.
@@ -46,17 +46,6 @@ pub(super) async fn redrive_all(
         _ => Ok(Outcome::Gone),
     };
     each(which, letters, "sent again", one).await
-}
-
-/// What Lambda sent of changes that it gave up says which they are, and not what they say.
-fn check(letter: &DeadLetter) -> Result<(), Failure> {
-    match StreamBatch::read(&letter.body) {
-        None => Ok(()),
-        Some(batch) => Err(Failure::No(format!(
-            "this is no command; it stands for {batch}. docs/OPERATIONS.md says how to set the views right: \
-             \"Changes of facts that were given up\". Then drop it"
-        ))),
-    }
 }
 
 /// Removes the letters.
@@ -148,26 +137,4 @@ impl Count {
             )),
         }
     }
-}
-
-/// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
-/// stays, and running it again is safe.
-///
-/// # Errors
-/// [`Failure`]; the command may have been sent.
-pub async fn redrive(
-    letters: &DeadLetters,
-    sender: &Sender,
-    letter: &DeadLetter,
-) -> Result<(), Failure> {
-    check(letter)?;
-    let mut attributes = vec![(ORIGIN, letter.id.clone())];
-    // The longest bodies leave no room for the id; such a letter comes back under another one.
-    attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
-    let (body, group) = (letter.body.clone(), letter.group.clone());
-    let message = Message { body, group, attributes, delay_seconds: None };
-    sender.send_batch(&[message]).await?;
-    // A letter that has come back already stays.
-    letters.remove(letter, soon()).await?;
-    Ok(())
 }

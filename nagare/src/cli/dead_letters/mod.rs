@@ -29,7 +29,6 @@ use super::Failure;
 use super::print::{print_pretty_json, tell};
 use crate::client::remote::{Remote, soon};
 use crate::progress;
-pub use act::redrive;
 use list::List;
 use which::Which;
 

@@ -7,7 +7,6 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fastrand::Rng;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::bucket::Buckets;
@@ -15,6 +14,7 @@ use super::demand::Demand;
 use super::injection::{Fault, inject};
 use super::service::Service;
 use super::settings::{Faults, Rates};
+use crate::local::consumed::consumed;
 
 /// A connector under the SDK whose calls fail as often as the settings say.
 #[derive(Debug, Clone)]
@@ -69,18 +69,6 @@ impl HttpConnector for Faulty {
             Ok(answer)
         })
     }
-}
-
-/// The units that an answer says it took, by table.
-fn consumed(answer: &[u8]) -> Vec<(String, f64)> {
-    // What is no answer of the tables took nothing.
-    let answer: Value = serde_json::from_slice(answer).unwrap_or(Value::Null);
-    let consumed = &answer["ConsumedCapacity"];
-    let tables = consumed.as_array().map_or(std::slice::from_ref(consumed), Vec::as_slice);
-    let each = tables.iter().filter_map(|table| {
-        Some((table["TableName"].as_str()?.to_owned(), table["CapacityUnits"].as_f64()?))
-    });
-    each.collect()
 }
 
 impl Chance {

@@ -1,0 +1,139 @@
+//! What the forms know of commands: `docs/schemas/command.schema.json`, which producers check their messages with.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+/// The schema of all commands.
+static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let schema = include_str!("../../../../docs/schemas/command.schema.json");
+    // It is JSON, as the test below sees to.
+    kinds(&serde_json::from_str(schema).unwrap_or(Value::Null))
+});
+
+/// One type of command.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// Such as `activity.published`.
+    pub(super) name: String,
+    /// What it means.
+    pub(super) meaning: String,
+    /// Its members, but for the type.
+    pub(super) members: Vec<Member>,
+}
+
+/// One member of a command.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) meaning: String,
+    pub(super) is_required: bool,
+    pub(super) form: Form,
+    /// What the schema's example has.
+    pub(super) example: String,
+}
+
+/// How a member is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A text as it is.
+    Text,
+    /// An instant; now, if nothing is said.
+    Instant,
+    /// A whole number.
+    Number,
+    /// Texts with blanks or commas between them.
+    Texts,
+    /// True or false.
+    Truth,
+    /// Any JSON.
+    Json,
+}
+
+/// All commands, in the order of the schema.
+pub(super) fn all() -> &'static [Kind] {
+    &COMMANDS
+}
+
+/// The command of a name.
+pub(super) fn named(name: &str) -> Option<&'static Kind> {
+    COMMANDS.iter().find(|kind| kind.name == name)
+}
+
+fn kinds(schema: &Value) -> Vec<Kind> {
+    let each = schema["oneOf"].as_array().into_iter().flatten();
+    each.filter_map(|reference| {
+        let name = reference["$ref"].as_str()?.strip_prefix("#/$defs/")?;
+        let command = &schema["$defs"][name];
+        let required: Vec<_> =
+            command["required"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let members = command["properties"].as_object()?.iter().filter(|(name, _)| *name != "type");
+        let members = members.map(|(name, member)| Member {
+            name: name.clone(),
+            meaning: meaning(schema, member),
+            is_required: required.contains(&name.as_str()),
+            form: form(schema, member),
+            example: match &command["examples"][0][name] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            },
+        });
+        let meaning = command["description"].as_str().unwrap_or_default().to_owned();
+        Some(Kind { name: name.to_owned(), meaning, members: members.collect() })
+    })
+    .collect()
+}
+
+fn definition<'a>(schema: &'a Value, member: &'a Value) -> (&'a str, &'a Value) {
+    let name = member["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
+    name.map_or(("", member), |name| (name, &schema["$defs"][name]))
+}
+
+/// What the member means in this command, and how it is written.
+fn meaning(schema: &Value, member: &Value) -> String {
+    let (_, definition) = definition(schema, member);
+    let texts = [member["description"].as_str(), definition["description"].as_str()];
+    let mut texts: Vec<_> = texts.into_iter().flatten().collect();
+    texts.dedup();
+    texts.join(" ")
+}
+
+fn form(schema: &Value, member: &Value) -> Form {
+    let (name, definition) = definition(schema, member);
+    let is = |kind: &str| match &definition["type"] {
+        Value::String(text) => text == kind,
+        Value::Array(all) => all.iter().any(|text| text == kind),
+        _ => false,
+    };
+    match name {
+        "instant" | "planned" => Form::Instant,
+        "payload" => Form::Json,
+        _ if is("integer") => Form::Number,
+        _ if is("boolean") => Form::Truth,
+        _ if is("array") && definition["items"]["$ref"] == "#/$defs/choice" => Form::Texts,
+        _ if is("array") => Form::Json,
+        _ => Form::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_has_its_members() {
+        assert!(all().len() >= 20, "{}", all().len());
+        assert!(all().iter().all(|kind| !kind.members.is_empty() && !kind.meaning.is_empty()));
+        let forms = |name| {
+            let members = named(name).into_iter().flat_map(|kind| &kind.members);
+            members.map(|member| (member.name.as_str(), member.form)).collect::<Vec<_>>()
+        };
+        assert!(forms("battle.hit").contains(&("damage", Form::Number)));
+        assert!(forms("poll.opened").contains(&("choices", Form::Texts)));
+        assert!(forms("poll.opened").contains(&("closes_at", Form::Instant)));
+        assert!(forms("activity.published").contains(&("payload", Form::Json)));
+        assert!(forms("notifications.read").contains(&("all", Form::Truth)));
+        assert!(forms("notifications.read").contains(&("read", Form::Json)));
+    }
+}

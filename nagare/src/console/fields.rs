@@ -1,0 +1,165 @@
+//! What a request says: the fields of its query, or of a form; and what has to be so before a form changes anything.
+//!
+//! A handler that changes something takes [`Posted`], which there is only if the console may write, the form carries
+//! the token, and, on a real account, its number was typed to a question. So no handler can forget to ask.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::request::Parts;
+use maud::{Markup, html};
+
+use super::layout::{self, Place};
+use super::{Console, Mode};
+
+/// The field with the token.
+pub(super) const TOKEN: &str = "token";
+/// The field in which a question is answered.
+const CONFIRMED: &str = "confirmed";
+/// What answers a question where no account is named.
+const YES: &str = "yes";
+/// A form is at most this long: a message of SQS, escaped, and some more.
+const LONGEST: usize = 4 << 20;
+
+/// Fields by name, in their order. What is empty is as if it were not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn parse(text: &[u8]) -> Self {
+        let pairs = form_urlencoded::parse(text);
+        Self(pairs.into_owned().filter(|(_, value)| !value.trim().is_empty()).collect())
+    }
+
+    /// A field, without the blanks around it.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.trim())
+    }
+
+    /// Those with these names, for a query.
+    pub(super) fn of<'a>(&'a self, names: &'a [&'a str]) -> Vec<(&'a str, &'a str)> {
+        names.iter().filter_map(|name| Some((*name, self.get(name)?))).collect()
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Fields {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::parse(parts.uri.query().unwrap_or_default().as_bytes()))
+    }
+}
+
+/// A form that may change something.
+#[derive(Debug)]
+pub(super) struct Posted {
+    /// What it says.
+    pub(super) fields: Fields,
+    /// Where it was sent.
+    path: String,
+    token: String,
+}
+
+impl FromRequest<Arc<Console>> for Posted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, console: &Arc<Console>) -> Result<Self, Response> {
+        let path = request.uri().path().to_owned();
+        let refused = |status: StatusCode, title: &str, why: &str| {
+            (status, layout::bare(title, why)).into_response()
+        };
+        if console.mode == Mode::ReadOnly {
+            let why = "This console only looks. `nagare console --write` starts one that may change the stack.";
+            return Err(refused(StatusCode::FORBIDDEN, "Read-only", why));
+        }
+        let body = to_bytes(request.into_body(), LONGEST).await;
+        let Ok(body) = body else {
+            let why =
+                "The form is longer than 4 MiB, or its connection ended. Nothing was changed.";
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "Too long", why));
+        };
+        let fields = Fields::parse(&body);
+        if fields.get(TOKEN) != Some(&console.token) {
+            let why = "The form is from before this console was started. Go back, load the page again, and send it \
+                       once more. Nothing was changed.";
+            return Err(refused(StatusCode::FORBIDDEN, "Outdated form", why));
+        }
+        let posted = Self { fields, path, token: console.token.clone() };
+        match &console.account {
+            None => Ok(posted),
+            Some(account) => {
+                let what = format!("This changes {account}.");
+                posted.asked(console, &what, Some(&account.id))
+            }
+        }
+    }
+}
+
+impl Posted {
+    /// The same, if a question was answered; otherwise a page with the question.
+    ///
+    /// # Errors
+    /// The page.
+    pub(super) fn confirmed(self, console: &Console, question: &str) -> Result<Self, Response> {
+        match console.account {
+            // It was asked already.
+            Some(_) => Ok(self),
+            None => self.asked(console, question, None),
+        }
+    }
+
+    fn asked(
+        self,
+        console: &Console,
+        question: &str,
+        account: Option<&str>,
+    ) -> Result<Self, Response> {
+        let answer = self.fields.get(CONFIRMED);
+        if answer == Some(account.unwrap_or(YES)) {
+            return Ok(self);
+        }
+        let wrong = answer.is_some().then_some("That is not its number. Nothing was changed.");
+        let page = layout::page(
+            console,
+            Place::None,
+            "Are you sure?",
+            self.question(question, account, wrong),
+        );
+        Err(page.into_response())
+    }
+
+    fn question(&self, question: &str, account: Option<&str>, wrong: Option<&str>) -> Markup {
+        let kept = || self.fields.0.iter().filter(|(name, _)| name != CONFIRMED && name != TOKEN);
+        html! {
+            form method="post" action=(self.path) class="card" {
+                p { strong { (question) } }
+                @if let Some(wrong) = wrong { p role="alert" class="problem" { (wrong) } }
+                table {
+                    caption { "What is sent" }
+                    tbody {
+                        @for (name, value) in kept().filter(|(name, _)| name != "back") {
+                            tr { th scope="row" { (name) } td class="code" { (value) } }
+                        }
+                    }
+                }
+                @for (name, value) in kept() { input type="hidden" name=(name) value=(value); }
+                input type="hidden" name=(TOKEN) value=(self.token);
+                @match account {
+                    None => input type="hidden" name=(CONFIRMED) value=(YES);,
+                    Some(_) => {
+                        label for="confirmed" { "Type the account's number to go on" }
+                        input #confirmed name=(CONFIRMED) required autocomplete="off" inputmode="numeric" autofocus;
+                    }
+                }
+                p class="row" {
+                    button type="submit" class="danger" { "Do it" }
+                    a href="./" { "Leave it" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The first page: what this is, and three steps in which somebody who has never heard of it sees it work.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use maud::{Markup, html};
+use shared::runtime::clock::Clock;
+
+use super::layout::{self, Place};
+use super::letters;
+use super::{Console, Mode};
+
+/// Whose timeline the first steps are about, and who goes live in them.
+const VIEWER: &str = "visitor";
+const ACTOR: &str = "anna";
+
+pub(super) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/console/", get(view))
+}
+
+async fn view(State(console): State<Arc<Console>>) -> Response {
+    let timeline = layout::address("timeline", &[("viewer", VIEWER)]);
+    let live = format!("live-{}", Clock::system().now().unix_millis() / 1000);
+    let content = html! {
+        p class="lead" {
+            "When somebody goes live or posts, every follower's timeline gets an entry. Reading a timeline is then one \
+             cheap query, however many people one follows. Here you see it happen."
+        }
+        @if console.mode == Mode::Write {
+            section class="card" aria-label="First steps" {
+                h2 { "See it flow" }
+                ol class="first" {
+                    li {
+                        (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], &timeline,
+                            &format!("{VIEWER} follows {ACTOR}")))
+                        " What " (ACTOR) " has published comes in."
+                    }
+                    li {
+                        (step(&console, "activity.published",
+                            &[("activity_id", &live), ("actor_id", ACTOR), ("kind", "live"), ("payload", r#"{"title":"Live from the console"}"#)],
+                            &timeline, &format!("{ACTOR} goes live")))
+                        " An entry for each follower."
+                    }
+                    li { a class="button" href=(timeline) { "Read the timeline of " (VIEWER) } " It moves by itself." }
+                }
+            }
+        }
+        section class="card" aria-label="Queues" {
+            h2 { "Right now" }
+            (letters::depths(&console).await)
+        }
+        section class="card" aria-label="Where to go" {
+            h2 { "Where to go" }
+            ul {
+                li { a href="timeline" { "Timeline as anybody" } ": choose a viewer, page both ways, follow, like." }
+                li { a href="commands" { "Publish and watch" } ": every command from a form, and what becomes of it." }
+                li { a href="show" { "Polls and battles" } ": as they move." }
+                li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
+            }
+        }
+    };
+    layout::page(&console, Place::Home, "Nagare", content).into_response()
+}
+
+/// A command behind one button.
+fn step(
+    console: &Console,
+    name: &str,
+    members: &[(&str, &str)],
+    back: &str,
+    label: &str,
+) -> Markup {
+    html! {
+        form method="post" action="send" {
+            (layout::token(console))
+            input type="hidden" name="type" value=(name);
+            input type="hidden" name="back" value=(back);
+            @for (member, value) in members {
+                input type="hidden" name=(format!("f.{member}")) value=(value);
+            }
+            button type="submit" { (label) }
+        }
+    }
+}
+
+/// There is no such page.
+pub(super) async fn nowhere(State(console): State<Arc<Console>>) -> Response {
+    let content = html! {
+        p role="alert" class="problem" { "There is no such page." }
+        p { a href="/console/" { "To the start" } }
+    };
+    (StatusCode::NOT_FOUND, layout::page(&console, Place::None, "Not here", content))
+        .into_response()
+}

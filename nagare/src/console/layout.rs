@@ -1,0 +1,169 @@
+//! What all pages share: the frame, the parts that several views show, and how failures are said in place.
+
+use std::fmt::Display;
+
+use axum::response::{Html, IntoResponse, Response};
+use http::StatusCode;
+use maud::{DOCTYPE, Markup, html};
+use serde_json::Value;
+
+use super::fields::TOKEN;
+use super::reads::Cost;
+use super::{Console, Mode};
+use crate::failure::Failure;
+
+/// What htmx may do: nothing that the policy forbids, and nothing elsewhere.
+const HTMX: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"allowScriptTags":false,"historyCacheSize":0,"scrollIntoViewOnBoost":false}"#;
+
+/// Where in the console a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Home,
+    Timeline,
+    Commands,
+    Queues,
+    /// Behind none of the entries of the menu.
+    None,
+}
+
+/// The menu.
+const MENU: [(Place, &str, &str); 4] = [
+    (Place::Home, "./", "Start"),
+    (Place::Timeline, "timeline", "Timeline"),
+    (Place::Commands, "commands", "Publish"),
+    (Place::Queues, "queues", "Queues"),
+];
+
+/// A page of the console.
+pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup) -> Html<String> {
+    let stack = html! {
+        @match &console.account {
+            None => span class="tag" { "local stack" },
+            Some(account) => strong class="tag account" { (account) },
+        }
+        @if console.mode == Mode::ReadOnly { span class="tag" { "read-only" } }
+    };
+    let menu = html! {
+        nav aria-label="Views" {
+            ul {
+                @for (entry, address, name) in MENU {
+                    li { a href=(address) aria-current=[(entry == place).then_some("page")] { (name) } }
+                }
+            }
+        }
+    };
+    frame(title, html! { a class="brand" href="./" { "Nagare" } (stack) (menu) }, content)
+}
+
+/// A page that says one thing.
+pub(super) fn bare(title: &str, sentence: &str) -> Html<String> {
+    let header = html! { a class="brand" href="/console/" { "Nagare" } };
+    frame(
+        title,
+        header,
+        html! { p role="alert" class="problem" { (sentence) } p { a href="/console/" { "To the start" } } },
+    )
+}
+
+fn frame(title: &str, header: Markup, content: Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="htmx-config" content=(HTMX);
+                title { (title) " · Nagare" }
+                link rel="stylesheet" href="/console/console.css";
+                link rel="icon" href="/console/icon.svg" type="image/svg+xml";
+                script src="/console/htmx.js" defer {}
+            }
+            body {
+                a class="skip" href="#content" { "To the content" }
+                header { (header) }
+                main #content tabindex="-1" { h1 { (title) } (content) }
+            }
+        }
+    };
+    Html(page.into_string())
+}
+
+/// A failure as a page of its own.
+pub(super) fn failed(console: &Console, place: Place, title: &str, failure: &Failure) -> Response {
+    let status = match failure {
+        Failure::Usage(_) => StatusCode::BAD_REQUEST,
+        Failure::No(_) => StatusCode::CONFLICT,
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    (status, page(console, place, title, problem(failure))).into_response()
+}
+
+/// A failure in the place of what could not be shown.
+pub(super) fn problem(failure: &impl Display) -> Markup {
+    html! { p role="alert" class="problem" { (failure) } }
+}
+
+/// What is shown, or why it is not.
+pub(super) fn or_problem(shown: Result<Markup, Failure>) -> Markup {
+    shown.unwrap_or_else(|failure| problem(&failure))
+}
+
+/// The hidden fields of a form that changes something.
+pub(super) fn token(console: &Console) -> Markup {
+    html! { input type="hidden" name=(TOKEN) value=(console.token); }
+}
+
+/// What an answer cost.
+pub(super) fn cost(cost: &Cost) -> Markup {
+    let millis = cost.took.as_secs_f64() * 1e3;
+    html! {
+        dl class="cost" aria-label="What this page cost" {
+            div { dt { "calls" } dd { (cost.calls) } }
+            div {
+                dt { "read units" }
+                dd { @match cost.units {
+                    Some(units) => (units),
+                    None => abbr title="Signed calls are sent as they are; only a local stack is asked for units" { "not asked" },
+                } }
+            }
+            div { dt { "ms" } dd { (format!("{millis:.1}")) } }
+        }
+    }
+}
+
+/// JSON as it is read: a text by itself, everything else as JSON.
+pub(super) fn json(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A share of a whole as a bar with its numbers beside it.
+pub(super) fn bar(label: &str, part: u64, whole: u64, kind: &str) -> Markup {
+    let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
+    html! {
+        div class="bar" {
+            span class="bar-label" { (label) }
+            progress class=(kind) max=(whole.max(1)) value=(part) aria-label=(label) {}
+            span class="bar-value" { (part) " (" (format!("{share:.1}")) " %)" }
+        }
+    }
+}
+
+/// A field with its label.
+pub(super) fn input(name: &str, label: &str, value: Option<&str>, required: bool) -> Markup {
+    html! {
+        div class="field" {
+            label for=(name) { (label) }
+            input id=(name) name=(name) value=[value] required[required] autocomplete="off" autocapitalize="none" spellcheck="false";
+        }
+    }
+}
+
+/// The address of a view with parameters.
+pub(super) fn address(view: &str, query: &[(&str, &str)]) -> String {
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    if query.is_empty() { view.to_owned() } else { format!("{view}?{query}") }
+}

@@ -1,0 +1,197 @@
+//! The web console: a stack as one sees it flow. `nagare up` serves it at `/console/` on the API's port,
+//! `nagare console` for the stack that the environment names.
+//!
+//! ```text
+//! guard     who may ask: same-origin pages only; the headers of every answer
+//! fields    what a request says; what may change something, and what is asked before it does
+//! layout    what all pages share
+//! assets    style and script, embedded
+//! reads     reading as a viewer does, and what it cost
+//! home      the first page
+//! timeline  a timeline as anybody reads it
+//! commands  any command from a form, and what becomes of it
+//! show      polls and battles as they move
+//! letters   queues and dead letters
+//! ```
+//!
+//! # How a view works
+//!
+//! HTML is made here, on the server; the one script is htmx, which asks for a region of a page again and puts it in the
+//! place of the old one. Every view is one address with its parameters in the query, so that it can be sent to
+//! somebody else, and works without the script as well, but for the moving. What a view cannot show says so in the
+//! place where it would be, and the rest of the page stands.
+//!
+//! A console knows the stack as every other client does, by its tables, queues and permissions. So it costs the stack
+//! what a client costs, and nothing while no page is open.
+//!
+//! # Who may do what
+//!
+//! It listens on loopback alone. A page elsewhere cannot read it, since no answer allows another origin, and cannot
+//! send it forms: `Host` has to be loopback, `Origin`, where there is one, has to be the console itself, and each form
+//! that changes something carries a token of this process. Whoever has an account on this machine can open it, as they
+//! can reach the local stack's tables; a console of a real account can only look, unless `--write` is given, and asks
+//! before each change with the account's number to be typed.
+
+mod assets;
+mod commands;
+mod fields;
+mod guard;
+mod home;
+mod layout;
+mod letters;
+mod reads;
+mod show;
+mod timeline;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::middleware;
+use axum::response::Redirect;
+use axum::routing::{any, get};
+use shared::runtime::env;
+use uuid::Uuid;
+
+use crate::client::remote::Remote;
+use crate::failure::Failure;
+use commands::Sent;
+use letters::Depths;
+use reads::Reads;
+
+/// Where it is, below the address of its port.
+pub(crate) const PATH: &str = "/console/";
+/// Commands whose course can still be watched.
+const REMEMBERED: usize = 1_000;
+
+/// What may be changed from a console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Nothing.
+    ReadOnly,
+    /// All that the caller's credentials may change.
+    Write,
+}
+
+/// A console for one stack.
+pub(crate) struct Console {
+    remote: Remote,
+    reads: Reads,
+    mode: Mode,
+    /// The account and region, if the stack is on AWS.
+    account: Option<Account>,
+    /// What a form has to carry.
+    token: String,
+    /// Commands that were sent from here, the latest first.
+    sent: Mutex<VecDeque<Arc<Sent>>>,
+    /// How deep the queues were while somebody looked.
+    depths: Mutex<Depths>,
+}
+
+/// A real account, as the address of its queue names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Twelve digits.
+    pub(crate) id: String,
+    /// Such as `eu-west-1`.
+    pub(crate) region: String,
+}
+
+impl Console {
+    /// For a stack.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if the stack is not named well enough.
+    pub(crate) fn new(remote: Remote, mode: Mode) -> Result<Self, Failure> {
+        let queue = remote.target().required(env::QUEUE_URL)?;
+        let account = match remote.is_local() {
+            true => None,
+            false => Some(Account::of_queue(&queue).ok_or_else(|| unknown_account(&queue))?),
+        };
+        let reads = Reads::of(remote.dynamodb())?;
+        let token = Uuid::new_v4().simple().to_string();
+        let (sent, depths) = Default::default();
+        Ok(Self { remote, reads, mode, account, token, sent, depths })
+    }
+
+    /// The account that it changes, if it is a real one.
+    pub(crate) fn account(&self) -> Option<&Account> {
+        self.account.as_ref()
+    }
+
+    /// All of its pages.
+    pub(crate) fn router(self) -> Router {
+        Router::new()
+            .merge(home::routes())
+            .merge(timeline::routes())
+            .merge(commands::routes())
+            .merge(show::routes())
+            .merge(letters::routes())
+            .merge(assets::routes())
+            .route("/console", get(async || Redirect::permanent(PATH)))
+            .route("/console/{*rest}", any(home::nowhere))
+            .with_state(Arc::new(self))
+            .layer(middleware::from_fn(guard::protect))
+    }
+
+    fn remember(&self, sent: Sent) -> Arc<Sent> {
+        let sent = Arc::new(sent);
+        let mut all = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_front(Arc::clone(&sent));
+        all.truncate(REMEMBERED);
+        sent
+    }
+
+    fn sent(&self) -> Vec<Arc<Sent>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl Account {
+    /// `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`
+    fn of_queue(url: &str) -> Option<Self> {
+        let mut parts = url.strip_prefix("https://")?.split('/');
+        let (host, id) = (parts.next()?, parts.next()?);
+        let mut host = host.split('.');
+        let region = match host.next()? {
+            "sqs" => host.next()?,
+            _ => return None,
+        };
+        let is_id = id.len() == 12 && id.bytes().all(|b| b.is_ascii_digit());
+        is_id.then(|| Self { id: id.to_owned(), region: region.to_owned() })
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "account {} in {}", self.id, self.region)
+    }
+}
+
+fn unknown_account(queue: &str) -> Failure {
+    Failure::Usage(format!(
+        "the account of {queue} is not known: {} has to be https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, as the \
+         stack's output has it, or a queue of a local stack",
+        env::QUEUE_URL
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_named_by_its_queue() {
+        let account =
+            Account::of_queue("https://sqs.eu-west-1.amazonaws.com/123456789012/nagare-commands");
+        let expected = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
+        assert_eq!(account, Some(expected));
+        for other in [
+            "http://127.0.0.1:3002/000000000000/q",
+            "https://sqs.eu-west-1.amazonaws.com/12/q",
+            "q",
+        ] {
+            assert_eq!(Account::of_queue(other), None);
+        }
+    }
+}
