@@ -60,6 +60,8 @@ async fn view(State(console): State<Arc<Console>>) -> Response {
                 li { a href="commands" { "Publish and watch" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }
                 li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
+                li { a href="audit" { "Is it right?" } ": what is stored against what it should be." }
+                li { a href="tables" { "Tables" } ": what is stored under a key." }
             }
         }
     };

@@ -22,16 +22,20 @@ pub(super) enum Place {
     Timeline,
     Commands,
     Queues,
+    Audit,
+    Tables,
     /// Behind none of the entries of the menu.
     None,
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 4] = [
+const MENU: [(Place, &str, &str); 6] = [
     (Place::Home, "./", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
     (Place::Commands, "commands", "Publish"),
     (Place::Queues, "queues", "Queues"),
+    (Place::Audit, "audit", "Is it right?"),
+    (Place::Tables, "tables", "Tables"),
 ];
 
 /// A page of the console.

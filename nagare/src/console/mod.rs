@@ -12,6 +12,8 @@
 //! commands  any command from a form, and what becomes of it
 //! show      polls and battles as they move
 //! letters   queues and dead letters
+//! audit     is it right?
+//! tables    what is stored under a key, decoded and raw
 //! ```
 //!
 //! # How a view works
@@ -33,6 +35,7 @@
 //! before each change with the account's number to be typed.
 
 mod assets;
+mod audit;
 mod commands;
 mod fields;
 mod guard;
@@ -41,6 +44,7 @@ mod layout;
 mod letters;
 mod reads;
 mod show;
+mod tables;
 mod timeline;
 
 use std::collections::VecDeque;
@@ -127,6 +131,8 @@ impl Console {
             .merge(commands::routes())
             .merge(show::routes())
             .merge(letters::routes())
+            .merge(audit::routes())
+            .merge(tables::routes())
             .merge(assets::routes())
             .route("/console", get(async || Redirect::permanent(PATH)))
             .route("/console/{*rest}", any(home::nowhere))

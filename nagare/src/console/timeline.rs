@@ -169,7 +169,7 @@ fn entry(console: &Console, viewer: &str, item: &Value, back: &str) -> Markup {
             }
             p class="code" { (layout::json(&item["payload"])) }
             div class="row quiet" {
-                span class="code" { (activity) }
+                a href=(layout::address("tables", &[("what", "an activity: its id, record and fan-out"), ("id", activity)])) { (activity) }
                 @if let Some(count) = item["likes"]["count"].as_u64() { span { (count) " likes" } }
                 @if console.mode == Mode::Write {
                     form method="post" action="send" {

@@ -1,0 +1,251 @@
+//! Is it right? What is stored against what it should be, computed anew from the source of truth, and repair.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::Value;
+use shared::runtime::clock::Clock;
+use shared::values::{ActivityId, BattleId, PollId, ViewerId};
+use tokio::runtime::Handle;
+
+use super::fields::{Fields, Posted};
+use super::layout::{self, Place};
+use super::{Console, Mode};
+use crate::client::remote::Remote;
+use crate::failure::Failure;
+use crate::operator::audit::{
+    AuditError, Auditor, Found, PagesAuditor, Sample, TagsAuditor, ViewsAuditor,
+};
+
+/// What can be named.
+const NAMED: [(&str, &str); 4] = [
+    ("viewer", "Viewer: timeline, follows, tags, unread"),
+    ("activity", "Activity: likes, notifications, tags, pages"),
+    ("poll", "Poll: a recount of the votes"),
+    ("battle", "Battle: fought again, hit by hit"),
+];
+/// The largest sample: more is a matter for the command line, which shows how far it is.
+const LARGEST: usize = 100;
+
+pub(super) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/console/audit", get(view)).route("/console/repair", post(repair))
+}
+
+/// What is audited.
+#[derive(Debug, Default)]
+struct Subjects {
+    viewers: Vec<ViewerId>,
+    sample: Sample,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// What was compared, in words.
+    audited: usize,
+    differences: Vec<(&'static str, Value)>,
+    mended: usize,
+    /// What changed all the time.
+    busy: Vec<String>,
+}
+
+async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let shown = match is_asked(&fields) {
+        false => html! { p class="quiet" { "Name something, or take a sample." } },
+        true => layout::or_problem(compared(&console, &fields).await),
+    };
+    let content = html! {
+        p { "What readers are shown is computed once more from the edges, records and facts, and compared with what is stored." }
+        (forms(&fields))
+        (shown)
+    };
+    layout::page(&console, Place::Audit, "Is it right?", content).into_response()
+}
+
+fn is_asked(fields: &Fields) -> bool {
+    NAMED.iter().any(|(name, _)| fields.get(name).is_some()) || fields.get("sample").is_some()
+}
+
+fn forms(fields: &Fields) -> Markup {
+    html! {
+        form method="get" action="audit" class="card" aria-label="What to audit" {
+            div class="row" {
+                @for (name, label) in NAMED { (layout::input(name, label, fields.get(name), false)) }
+            }
+            div class="row" {
+                (layout::input("sample", "Or a sample, at random: how many of each", fields.get("sample"), false))
+                button type="submit" { "Compare" }
+            }
+            p class="hint" { "Counts of likes, votes and hits read through all facts, and a sample through all edges: on a large stack that takes a while, and costs what it reads." }
+        }
+    }
+}
+
+async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure> {
+    let outcome = run(&console.remote, fields, false).await?;
+    let repaired = fields.get("mended");
+    Ok(html! {
+        @if let Some(mended) = repaired { p role="status" class="good" { "Repaired: " (mended) ". Compared once more:" } }
+        @if outcome.differences.is_empty() {
+            p role="status" class="good" { "It is right: " (outcome.audited) " compared, no difference." }
+        } @else {
+            p role="alert" class="problem" { (outcome.differences.len()) " differences in " (outcome.audited) " compared" }
+            @if console.mode == Mode::Write {
+                form method="post" action="repair" {
+                    (layout::token(console))
+                    @for (name, value) in asked(fields) { input type="hidden" name=(name) value=(value); }
+                    button type="submit" { "Repair" }
+                }
+            }
+            ul class="entries" {
+                @for (what, difference) in &outcome.differences {
+                    li class="entry" {
+                        strong { (what) }
+                        table { tbody {
+                            @for (name, value) in difference.as_object().into_iter().flatten() {
+                                tr { th scope="row" { (name) } td class="code" { (layout::json(value)) } }
+                            }
+                        } }
+                    }
+                }
+            }
+        }
+        @for busy in &outcome.busy { p class="problem" { (busy) " changed all the time and was not compared; try again when it is quieter" } }
+        @if let Some(viewer) = fields.get("viewer") {
+            p { a href=(layout::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
+        }
+    })
+}
+
+fn asked(fields: &Fields) -> Vec<(&str, &str)> {
+    fields.of(&["viewer", "activity", "poll", "battle", "sample"])
+}
+
+async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+    let question =
+        "Repair what differs? Each repair runs the writer's own code, beside any traffic.";
+    let posted = match posted.confirmed(&console, question) {
+        Ok(posted) => posted,
+        Err(question) => return question,
+    };
+    match run(&console.remote, &posted.fields, true).await {
+        Err(failure) => layout::failed(&console, Place::Audit, "Not repaired", &failure),
+        Ok(outcome) => {
+            let mended = outcome.mended.to_string();
+            let mut query = asked(&posted.fields);
+            query.push(("mended", &mended));
+            Redirect::to(&format!("/console/{}", layout::address("audit", &query))).into_response()
+        }
+    }
+}
+
+/// What a form names.
+async fn subjects(
+    remote: &Remote,
+    auditor: &Auditor,
+    fields: &Fields,
+) -> Result<Subjects, Failure> {
+    if let Some(size) = fields.get("sample") {
+        let size = size.parse().ok().filter(|size| (1..=LARGEST).contains(size));
+        let size =
+            size.ok_or_else(|| Failure::Usage(format!("sample: expected 1 to {LARGEST}")))?;
+        let sample = Sample::of(&remote.facts()?, size).await?;
+        return Ok(Subjects { viewers: auditor.sample(size).await?, sample });
+    }
+    let viewers = fields.get("viewer").map(ViewerId::new).transpose()?.into_iter().collect();
+    let sample = Sample {
+        activities: fields.get("activity").map(ActivityId::new).transpose()?.into_iter().collect(),
+        polls: fields.get("poll").map(PollId::new).transpose()?.into_iter().collect(),
+        battles: fields.get("battle").map(BattleId::new).transpose()?.into_iter().collect(),
+    };
+    Ok(Subjects { viewers, sample })
+}
+
+/// Compares, and repairs if wanted: on a thread of its own, since an audit computes as much as it waits, and what it
+/// awaits may not be handed from thread to thread.
+async fn run(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {
+    let (remote, fields, runtime) = (remote.clone(), fields.clone(), Handle::current());
+    let audit = move || runtime.block_on(compare(&remote, &fields, repair));
+    let ended = tokio::task::spawn_blocking(audit).await;
+    ended.map_err(|e| Failure::No(format!("the audit ended early: {e}")))?
+}
+
+async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {
+    let (ledger, facts, clock) = (remote.ledger()?, remote.facts()?, Clock::system());
+    let auditor = Auditor::new(&ledger, remote.timelines()?, remote.retention()?, clock.clone());
+    let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone());
+    let (tags, pages) = (TagsAuditor::new(&ledger, clock), PagesAuditor::new(&ledger));
+    let Subjects { viewers, sample } = subjects(remote, &auditor, fields).await?;
+    let Sample { activities, polls, battles } = &sample;
+    let mut outcome = Outcome {
+        audited: viewers.len() + activities.len() + polls.len() + battles.len(),
+        ..Outcome::default()
+    };
+    for viewer in &viewers {
+        let found = auditor.differences(viewer).await?;
+        if repair && !found.is_empty() {
+            auditor.repair(viewer, &found).await?;
+            outcome.mended += found.len();
+        }
+        outcome.add("timeline", &found)?;
+        let found = auditor.following_differences(viewer).await?;
+        if repair && !found.is_empty() {
+            auditor.repair_following(&found).await?;
+            outcome.mended += found.len();
+        }
+        outcome.add("follows", &found)?;
+        outcome.tags(&tags, tags.of_viewer(viewer).await?, repair).await?;
+    }
+    for activity in activities {
+        outcome.tags(&tags, tags.of_activity(activity).await?, repair).await?;
+    }
+    let found = pages.differences(activities).await?;
+    if repair && !found.is_empty() {
+        pages.repair(&found).await?;
+        outcome.mended += found.len();
+    }
+    outcome.add("pages", &found)?;
+    outcome.add_found("likes", views.activities(activities, repair).await)?;
+    outcome.add_found("unread", views.inboxes(&viewers, repair).await)?;
+    outcome.add_found("poll", views.polls(polls, repair).await)?;
+    outcome.add_found("battle", views.battles(battles, repair).await)?;
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn add<D: Serialize>(&mut self, what: &'static str, found: &[D]) -> Result<(), Failure> {
+        for difference in found {
+            self.differences.push((what, serde_json::to_value(difference)?));
+        }
+        Ok(())
+    }
+
+    fn add_found<D: Serialize, I: ToString>(
+        &mut self,
+        what: &'static str,
+        found: Result<Found<D, I>, AuditError>,
+    ) -> Result<(), Failure> {
+        let found = found?;
+        self.mended += found.mended;
+        self.busy.extend(found.busy.iter().map(ToString::to_string));
+        self.add(what, &found.differences)
+    }
+
+    async fn tags(
+        &mut self,
+        auditor: &TagsAuditor,
+        found: Vec<crate::operator::audit::TagDifference>,
+        repair: bool,
+    ) -> Result<(), Failure> {
+        if repair && !found.is_empty() {
+            auditor.repair(&found).await?;
+            self.mended += found.len();
+        }
+        self.add("tags", &found)
+    }
+}

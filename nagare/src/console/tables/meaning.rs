@@ -1,0 +1,266 @@
+//! Which tables there are, under which keys things are found in them, and what an item is, as its key says.
+
+use shared::activities::keys as activities;
+use shared::battles::keys::{self as battles, BattleRow, BattleView};
+use shared::dynamo::item::Key;
+use shared::follows::keys as follows;
+use shared::ledger_item::LedgerItem;
+use shared::likes::keys as likes;
+use shared::notifications::keys as notifications;
+use shared::polls::keys::{self as polls, PollRow};
+use shared::rooms::{RoomItem, keys as rooms};
+use shared::runtime::env;
+use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
+
+/// One of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Timelines,
+    Ledger,
+    Facts,
+    Views,
+    DeadLetters,
+}
+
+impl Table {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Timelines, Self::Ledger, Self::Facts, Self::Views, Self::DeadLetters];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Timelines => "timelines",
+            Self::Ledger => "ledger",
+            Self::Facts => "facts",
+            Self::Views => "views",
+            Self::DeadLetters => "dead-letters",
+        }
+    }
+
+    /// The variable with its name in the account.
+    pub(super) fn variable(self) -> &'static str {
+        match self {
+            Self::Timelines => env::TIMELINES_TABLE,
+            Self::Ledger => env::LEDGER_TABLE,
+            Self::Facts => env::FACTS_TABLE,
+            Self::Views => env::VIEWS_TABLE,
+            Self::DeadLetters => env::DEAD_LETTERS_TABLE,
+        }
+    }
+
+    /// Partition key and sort key.
+    pub(super) fn keys(self) -> [&'static str; 2] {
+        match self {
+            Self::Timelines => ["viewer_id", "sort_key"],
+            Self::Ledger | Self::Facts | Self::Views => ["pk", "sk"],
+            Self::DeadLetters => ["id", "part"],
+        }
+    }
+
+    /// What the item with a key is.
+    pub(super) fn meaning(self, pk: &str, sk: &str) -> String {
+        let key = Key { pk: pk.to_owned(), sk: sk.to_owned() };
+        let meaning = match self {
+            Self::Timelines => SortKey::parse(sk).ok().map(|sort_key| {
+                let SortKey { activity_id, published_at, .. } = sort_key;
+                format!("entry of {pk}'s timeline: {activity_id}, published at {published_at}")
+            }),
+            Self::Ledger => LedgerItem::of(pk, sk).map(|item| of_ledger(item, pk)),
+            Self::Facts => of_facts(&key),
+            Self::Views => of_views(&key),
+            Self::DeadLetters if sk == "letter" => Some("a dead letter".to_owned()),
+            Self::DeadLetters => Some("a part of a dead letter's body".to_owned()),
+        };
+        meaning.unwrap_or_else(|| "nothing that is known".to_owned())
+    }
+}
+
+fn of_ledger(item: LedgerItem, pk: &str) -> String {
+    match item {
+        LedgerItem::Claim(activity) => format!("whose the id {activity} is"),
+        LedgerItem::Record(key) => {
+            format!("the record of {}, an activity of {}", key.activity_id, key.actor_id)
+        }
+        LedgerItem::OutboxRow(actor) => format!("{actor} published it"),
+        LedgerItem::Edge(follower, followee) => {
+            format!("{follower} and whether they follow {followee}")
+        }
+        LedgerItem::FanOut(key) => format!("how far the fan-out of {} has come", key.activity_id),
+        LedgerItem::Reconciliation(viewer, actor) => {
+            format!("how far {viewer}'s follow or unfollow of {actor} has come")
+        }
+        LedgerItem::Tag(activity, tagged) => format!("whether {tagged} is tagged in {activity}"),
+        LedgerItem::Listing(tagged, sort_key) => {
+            format!("{} among what {tagged} is tagged in", sort_key.activity_id)
+        }
+        LedgerItem::ListingProgress(activity) => {
+            format!("how far the publish of {activity} has come with its tags")
+        }
+        LedgerItem::Person(viewer) => match pk.rsplit_once('#') {
+            Some((_, what)) => format!("about {viewer} alone: {what}"),
+            None => format!("about {viewer} alone"),
+        },
+        LedgerItem::Changes => "digests of activities that were changed a moment ago".to_owned(),
+        LedgerItem::Room(item) => match item {
+            RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),
+            RoomItem::Marker(key) => {
+                format!("{} deleted the message {}", key.author_id, key.message_id)
+            }
+            RoomItem::Room(room) => format!("what is known of the room {room}"),
+            RoomItem::Row(room, message) => format!("the message {message} in {room}"),
+            RoomItem::AuthorRow(key) => {
+                format!("the message {} among what {} said", key.message_id, key.author_id)
+            }
+        },
+    }
+}
+
+fn of_facts(key: &Key) -> Option<String> {
+    let like =
+        likes::of_key(key).map(|(viewer, activity)| format!("whether {viewer} likes {activity}"));
+    let mark = || {
+        let (viewer, activity) = notifications::of_mark(key)?;
+        Some(format!("how far {viewer} has read the notification of {activity}"))
+    };
+    let poll = || {
+        Some(match PollRow::of(key)? {
+            PollRow::Opened(poll) => format!("the poll {poll}, as it was opened"),
+            PollRow::End(poll, actor) => format!("when {actor} ended the poll {poll}"),
+            PollRow::Vote(viewer, poll) => format!("how {viewer} voted in {poll}"),
+        })
+    };
+    let battle = || {
+        Some(match BattleRow::of(key)? {
+            BattleRow::Opened(battle) => format!("the battle {battle}, as it was opened"),
+            BattleRow::Hit(battle, hit) => format!("the hit {hit} in {battle}"),
+        })
+    };
+    let owner = || Some(format!("who published {}", key.pk.strip_prefix("activity#")?));
+    like.or_else(mark).or_else(poll).or_else(battle).or_else(owner)
+}
+
+fn of_views(key: &Key) -> Option<String> {
+    let count = likes::counted(key).map(|activity| format!("how many like {activity}"));
+    let inbox = || {
+        Some(match notifications::of_view(key)? {
+            (viewer, None) => format!("{viewer}'s inbox: what is unread"),
+            (viewer, Some(_)) => format!("a notification of {viewer}"),
+        })
+    };
+    let poll = || polls::of_view(key).map(|poll| format!("the sums of the poll {poll}"));
+    let battle = || {
+        Some(match BattleView::of(key)? {
+            BattleView::Itself(battle) => format!("how the battle {battle} stands"),
+            BattleView::Share(battle, viewer) => format!("{viewer}'s hits in {battle}"),
+        })
+    };
+    count.or_else(inbox).or_else(poll).or_else(battle)
+}
+
+/// Something that is found under one partition key.
+pub(super) struct Shelf {
+    pub(super) name: &'static str,
+    pub(super) table: Table,
+    /// The partition key for an id.
+    pub(super) key: fn(&str) -> Result<String, IdError>,
+}
+
+/// Where things are, by the id of whom or what they are about.
+pub(super) const SHELVES: [Shelf; 13] = [
+    Shelf {
+        name: "entries of a viewer's timeline",
+        table: Table::Timelines,
+        key: |id| Ok(ViewerId::new(id)?.to_string()),
+    },
+    Shelf {
+        name: "whom a viewer follows",
+        table: Table::Ledger,
+        key: |id| Ok(follows::following(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "who follows an actor",
+        table: Table::Ledger,
+        key: |id| Ok(follows::followers(&ActorId::new(id)?)),
+    },
+    Shelf {
+        name: "what an actor published",
+        table: Table::Ledger,
+        key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
+    },
+    Shelf {
+        name: "an activity: its id, record and fan-out",
+        table: Table::Ledger,
+        key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
+    },
+    Shelf {
+        name: "what is known of a room",
+        table: Table::Ledger,
+        key: |id| Ok(rooms::room(&RoomId::new(id)?).pk),
+    },
+    Shelf {
+        name: "messages of a room (its first shard)",
+        table: Table::Ledger,
+        key: |id| Ok(rooms::shard(&RoomId::new(id)?, 0)),
+    },
+    Shelf {
+        name: "what a viewer likes",
+        table: Table::Facts,
+        key: |id| Ok(likes::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "how a viewer voted",
+        table: Table::Facts,
+        key: |id| Ok(polls::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "the likes of an activity, counted",
+        table: Table::Views,
+        key: |id| Ok(likes::count(&ActivityId::new(id)?).pk),
+    },
+    Shelf {
+        name: "a viewer's notifications",
+        table: Table::Views,
+        key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "the sums of a poll",
+        table: Table::Views,
+        key: |id| Ok(polls::view(&PollId::new(id)?).pk),
+    },
+    Shelf {
+        name: "how a battle stands, and its log",
+        table: Table::Views,
+        key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_said() {
+        let meaning = |table: Table, pk: &str, sk: &str| table.meaning(pk, sk);
+        let entry = meaning(Table::Timelines, "bob", "2026-11-20T12:00:00.000Z#live-1");
+        assert_eq!(entry, "entry of bob's timeline: live-1, published at 2026-11-20T12:00:00.000Z");
+        let (bob, live) = (ViewerId::new("bob").unwrap(), ActivityId::new("live-1").unwrap());
+        let like = likes::like(&bob, &live);
+        assert_eq!(meaning(Table::Facts, &like.pk, &like.sk), "whether bob likes live-1");
+        let poll = polls::view(&PollId::new("mvp").unwrap());
+        assert_eq!(meaning(Table::Views, &poll.pk, &poll.sk), "the sums of the poll mvp");
+        assert_eq!(meaning(Table::Ledger, "who", "knows"), "nothing that is known");
+    }
+
+    #[test]
+    fn each_shelf_takes_ids_alone() {
+        for Shelf { name, key, .. } in SHELVES {
+            assert!(key("a-1").unwrap().contains("a-1"), "{name}");
+            assert!(key("<script>").is_err(), "{name}");
+        }
+    }
+}
