@@ -45,6 +45,8 @@ mod letters;
 mod reads;
 mod show;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod timeline;
 
 use std::collections::VecDeque;
@@ -180,24 +182,4 @@ fn unknown_account(queue: &str) -> Failure {
          stack's output has it, or a queue of a local stack",
         env::QUEUE_URL
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_account_is_named_by_its_queue() {
-        let account =
-            Account::of_queue("https://sqs.eu-west-1.amazonaws.com/123456789012/nagare-commands");
-        let expected = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
-        assert_eq!(account, Some(expected));
-        for other in [
-            "http://127.0.0.1:3002/000000000000/q",
-            "https://sqs.eu-west-1.amazonaws.com/12/q",
-            "q",
-        ] {
-            assert_eq!(Account::of_queue(other), None);
-        }
-    }
 }
