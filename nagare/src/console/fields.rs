@@ -6,7 +6,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -22,8 +21,6 @@ pub(super) const TOKEN: &str = "token";
 const CONFIRMED: &str = "confirmed";
 /// What answers a question where no account is named.
 const YES: &str = "yes";
-/// A form is at most this long: a message of SQS, escaped, and some more.
-const LONGEST: usize = 4 << 20;
 
 /// Fields by name, in their order. What is empty is as if it were not there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,13 +73,11 @@ impl FromRequest<Arc<Console>> for Posted {
             let why = "This console only looks. `nagare console --write` starts one that may change the stack.";
             return Err(refused(StatusCode::FORBIDDEN, "Read-only", why));
         }
-        let body = to_bytes(request.into_body(), LONGEST).await;
-        let Ok(body) = body else {
-            let why =
-                "The form is longer than 4 MiB, or its connection ended. Nothing was changed.";
-            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "Too long", why));
-        };
-        let fields = Fields::parse(&body);
+        let body = console.forms.read(request.into_body()).await.map_err(|refusal| {
+            let why = format!("{refusal} Nothing was changed.");
+            refused(refusal.into_response().status(), "Not read", &why)
+        })?;
+        let fields = Fields::parse(&body.bytes);
         if fields.get(TOKEN) != Some(&console.token) {
             let why = "The form is from before this console was started. Go back, load the page again, and send it \
                        once more. Nothing was changed.";

@@ -136,6 +136,11 @@ pub(super) fn cost(cost: &Cost) -> Markup {
     }
 }
 
+/// A number of things.
+pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// JSON as it is read: a text by itself, everything else as JSON.
 pub(super) fn json(value: &Value) -> String {
     match value {

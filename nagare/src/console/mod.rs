@@ -61,12 +61,15 @@ use uuid::Uuid;
 
 use crate::client::remote::Remote;
 use crate::failure::Failure;
+use crate::local::ports::intake::Intake;
 use commands::Sent;
 use letters::Depths;
 use reads::Reads;
 
 /// Where it is, below the address of its port.
 pub(crate) const PATH: &str = "/console/";
+/// A form is at most this long, in bytes: a message of SQS, escaped, and some more.
+const LONGEST_FORM: usize = 4 << 20;
 /// Commands whose course can still be watched.
 const REMEMBERED: usize = 1_000;
 
@@ -88,6 +91,8 @@ pub(crate) struct Console {
     account: Option<Account>,
     /// What a form has to carry.
     token: String,
+    /// What reads forms.
+    forms: Intake,
     /// Commands that were sent from here, the latest first.
     sent: Mutex<VecDeque<Arc<Sent>>>,
     /// How deep the queues were while somebody looked.
@@ -116,8 +121,8 @@ impl Console {
         };
         let reads = Reads::of(remote.dynamodb())?;
         let token = Uuid::new_v4().simple().to_string();
-        let (sent, depths) = Default::default();
-        Ok(Self { remote, reads, mode, account, token, sent, depths })
+        let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
+        Ok(Self { remote, reads, mode, account, token, forms, sent, depths })
     }
 
     /// The account that it changes, if it is a real one.

@@ -246,7 +246,7 @@ async fn what_is_missing_is_found_and_repaired() {
     let delete = delete.key("viewer_id", key("viewer_id")).key("sort_key", key("sort_key"));
     delete.send().await.unwrap();
     let found = console.get("/console/audit?viewer=bob").await.text;
-    assert!(found.contains("1 differences") && found.contains("missing"), "{found}");
+    assert!(found.contains("1 difference in 1 compared") && found.contains("missing"), "{found}");
     let fields = [("viewer", "bob"), ("confirmed", "yes")];
     let repaired = console.submit("/console/repair", &fields).await;
     let after = console.get(&repaired.location).await.text;

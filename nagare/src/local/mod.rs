@@ -22,7 +22,7 @@ pub mod event_source;
 pub mod faults;
 pub mod gateway;
 pub mod given_up;
-mod ports;
+pub(crate) mod ports;
 pub mod schema;
 pub mod sqs;
 pub mod sqs_event;
