@@ -10,9 +10,9 @@ use http::StatusCode;
 use maud::{Markup, html};
 use shared::runtime::clock::Clock;
 
+use super::fields::Fields;
 use super::layout::{self, Place};
-use super::letters;
-use super::{Console, Mode};
+use super::{Console, Mode, commands, letters, timeline};
 
 /// Whose timeline the first steps are about, and who goes live in them.
 const VIEWER: &str = "visitor";
@@ -22,8 +22,8 @@ pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/console/", get(view))
 }
 
-async fn view(State(console): State<Arc<Console>>) -> Response {
-    let timeline = layout::address("timeline", &[("viewer", VIEWER)]);
+async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let (here, all) = ("?first=steps", layout::address("timeline", &[("viewer", VIEWER)]));
     let live = format!("live-{}", Clock::system().now().unix_millis() / 1000);
     let content = html! {
         p class="lead" {
@@ -35,18 +35,21 @@ async fn view(State(console): State<Arc<Console>>) -> Response {
                 h2 { "See it flow" }
                 ol class="first" {
                     li {
-                        (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], &timeline,
+                        (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], here,
                             &format!("{VIEWER} follows {ACTOR}")))
                         " What " (ACTOR) " has published comes in."
                     }
                     li {
                         (step(&console, "activity.published",
                             &[("activity_id", &live), ("actor_id", ACTOR), ("kind", "live"), ("payload", r#"{"title":"Live from the console"}"#)],
-                            &timeline, &format!("{ACTOR} goes live")))
+                            here, &format!("{ACTOR} goes live")))
                         " An entry for each follower."
                     }
-                    li { a class="button" href=(timeline) { "Read the timeline of " (VIEWER) } " It moves by itself." }
                 }
+                (commands::news(&console, &fields).await)
+                h3 { "The timeline of " (VIEWER) ", as it is" }
+                (timeline::live(&console, VIEWER).await)
+                p { a href=(all) { "All of it" } }
             }
         }
         section class="card" aria-label="Queues" {

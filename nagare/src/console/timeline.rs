@@ -60,7 +60,6 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
         Ok(read) => read,
         Err(failure) => return Ok(html! { (chooser(Some(viewer))) (layout::problem(&failure)) }),
     };
-    let items = body["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_first = fields.get("cursor").is_none() && fields.get("order") != Some("oldest");
     let here = layout::address("timeline", &[("viewer", viewer)]);
     let other = match fields.get("order") {
@@ -75,13 +74,7 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
         (super::commands::news(console, fields).await)
         (layout::cost(&cost))
         (follow(console, viewer, &here))
-        @if is_first { (poller(viewer, body["newer_cursor"].as_str().unwrap_or_default())) }
-        ol #entries class="entries" aria-label=(format!("Activities for {viewer}")) aria-live="polite" {
-            @for item in items { (entry(console, viewer, item, &here)) }
-        }
-        @if items.is_empty() {
-            p #empty { "Nothing here yet: " (viewer) " follows nobody who has published, or has come to the end." }
-        }
+        (entries(console, viewer, &body, is_first))
         nav class="row" aria-label="Pages" {
             @if let Some(cursor) = body["next_cursor"].as_str() {
                 a rel="next" href=(layout::address("timeline", &[("viewer", viewer), ("cursor", cursor)])) {
@@ -90,10 +83,36 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
             }
             @if !is_first { a href=(here) { "To the newest" } }
             a href=(other.0) { (other.1) }
-            a href=(layout::address("timeline", &[("viewer", viewer)])) { "Address of this timeline" }
         }
         p class="quiet" { "Shown is what is retained from " time { (body["retained_from"].as_str().unwrap_or("…")) } " on." }
     })
+}
+
+/// The first activities of a viewer's timeline, which move by themselves.
+pub(super) async fn live(console: &Console, viewer: &str) -> Markup {
+    let query = [("limit", "3"), ("include", "likes"), ("viewer", viewer)];
+    match console.reads.get(&console.remote, &["v1", "timelines", viewer], &query).await {
+        Ok(Read { body, cost }) => html! {
+            (layout::cost(&cost))
+            (entries(console, viewer, &body, true))
+        },
+        Err(failure) => layout::problem(&failure),
+    }
+}
+
+/// The activities of a page, and on a first page what asks for newer ones.
+fn entries(console: &Console, viewer: &str, page: &Value, is_first: bool) -> Markup {
+    let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let here = layout::address("timeline", &[("viewer", viewer)]);
+    html! {
+        @if is_first { (poller(viewer, page["newer_cursor"].as_str().unwrap_or_default())) }
+        ol #entries class="entries" aria-label=(format!("Activities for {viewer}")) aria-live="polite" {
+            @for item in items { (entry(console, viewer, item, &here)) }
+        }
+        @if items.is_empty() {
+            p #empty { "Nothing here yet: " (viewer) " follows nobody who has published, or has come to the end." }
+        }
+    }
 }
 
 /// What has come in since: on top of what is shown.

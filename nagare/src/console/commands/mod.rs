@@ -29,7 +29,7 @@ pub(super) use sent::Sent;
 /// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
-const BACK: [&str; 4] = ["timeline?", "poll?", "battle?", "tables?"];
+const BACK: [&str; 5] = ["?first=", "timeline?", "poll?", "battle?", "tables?"];
 /// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
@@ -92,7 +92,7 @@ fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong) -> Marku
             }
             (layout::token(console))
             input type="hidden" name="type" value=(kind.name);
-            @for member in &kind.members { (field(member, fields, wrong)) }
+            @for member in &kind.members { (field(kind, member, fields, wrong)) }
             (send_button(console, "Send"))
         }
     }
@@ -107,9 +107,11 @@ fn send_button(console: &Console, label: &str) -> Markup {
     }
 }
 
-fn field(member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
+fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
     let name = format!("{}{}", write::PREFIX, member.name);
-    let (value, hint) = (fields.get(&name), format!("{name}-hint"));
+    let hint = format!("{name}-hint");
+    let made = new_id(kind, member);
+    let value = fields.get(&name).or(made.as_deref());
     let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
     let fills = matches!(member.form, Form::Instant)
         || matches!(member.name.as_str(), "hit_id" | "message_id");
@@ -135,6 +137,17 @@ fn field(member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
             @if let Some((_, expected)) = problem { p role="alert" class="problem" { (expected) } }
             p id=(hint) class="hint" { (member.meaning) }
         }
+    }
+}
+
+/// A name for what a form brings into the world.
+fn new_id(kind: &Kind, member: &Member) -> Option<String> {
+    let seconds = Clock::system().now().unix_millis() / 1000;
+    match (kind.name.as_str(), member.name.as_str()) {
+        (FIRST, "activity_id") => Some(format!("live-{seconds}")),
+        ("poll.opened", "poll_id") => Some(format!("poll-{seconds}")),
+        ("battle.opened", "battle_id") => Some(format!("battle-{seconds}")),
+        _ => None,
     }
 }
 

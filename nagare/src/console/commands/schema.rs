@@ -96,7 +96,11 @@ fn meaning(schema: &Value, member: &Value) -> String {
     let texts = [member["description"].as_str(), definition["description"].as_str()];
     let mut texts: Vec<_> = texts.into_iter().flatten().collect();
     texts.dedup();
-    texts.join(" ")
+    // What the schema says of itself is not for forms.
+    texts
+        .join(" ")
+        .replace(" (which a schema cannot say)", "")
+        .replace(", which a schema cannot say", "")
 }
 
 fn form(schema: &Value, member: &Value) -> Form {
