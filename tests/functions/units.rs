@@ -1,13 +1,7 @@
 //! `nagare estimate` counts the units that the tables report.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+mod counter;
 
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_types::body::SdkBody;
 use fanout_writer::Sizes;
 use nagare::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
 use nagare::cost::likes;
@@ -15,110 +9,19 @@ use nagare::cost::month::Graph;
 use nagare::cost::work::{self, Activity, Audience, Edge, Work};
 use serde_json::{Value, json};
 use shared::activities::changes::Copies;
-use tests::{NOW, World, delete, event, follow, publish, soon, unfinished, unfollow};
+use tests::{NOW, delete, follow, publish, soon, unfollow};
+
+pub(super) use counter::UnitCounter;
+use counter::Units;
 
 /// An instant after everybody has followed.
 const LATER: &str = "2026-11-20T12:01:00.000Z";
 
-/// Has the tables report what each call consumes, and adds it up.
-#[derive(Debug)]
-struct Counting {
-    inside: SharedHttpConnector,
-    used: Arc<Mutex<Units>>,
-    on: Arc<AtomicBool>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(super) struct Units {
-    pub(super) writes: f64,
-    pub(super) reads: f64,
-    pub(super) calls: usize,
-    /// Calls that did not report what they consumed.
-    silent: usize,
-}
-
-impl HttpConnector for Counting {
-    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-        let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
-        let operation = target.strip_prefix("DynamoDB_20120810.");
-        let Some(operation) = operation.filter(|_| self.on.load(Relaxed)) else {
-            return self.inside.call(request);
-        };
-        let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap()).unwrap();
-        body["ReturnConsumedCapacity"] = json!("TOTAL");
-        let body = body.to_string();
-        request.headers_mut().insert("content-length", body.len().to_string());
-        *request.body_mut() = SdkBody::from(body);
-        let reads = ["GetItem", "BatchGetItem", "Query", "Scan"].contains(&operation);
-        let (call, used) = (self.inside.call(request), Arc::clone(&self.used));
-        HttpConnectorFuture::new(async move {
-            let answer = call.await?;
-            let body: Value = serde_json::from_slice(answer.body().bytes().unwrap()).unwrap();
-            used.lock().unwrap().add(&body["ConsumedCapacity"], !reads);
-            Ok(answer)
-        })
-    }
-}
-
-impl Units {
-    fn add(&mut self, consumed: &Value, writes: bool) {
-        let tables = consumed.as_array().cloned().unwrap_or_else(|| vec![consumed.clone()]);
-        let units: f64 = tables.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
-        self.calls += 1;
-        self.silent += usize::from(units == 0.0);
-        *(if writes { &mut self.writes } else { &mut self.reads }) += units;
-    }
-}
-
-/// A world that counts the units its tables consume.
-pub(super) struct UnitCounter {
-    pub(super) world: World,
-    used: Arc<Mutex<Units>>,
-    on: Arc<AtomicBool>,
-}
-
 impl UnitCounter {
-    pub(super) fn new() -> Self {
-        let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
-        let (counted, switch) = (Arc::clone(&used), Arc::clone(&on));
-        let world = World::behind(|inside| {
-            SharedHttpConnector::new(Counting { inside, used: counted, on: switch })
-        });
-        Self { world, used, on }
-    }
-
-    /// The units consumed since the last call of this.
-    pub(super) fn take(&self) -> Units {
-        let units = std::mem::take(&mut *self.used.lock().unwrap());
-        assert!(units.calls > 0 && units.silent == 0, "{units:?}");
-        units
-    }
-
     /// The units of one page.
     async fn take_after(&self, viewer: &str, query: &str) -> Units {
         self.world.ids(viewer, query).await;
         self.take()
-    }
-
-    /// Applies commands, and the segments that they are cut into.
-    pub(super) async fn apply(&self, commands: &[Value]) {
-        self.world.done(commands).await;
-        loop {
-            let segments = self.world.take_commands().await;
-            if segments.is_empty() {
-                return;
-            }
-            let answer = self.world.writer.handle(event(segments), soon()).await.unwrap();
-            assert_eq!(unfinished(&answer), [0_usize; 0]);
-        }
-    }
-
-    /// Does something without counting.
-    pub(super) async fn uncounted<T>(&self, work: impl AsyncFnOnce(&World) -> T) -> T {
-        self.on.store(false, Relaxed);
-        let done = work(&self.world).await;
-        self.on.store(true, Relaxed);
-        done
     }
 
     /// Makes N viewers follow an actor, without counting.
@@ -353,14 +256,19 @@ async fn of_the_projectors_metrics() {
 async fn of_a_page() {
     let counter = UnitCounter::new();
     let mut last = Value::Null;
-    counter.on.store(false, Relaxed);
-    for n in 0..45 {
-        let actor = format!("actor-{:02}", n % 9);
-        last =
-            publish(&actor, &format!("activity-{n:02}"), &format!("2026-11-20T11:00:{n:02}.000Z"));
-        counter.apply(&[follow("bob", &actor, NOW), last.clone()]).await;
-    }
-    counter.on.store(true, Relaxed);
+    counter
+        .uncounted(async |_| {
+            for n in 0..45 {
+                let actor = format!("actor-{:02}", n % 9);
+                last = publish(
+                    &actor,
+                    &format!("activity-{n:02}"),
+                    &format!("2026-11-20T11:00:{n:02}.000Z"),
+                );
+                counter.apply(&[follow("bob", &actor, NOW), last.clone()]).await;
+            }
+        })
+        .await;
     // What one page has read the next has kept.
     let pages = [(3, 4.0, 4.0), (20, 21.0, 17.0), (20, 21.0, 0.0), (100, 45.0, 24.0)];
     for (limit, entries, records) in pages {

@@ -1,25 +1,25 @@
 //! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes, notifications, polls
 //! and battles with a recount of the facts.
 
+mod words;
+
 use std::collections::BTreeSet;
 
 use clap::Args;
 use serde::Serialize;
-use shared::battles::{Contradiction, Standing};
 use shared::dynamo::DynamoError;
-use shared::polls::Sums;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, PollId, Timestamp, ViewerId};
+use shared::values::{ActivityId, BattleId, PollId, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use crate::client::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, BattleDifference, Difference, FollowingDifference, Found, InboxDifference,
-    LikesDifference, PageDifference, PagesAuditor, PollDifference, Sample, TagDifference,
-    TagsAuditor, ViewsAuditor,
+    AuditError, Auditor, Found, PageDifference, PagesAuditor, Sample, TagDifference, TagsAuditor,
+    ViewsAuditor,
 };
 use crate::progress;
+use words::InWords;
 
 #[derive(Debug, Args)]
 #[command(
@@ -253,123 +253,6 @@ impl Audit {
 /// These in order, each of them once: the tables do not take a key twice in one call.
 fn each_once<T: Ord>(ids: impl IntoIterator<Item = T>) -> Vec<T> {
     ids.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// A difference as people read it.
-trait InWords {
-    fn in_words(&self) -> String;
-}
-
-impl InWords for Difference {
-    fn in_words(&self) -> String {
-        let Self { viewer_id, difference, sort_key, actor_id } = self;
-        let kind = format!("{difference:?}").to_lowercase();
-        let actor = actor_id.as_deref().unwrap_or("nobody");
-        format!("{kind:<8} {viewer_id}  {sort_key}  of {actor}")
-    }
-}
-
-impl InWords for TagDifference {
-    fn in_words(&self) -> String {
-        let Self { tagged_id, difference, sort_key } = self;
-        let kind = format!("{difference:?}").to_lowercase();
-        format!("{kind:<8} {tagged_id}  {sort_key}  among what they are tagged in")
-    }
-}
-
-impl InWords for PageDifference {
-    fn in_words(&self) -> String {
-        let Self { activity_id, actor_id, missing_in_outbox, missing_of_kind } = self;
-        let all = missing_in_outbox.then(|| "all kinds".to_owned());
-        let one = missing_of_kind.as_ref().map(|kind| format!("kind {kind}"));
-        let pages = all.into_iter().chain(one).collect::<Vec<_>>().join(" and of ");
-        format!("missing  {activity_id}  on the pages of {actor_id}, of {pages}")
-    }
-}
-
-impl InWords for FollowingDifference {
-    fn in_words(&self) -> String {
-        let Self { viewer_id, actor_id, listed_since, follows_since } = self;
-        let since =
-            |at: &Option<Timestamp>| at.map_or("not".to_owned(), |at| format!("since {at}"));
-        let (listed, follows) = (since(listed_since), since(follows_since));
-        format!("follows  {viewer_id}  {actor_id} listed {listed}, followed {follows}")
-    }
-}
-
-impl InWords for LikesDifference {
-    fn in_words(&self) -> String {
-        let Self { activity_id, stored, recounted, .. } = self;
-        format!(
-            "likes    {activity_id}  {} instead of {}, {} read instead of {}, {} unread instead of {}",
-            stored.count,
-            recounted.count,
-            stored.read,
-            recounted.read,
-            stored.unread,
-            recounted.unread
-        )
-    }
-}
-
-impl InWords for InboxDifference {
-    fn in_words(&self) -> String {
-        let Self { viewer_id, stored, recounted, .. } = self;
-        format!(
-            "inbox    {viewer_id}  {stored} unread instead of {recounted}, {} listed instead of {}",
-            self.stored_notifications, self.recounted_notifications
-        )
-    }
-}
-
-impl InWords for PollDifference {
-    fn in_words(&self) -> String {
-        let Self { poll_id, stored, recounted, events_differ } = self;
-        let words = |sums: &Option<Sums>| match sums {
-            None => "no poll".to_owned(),
-            Some(Sums { choices, votes, closes_at, .. }) => {
-                let votes = choices.iter().zip(votes).map(|(choice, n)| format!("{choice} {n}"));
-                format!("{} until {closes_at}", votes.collect::<Vec<_>>().join(", "))
-            }
-        };
-        let events = if *events_differ { "; an early end would take back others" } else { "" };
-        format!("poll     {poll_id}  {} instead of {}{events}", words(stored), words(recounted))
-    }
-}
-
-impl InWords for BattleDifference {
-    fn in_words(&self) -> String {
-        let standing = |it: &Standing| {
-            let last = it.last_hit.as_ref().map_or("none", |hit| hit.hit_id.as_str());
-            format!(
-                "{} hits, {} of {} hit points left, the last hit {last}",
-                it.hits, it.hp_left, it.hp
-            )
-        };
-        match self {
-            Self::View { battle_id, stored, replayed } => {
-                let stored = stored.as_ref().map_or_else(|| "no battle".to_owned(), standing);
-                format!("battle   {battle_id}  {stored} instead of {}", standing(replayed))
-            }
-            Self::Share { battle_id, viewer_id, stored, replayed } => format!(
-                "share    {battle_id}  {viewer_id}  {} hits with damage {} instead of {} with {}",
-                stored.hits, stored.damage, replayed.hits, replayed.damage
-            ),
-            Self::Log { battle_id, hit_id, contradiction } => {
-                let what = match contradiction {
-                    Contradiction::LandedTwice => "has landed twice",
-                    Contradiction::NotOnRecord => "has landed and is not on record",
-                    Contradiction::NotAsRecorded => "has landed as another one than is on record",
-                    Contradiction::AfterTheLast => "has landed after the last one",
-                    Contradiction::BehindAGap => {
-                        "has landed behind hits that are missing in the log"
-                    }
-                    Contradiction::NeverLanded => "is on record and has not landed",
-                };
-                format!("log      {battle_id}  {hit_id} {what}")
-            }
-        }
-    }
 }
 
 impl From<AuditError> for Failure {

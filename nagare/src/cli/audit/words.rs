@@ -1,0 +1,128 @@
+//! Differences as people read them: a line for each.
+
+use shared::battles::{Contradiction, Standing};
+use shared::polls::Sums;
+use shared::values::Timestamp;
+
+use crate::operator::audit::{
+    BattleDifference, Difference, FollowingDifference, InboxDifference, LikesDifference,
+    PageDifference, PollDifference, TagDifference,
+};
+
+/// A difference as people read it.
+pub(super) trait InWords {
+    /// One line.
+    fn in_words(&self) -> String;
+}
+
+impl InWords for Difference {
+    fn in_words(&self) -> String {
+        let Self { viewer_id, difference, sort_key, actor_id } = self;
+        let kind = format!("{difference:?}").to_lowercase();
+        let actor = actor_id.as_deref().unwrap_or("nobody");
+        format!("{kind:<8} {viewer_id}  {sort_key}  of {actor}")
+    }
+}
+
+impl InWords for TagDifference {
+    fn in_words(&self) -> String {
+        let Self { tagged_id, difference, sort_key } = self;
+        let kind = format!("{difference:?}").to_lowercase();
+        format!("{kind:<8} {tagged_id}  {sort_key}  among what they are tagged in")
+    }
+}
+
+impl InWords for PageDifference {
+    fn in_words(&self) -> String {
+        let Self { activity_id, actor_id, missing_in_outbox, missing_of_kind } = self;
+        let all = missing_in_outbox.then(|| "all kinds".to_owned());
+        let one = missing_of_kind.as_ref().map(|kind| format!("kind {kind}"));
+        let pages = all.into_iter().chain(one).collect::<Vec<_>>().join(" and of ");
+        format!("missing  {activity_id}  on the pages of {actor_id}, of {pages}")
+    }
+}
+
+impl InWords for FollowingDifference {
+    fn in_words(&self) -> String {
+        let Self { viewer_id, actor_id, listed_since, follows_since } = self;
+        let since =
+            |at: &Option<Timestamp>| at.map_or("not".to_owned(), |at| format!("since {at}"));
+        let (listed, follows) = (since(listed_since), since(follows_since));
+        format!("follows  {viewer_id}  {actor_id} listed {listed}, followed {follows}")
+    }
+}
+
+impl InWords for LikesDifference {
+    fn in_words(&self) -> String {
+        let Self { activity_id, stored, recounted, .. } = self;
+        format!(
+            "likes    {activity_id}  {} instead of {}, {} read instead of {}, {} unread instead of {}",
+            stored.count,
+            recounted.count,
+            stored.read,
+            recounted.read,
+            stored.unread,
+            recounted.unread
+        )
+    }
+}
+
+impl InWords for InboxDifference {
+    fn in_words(&self) -> String {
+        let Self { viewer_id, stored, recounted, .. } = self;
+        format!(
+            "inbox    {viewer_id}  {stored} unread instead of {recounted}, {} listed instead of {}",
+            self.stored_notifications, self.recounted_notifications
+        )
+    }
+}
+
+impl InWords for PollDifference {
+    fn in_words(&self) -> String {
+        let Self { poll_id, stored, recounted, events_differ } = self;
+        let words = |sums: &Option<Sums>| match sums {
+            None => "no poll".to_owned(),
+            Some(Sums { choices, votes, closes_at, .. }) => {
+                let votes = choices.iter().zip(votes).map(|(choice, n)| format!("{choice} {n}"));
+                format!("{} until {closes_at}", votes.collect::<Vec<_>>().join(", "))
+            }
+        };
+        let events = if *events_differ { "; an early end would take back others" } else { "" };
+        format!("poll     {poll_id}  {} instead of {}{events}", words(stored), words(recounted))
+    }
+}
+
+impl InWords for BattleDifference {
+    fn in_words(&self) -> String {
+        let standing = |it: &Standing| {
+            let last = it.last_hit.as_ref().map_or("none", |hit| hit.hit_id.as_str());
+            format!(
+                "{} hits, {} of {} hit points left, the last hit {last}",
+                it.hits, it.hp_left, it.hp
+            )
+        };
+        match self {
+            Self::View { battle_id, stored, replayed } => {
+                let stored = stored.as_ref().map_or_else(|| "no battle".to_owned(), standing);
+                format!("battle   {battle_id}  {stored} instead of {}", standing(replayed))
+            }
+            Self::Share { battle_id, viewer_id, stored, replayed } => format!(
+                "share    {battle_id}  {viewer_id}  {} hits with damage {} instead of {} with {}",
+                stored.hits, stored.damage, replayed.hits, replayed.damage
+            ),
+            Self::Log { battle_id, hit_id, contradiction } => {
+                let what = match contradiction {
+                    Contradiction::LandedTwice => "has landed twice",
+                    Contradiction::NotOnRecord => "has landed and is not on record",
+                    Contradiction::NotAsRecorded => "has landed as another one than is on record",
+                    Contradiction::AfterTheLast => "has landed after the last one",
+                    Contradiction::BehindAGap => {
+                        "has landed behind hits that are missing in the log"
+                    }
+                    Contradiction::NeverLanded => "is on record and has not landed",
+                };
+                format!("log      {battle_id}  {hit_id} {what}")
+            }
+        }
+    }
+}
