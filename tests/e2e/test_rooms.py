@@ -146,6 +146,30 @@ def test_followed_as_it_is_said(stack):
         follow.wait()
 
 
+def test_an_audit_finds_what_is_missing(own_stack):
+    said = [say("r", f"m{n}", "bob", instant(seconds=n - 60), payload={"n": n}) for n in range(5)]
+    own_stack.apply(*said, say("s", "m0", "eve"), unsay("r", "m0", "bob"))
+    own_stack.cli("audit", "--room", "r", "s")
+    key = {"pk": {"S": "room#r#0"}, "sk": {"S": f"{said[2]['at']}#m2"}}
+    table = {"TableName": own_stack.exports["NAGARE_LEDGER_TABLE"]}
+    own_stack.dynamodb.delete_item(**table, Key=key)
+    deleted = key | {"sk": {"S": f"{said[0]['at']}#m0"}}
+    own_stack.dynamodb.put_item(**table, Item=deleted | {"author_id": {"S": "bob"}, "payload": {"S": "null"}})
+    assert walk(own_stack, "r") == ["m4", "m3", "m1", "m0"]
+    found = own_stack.cli("audit", "--room", "r", code=1)
+    assert "missing  m2  in room r" in found.stdout and "extra    m0  in room r" in found.stdout
+    assert "1 room audited: 2 differences" in found.stderr
+    differences = [json.loads(line) for line in own_stack.cli("audit", "--sample", "9", "--json", code=1).stdout.splitlines()]
+    of_row = {"room_id": "r", "pk": "room#r#0"}
+    assert differences == [
+        of_row | {"message_id": "m0", "difference": "extra", "reason": "deleted", "sk": deleted["sk"]["S"]},
+        of_row | {"message_id": "m2", "difference": "missing", "reason": "absent", "sk": key["sk"]["S"]},
+    ]
+    assert "2 rooms audited: 2 differences, 2 mended" in own_stack.cli("audit", "--room", "r", "s", "--repair").stderr
+    assert walk(own_stack, "r") == ["m4", "m3", "m2", "m1"]
+    own_stack.cli("audit", "--sample", "9")
+
+
 def test_a_private_room_is_its_members_alone():
     with Stack("--auth") as stack:
         room, bob, ann, eve = unique("room"), unique("bob"), unique("ann"), unique("eve")

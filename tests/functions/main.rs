@@ -9,6 +9,7 @@ mod arena_units;
 mod audit_battles;
 mod audit_likes;
 mod audit_polls;
+mod audit_rooms;
 mod audit_tags;
 mod battles;
 mod cost;

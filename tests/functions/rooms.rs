@@ -10,23 +10,25 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::World;
 
+pub(super) use erased::erasure;
+
 use super::units::UnitCounter;
 
 /// The instant so many minutes after eleven.
-fn instant(minute: u32) -> String {
+pub(super) fn instant(minute: u32) -> String {
     format!("2026-11-20T11:{minute:02}:00.000Z")
 }
 
-fn post(room: &str, id: &str, author: &str, minute: u32) -> Value {
+pub(super) fn post(room: &str, id: &str, author: &str, minute: u32) -> Value {
     json!({"type": "message.posted", "room_id": room, "message_id": id, "author_id": author,
         "at": instant(minute), "payload": {"text": format!("{id} of {author}")}})
 }
 
-fn delete(room: &str, id: &str, author: &str) -> Value {
+pub(super) fn delete(room: &str, id: &str, author: &str) -> Value {
     json!({"type": "message.deleted", "room_id": room, "message_id": id, "author_id": author})
 }
 
-fn join(room: &str, viewer: &str, minute: u32) -> Value {
+pub(super) fn join(room: &str, viewer: &str, minute: u32) -> Value {
     json!({"type": "room.joined", "room_id": room, "viewer_id": viewer, "at": instant(minute)})
 }
 
@@ -46,7 +48,7 @@ fn ids_of(page: &Value) -> Vec<String> {
     items.map(|item| item["message_id"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn ids(world: &World, room: &str, query: &str) -> Vec<String> {
+pub(super) async fn ids(world: &World, room: &str, query: &str) -> Vec<String> {
     ids_of(&page(world, room, query).await)
 }
 

@@ -9,25 +9,25 @@ use clap::Args;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, PollId, ViewerId};
+use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use crate::client::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, Found, PageDifference, PagesAuditor, Sample, TagDifference, TagsAuditor,
-    ViewsAuditor,
+    AuditError, Auditor, Found, PageDifference, PagesAuditor, RoomDifference, RoomsAuditor, Sample,
+    TagDifference, TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
 use words::InWords;
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--sample <SAMPLE>> [OPTIONS]"
+    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
     /// The viewers whose timelines, lists of whom they follow and of what they are tagged in, and unread numbers are compared.
-    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle"])]
+    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle", "room"])]
     viewer: Vec<ViewerId>,
     /// The activities whose likes and notifications are recounted, and whose tags and places on pages are compared.
     /// Reads through all likes.
@@ -39,9 +39,14 @@ pub(super) struct Audit {
     /// The battles that are fought again, as their logs say. Reads through all hits.
     #[arg(long, num_args = 1..)]
     battle: Vec<BattleId>,
+    /// The rooms whose messages are compared with the claims on their ids, and with what was deleted. Reads through the
+    /// ledger.
+    #[arg(long, num_args = 1..)]
+    room: Vec<RoomId>,
     /// This many viewers, picked at random from all who follow somebody, as many activities, from all that
-    /// somebody likes, as many polls and as many battles. Reads through all edges and facts.
-    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle"])]
+    /// somebody likes, as many polls, as many battles and as many rooms. Reads through all edges and facts, and twice
+    /// through the ledger.
+    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle", "room"])]
     sample: Option<usize>,
     /// Repair what differs.
     #[arg(long)]
@@ -75,17 +80,21 @@ impl Audit {
         let facts = remote.facts()?;
         let views = ViewsAuditor::new(&facts, &remote.views()?, Clock::system());
         let (viewers, audited) = match self.sample {
-            Some(size) => (auditor.sample(size).await?, Sample::of(&facts, size).await?),
+            Some(size) => (auditor.sample(size).await?, Sample::of(&facts, &ledger, size).await?),
             None => self.named(),
         };
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
-        let Sample { activities, polls, battles } = &audited;
+        let Sample { activities, polls, battles, rooms } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
         let tags = TagsAuditor::new(&ledger, Clock::system());
         let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);
         let pages = PagesAuditor::new(&ledger);
         let differences = async || pages.differences(activities).await;
         let repair = async |found: &[PageDifference]| pages.repair(found).await;
+        let printed = printed.and(self.compare(differences, repair, &mut ended).await?);
+        let auditor = RoomsAuditor::new(&ledger, Clock::system());
+        let differences = async || auditor.differences(rooms).await;
+        let repair = async |found: &[RoomDifference]| auditor.repair(found).await;
         let printed = printed.and(self.compare(differences, repair, &mut ended).await?);
         let found = views.polls(polls, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
@@ -99,6 +108,7 @@ impl Audit {
             activities: each_once(self.activity.iter().cloned()),
             polls: each_once(self.poll.iter().cloned()),
             battles: each_once(self.battle.iter().cloned()),
+            rooms: each_once(self.room.iter().cloned()),
         };
         (each_once(self.viewer.iter().cloned()), sample)
     }
@@ -220,12 +230,13 @@ impl Audit {
     fn conclude(&self, viewers: usize, audited: &Sample, ended: Ended) -> Result<(), Failure> {
         let Ended { found, left, busy } = ended;
         let mended = if self.repair { format!(", {} mended", found - left) } else { String::new() };
-        let Sample { activities, polls, battles } = audited;
+        let Sample { activities, polls, battles, rooms } = audited;
         let kinds = [
             (viewers, "timeline", "timelines"),
             (activities.len(), "activity", "activities"),
             (polls.len(), "poll", "polls"),
             (battles.len(), "battle", "battles"),
+            (rooms.len(), "room", "rooms"),
         ];
         let audited = kinds.into_iter().filter(|(number, ..)| *number > 0);
         let audited = audited.map(|(number, one, many)| counted(number as u64, one, many));
@@ -278,10 +289,10 @@ mod tests {
 
     #[test]
     fn what_is_named_twice_is_audited_once() {
-        let line = "audit --viewer bob anna bob --activity a a --poll p p --battle b --battle b";
+        let line = "audit --viewer bob anna bob --activity a a --poll p p --battle b --battle b --room r r";
         let (viewers, named) = Line::parse_from(line.split(' ')).audit.named();
         assert_eq!(viewers.iter().map(ViewerId::as_str).collect::<Vec<_>>(), ["anna", "bob"]);
-        let Sample { activities, polls, battles } = named;
-        assert_eq!((activities.len(), polls.len(), battles.len()), (1, 1, 1));
+        let Sample { activities, polls, battles, rooms } = named;
+        assert_eq!((activities.len(), polls.len(), battles.len(), rooms.len()), (1, 1, 1, 1));
     }
 }

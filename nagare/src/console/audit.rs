@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::Value;
 use shared::runtime::clock::Clock;
-use shared::values::{ActivityId, BattleId, PollId, ViewerId};
+use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 use tokio::runtime::Handle;
 
 use super::fields::{Fields, Posted};
@@ -19,15 +19,16 @@ use super::{Console, Mode};
 use crate::client::remote::Remote;
 use crate::failure::Failure;
 use crate::operator::audit::{
-    AuditError, Auditor, Found, PagesAuditor, Sample, TagsAuditor, ViewsAuditor,
+    AuditError, Auditor, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor, ViewsAuditor,
 };
 
 /// What can be named.
-const NAMED: [(&str, &str); 4] = [
+const NAMED: [(&str, &str); 5] = [
     ("viewer", "Viewer: timeline, follows, tags, unread"),
     ("activity", "Activity: likes, notifications, tags, pages"),
     ("poll", "Poll: a recount of the votes"),
     ("battle", "Battle: fought again, hit by hit"),
+    ("room", "Room: messages, deletes, shards"),
 ];
 /// The largest sample: more is a matter for the command line, which shows how far it is.
 const LARGEST: usize = 100;
@@ -81,7 +82,7 @@ fn forms(fields: &Fields) -> Markup {
                 (layout::input("sample", "Or a sample, at random: how many of each", fields.get("sample"), false))
                 button type="submit" { "Compare" }
             }
-            p class="hint" { "Counts of likes, votes and hits read through all facts, and a sample through all edges: on a large stack that takes a while, and costs what it reads." }
+            p class="hint" { "Counts of likes, votes and hits read through all facts, a sample through all edges, and what is said of rooms through the ledger: on a large stack that takes a while, and costs what it reads." }
         }
     }
 }
@@ -123,7 +124,7 @@ async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure>
 }
 
 fn asked(fields: &Fields) -> Vec<(&str, &str)> {
-    fields.of(&["viewer", "activity", "poll", "battle", "sample"])
+    fields.of(&["viewer", "activity", "poll", "battle", "room", "sample"])
 }
 
 async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response {
@@ -154,7 +155,7 @@ async fn subjects(
         let size = size.parse().ok().filter(|size| (1..=LARGEST).contains(size));
         let size =
             size.ok_or_else(|| Failure::Usage(format!("sample: expected 1 to {LARGEST}")))?;
-        let sample = Sample::of(&remote.facts()?, size).await?;
+        let sample = Sample::of(&remote.facts()?, &remote.ledger()?, size).await?;
         return Ok(Subjects { viewers: auditor.sample(size).await?, sample });
     }
     let viewers = fields.get("viewer").map(ViewerId::new).transpose()?.into_iter().collect();
@@ -162,6 +163,7 @@ async fn subjects(
         activities: fields.get("activity").map(ActivityId::new).transpose()?.into_iter().collect(),
         polls: fields.get("poll").map(PollId::new).transpose()?.into_iter().collect(),
         battles: fields.get("battle").map(BattleId::new).transpose()?.into_iter().collect(),
+        rooms: fields.get("room").map(RoomId::new).transpose()?.into_iter().collect(),
     };
     Ok(Subjects { viewers, sample })
 }
@@ -179,11 +181,11 @@ async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outco
     let (ledger, facts, clock) = (remote.ledger()?, remote.facts()?, Clock::system());
     let auditor = Auditor::new(&ledger, remote.timelines()?, remote.retention()?, clock.clone());
     let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone());
-    let (tags, pages) = (TagsAuditor::new(&ledger, clock), PagesAuditor::new(&ledger));
+    let (tags, pages) = (TagsAuditor::new(&ledger, clock.clone()), PagesAuditor::new(&ledger));
     let Subjects { viewers, sample } = subjects(remote, &auditor, fields).await?;
-    let Sample { activities, polls, battles } = &sample;
+    let Sample { activities, polls, battles, rooms } = &sample;
     let mut outcome = Outcome {
-        audited: viewers.len() + activities.len() + polls.len() + battles.len(),
+        audited: viewers.len() + activities.len() + polls.len() + battles.len() + rooms.len(),
         ..Outcome::default()
     };
     for viewer in &viewers {
@@ -214,6 +216,14 @@ async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outco
     outcome.add_found("unread", views.inboxes(&viewers, repair).await)?;
     outcome.add_found("poll", views.polls(polls, repair).await)?;
     outcome.add_found("battle", views.battles(battles, repair).await)?;
+    let auditor = RoomsAuditor::new(&ledger, clock);
+    let found = auditor.differences(rooms).await?;
+    if repair && !found.is_empty() {
+        auditor.repair(&found).await?;
+        // What no row says any more is not there to be repaired with.
+        outcome.mended += found.len().saturating_sub(auditor.differences(rooms).await?.len());
+    }
+    outcome.add("room", &found)?;
     Ok(outcome)
 }
 

@@ -11,6 +11,8 @@
 //!
 //! A claim and its markers are in a partition of their own, so only the rows of a busy room are near each other.
 
+use crate::dynamo::Query;
+use crate::dynamo::item::text;
 use crate::ledger::{LedgerKey, PERSON};
 use crate::paging::{List, seen_sets};
 use crate::values::{MessageId, RoomId, SortKey, ViewerId};
@@ -21,6 +23,7 @@ const SAID: &str = "said#";
 const CLAIM: &str = "claim";
 const DELETED: &str = "deleted#";
 const ITEM: &str = "room";
+const MEMBERSHIPS: &str = "#rooms";
 
 /// A message as one author speaks of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +49,18 @@ pub enum RoomItem {
     Row(RoomId, MessageId),
     /// The same, by author.
     AuthorRow(MessageKey),
+}
+
+impl RoomItem {
+    /// Which message it is about, if it is about one.
+    #[must_use]
+    pub fn message(&self) -> Option<(&RoomId, &MessageId)> {
+        match self {
+            Self::Room(_) => None,
+            Self::Claim(room, message) | Self::Row(room, message) => Some((room, message)),
+            Self::Marker(key) | Self::AuthorRow(key) => Some((&key.room_id, &key.message_id)),
+        }
+    }
 }
 
 /// What the item with a key is, if it is one of this feature's and not about one person alone.
@@ -121,7 +136,47 @@ pub fn said(room: &RoomId, author: &ViewerId) -> String {
 /// Where it is recorded whether a viewer is in a room. A room may be called as a person is: the sort key names it as one.
 #[must_use]
 pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
-    LedgerKey { pk: format!("{PERSON}{viewer}#rooms"), sk: format!("{ROOM}{room}") }
+    LedgerKey { pk: format!("{PERSON}{viewer}{MEMBERSHIPS}"), sk: format!("{ROOM}{room}") }
+}
+
+/// The room of a membership, as its key says.
+#[must_use]
+pub fn room_of_membership(pk: &str, sk: &str) -> Option<RoomId> {
+    pk.strip_prefix(PERSON)?.strip_suffix(MEMBERSHIPS)?;
+    RoomId::new(sk.strip_prefix(ROOM)?).ok()
+}
+
+/// What a scan of the ledger finds all items of rooms by, memberships included: of one room, or of all.
+#[must_use]
+pub fn items_of(room: Option<&RoomId>) -> Query<'static> {
+    let prefix = room.map_or_else(String::new, |room| format!("{room}#"));
+    let of = |start: &str| text(format!("{start}{prefix}"));
+    let membership = room.map_or_else(|| ROOM.to_owned(), |room| format!("{ROOM}{room}"));
+    Query {
+        filter: Some(
+            "begins_with(pk, :message) OR begins_with(pk, :room) OR begins_with(pk, :said) \
+             OR (begins_with(pk, :person) AND begins_with(sk, :membership))",
+        ),
+        values: vec![
+            (":message", of(MESSAGE)),
+            (":room", of(ROOM)),
+            (":said", of(SAID)),
+            (":person", text(PERSON)),
+            (":membership", text(membership)),
+        ],
+        ..Query::default()
+    }
+}
+
+/// What a scan of the ledger finds rooms by in which something was said: the keys of all claims.
+#[must_use]
+pub fn claims() -> Query<'static> {
+    Query {
+        filter: Some("begins_with(pk, :message) AND sk = :claim"),
+        projection: Some("pk, sk"),
+        values: vec![(":message", text(MESSAGE)), (":claim", text(CLAIM))],
+        ..Query::default()
+    }
 }
 
 /// A room as a list. Its cursors are the room's, whoever reads it. What clients have seen is kept with the viewer as whom

@@ -66,7 +66,11 @@ impl Rooms {
         self.ledger.put_if(key, item, wins, deadline).await.map(|_| ())
     }
 
-    async fn make_private(&self, room: &RoomId, deadline: Deadline) -> Result<(), DynamoError> {
+    /// Has a room be read by its present members alone, from now on.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be private.
+    pub async fn make_private(&self, room: &RoomId, deadline: Deadline) -> Result<(), DynamoError> {
         if self.known.get(room).is_some_and(|known| known.private) {
             return Ok(());
         }

@@ -8,6 +8,8 @@
 //! posting      claims and rows written, deletes
 //! membership   who is in a room
 //! reading      messages in order, of a room or of one author in it
+//! record       all that is on record of a message, and what of it is wrong
+//! repair       rooms set right, where an audit finds that
 //! ```
 //!
 //! # What is written
@@ -64,6 +66,8 @@ mod known;
 mod membership;
 mod posting;
 mod reading;
+mod record;
+mod repair;
 mod shards;
 
 pub use command::{MembershipChange, MessageDeleted, MessagePosted};
@@ -72,6 +76,7 @@ pub use known::KnownRooms;
 pub use membership::{Entrance, MembershipState};
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
 pub use reading::{Asked, Message, Stored};
+pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 
 use crate::ledger::Ledger;

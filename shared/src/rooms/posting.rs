@@ -43,7 +43,7 @@ pub struct Claimed {
     /// It was erased with its author, and all that is left of it expires.
     pub erased: bool,
     /// What tells its payload from another; not of one that was erased.
-    digest: Option<String>,
+    pub(super) digest: Option<String>,
 }
 
 impl Claimed {
@@ -231,7 +231,7 @@ fn tombstone(now: Timestamp) -> Item {
     ])
 }
 
-fn digest(payload: &Payload) -> String {
+pub(super) fn digest(payload: &Payload) -> String {
     let mut digits = sha256(payload.as_json().as_bytes());
     digits.truncate(DIGEST_DIGITS);
     digits

@@ -114,7 +114,22 @@ impl Rooms {
         refused: Shards,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let Some(wanted) = refused.doubled() else { return Ok(()) };
+        match refused.doubled() {
+            Some(wanted) => self.grow_to(room, wanted, deadline).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a room this many shards, unless it has as many already.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have them.
+    pub async fn grow_to(
+        &self,
+        room: &RoomId,
+        wanted: Shards,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
         if self.known.get(room).is_some_and(|known| known.shards >= wanted) {
             return Ok(());
         }

@@ -14,7 +14,7 @@ fn ledger(world: &World) -> Vec<Value> {
     answer["Items"].as_array().unwrap().clone()
 }
 
-fn erasure(world: &World, person: &str) -> Erasure {
+pub(crate) fn erasure(world: &World, person: &str) -> Erasure {
     let (tables, retention) = (&world.tables, world.reader.retention);
     let (person, clock) = (ActorId::new(person).unwrap(), world.clock.clone());
     let facts_and_views = (&tables.facts, &tables.views);

@@ -2,11 +2,12 @@
 
 use shared::battles::{Contradiction, Standing};
 use shared::polls::Sums;
+use shared::rooms::Reason;
 use shared::values::Timestamp;
 
 use crate::operator::audit::{
     BattleDifference, Difference, FollowingDifference, InboxDifference, LikesDifference,
-    PageDifference, PollDifference, TagDifference,
+    PageDifference, PollDifference, RoomDifference, TagDifference,
 };
 
 /// A difference as people read it.
@@ -29,6 +30,32 @@ impl InWords for TagDifference {
         let Self { tagged_id, difference, sort_key } = self;
         let kind = format!("{difference:?}").to_lowercase();
         format!("{kind:<8} {tagged_id}  {sort_key}  among what they are tagged in")
+    }
+}
+
+impl InWords for RoomDifference {
+    fn in_words(&self) -> String {
+        match self {
+            Self::Row { room_id, message_id, difference, reason, pk, sk } => {
+                let kind = format!("{difference:?}").to_lowercase();
+                let why = match reason {
+                    Reason::Absent => "there is nothing",
+                    Reason::Hidden => "there is a tombstone, and its author has not deleted it",
+                    Reason::Deleted => "it was deleted",
+                    Reason::Unclaimed => "nobody has claimed that id for it",
+                    Reason::Misplaced => "it belongs into another shard",
+                    Reason::Author => "it is in the name of somebody else",
+                    Reason::Payload => "it says something else than what was posted first",
+                };
+                format!("{kind:<8} {message_id}  in room {room_id}, at {pk} {sk}: {why}")
+            }
+            Self::Shards { room_id, shards, needed } => format!(
+                "room     {room_id}  has {shards} shards, and its messages are spread over {needed}"
+            ),
+            Self::Open { room_id, .. } => {
+                format!("room     {room_id}  is open, and somebody has joined it")
+            }
+        }
     }
 }
 

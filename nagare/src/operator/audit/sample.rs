@@ -6,9 +6,11 @@ use shared::battles::BattleRow;
 use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
+use shared::ledger::Ledger;
 use shared::likes;
 use shared::polls::PollRow;
-use shared::values::{ActivityId, BattleId, PollId};
+use shared::rooms::{RoomItem, keys as rooms};
+use shared::values::{ActivityId, BattleId, PollId, RoomId};
 
 use crate::operator::scan::scan;
 
@@ -21,6 +23,8 @@ pub struct Sample {
     pub polls: Vec<PollId>,
     /// Of the battles.
     pub battles: Vec<BattleId>,
+    /// Of the rooms in which something was said.
+    pub rooms: Vec<RoomId>,
 }
 
 impl Sample {
@@ -28,7 +32,7 @@ impl Sample {
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn of(facts: &Facts, size: usize) -> Result<Self, DynamoError> {
+    pub async fn of(facts: &Facts, ledger: &Ledger, size: usize) -> Result<Self, DynamoError> {
         let (mut activities, mut polls, mut battles) = <(BTreeSet<_>, Vec<_>, Vec<_>)>::default();
         let query = Query { projection: Some("pk, sk"), ..Query::default() };
         scan(facts.table(), "facts read", query, |row| {
@@ -47,8 +51,23 @@ impl Sample {
             activities: picked(activities, size),
             polls: picked(polls, size),
             battles: picked(battles, size),
+            rooms: picked(said_in(ledger).await?, size),
         })
     }
+}
+
+/// Reads the rooms of all messages.
+async fn said_in(ledger: &Ledger) -> Result<BTreeSet<RoomId>, DynamoError> {
+    let mut found = BTreeSet::new();
+    scan(ledger.table(), "items of the ledger read", rooms::claims(), |row| {
+        let Key { pk, sk } = Key::of(row)?;
+        if let Some(RoomItem::Claim(room, _)) = rooms::of_key(&pk, &sk) {
+            found.insert(room);
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(found)
 }
 
 /// Up to `size` of them at random, in order.
