@@ -24,6 +24,7 @@ mod lists;
 mod metrics;
 mod newer;
 mod notifications;
+mod overtaking;
 mod pages;
 mod patience;
 mod payloads;

@@ -11,6 +11,8 @@ use shared::runtime::deadline::Deadline;
 use tests::{NOW, World, delete, event, message, publish, unfinished};
 use timeline_reader::Authorization;
 
+use crate::overtaking::overtaken;
+
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
 fn change(activity: &str, tagged: &str, minute: u8, created: bool) -> Value {
@@ -320,4 +322,32 @@ async fn a_long_publish_goes_on_where_it_stopped() {
     }
     assert!(places.len() > 1 && places.is_sorted_by(|one, other| other.is_none() || one < other));
     assert_eq!((in_force(&world), places.last().unwrap()), (PEOPLE, &None));
+}
+
+/// Whoever overtakes whom, between any two calls: the activity is listed as the tag says in the end.
+#[tokio::test]
+async fn a_listing_says_what_the_tag_says_whoever_overtakes_whom() {
+    let published = publish("anna", "img-1", AT);
+    let (tagged_at, untagged) = (tag("img-1", "bob", 1), untag("img-1", "bob", 2));
+    let there = || vec![format!("{AT}#img-1 of anna")];
+    for (before, first, second, expected, least) in [
+        (vec![], &tagged_at, &published, there(), 2),
+        (vec![], &published, &tagged_at, there(), 5),
+        (vec![&tagged_at], &published, &untagged, vec![], 5),
+        (vec![&tagged_at], &untagged, &published, vec![], 2),
+        (vec![&published], &tagged_at, &untagged, vec![], 3),
+        (vec![&published], &untagged, &tagged_at, vec![], 3),
+    ] {
+        let before: Vec<_> = before.into_iter().cloned().collect();
+        let mut calls = 0;
+        for nth in 1.. {
+            let (world, was_there) = overtaken(&before, first, second, nth).await;
+            if !was_there {
+                break;
+            }
+            assert_eq!(listed(&world, "bob"), expected, "{second} before call {nth} of {first}");
+            calls = nth;
+        }
+        assert!(calls >= least, "{calls} calls of {first}");
+    }
 }

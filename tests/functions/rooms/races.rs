@@ -1,63 +1,15 @@
 //! A post and a delete of the same message at once, one overtaking the other between any two calls.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
-
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fanout_writer::{Delivery, Writer};
 use serde_json::Value;
-use shared::command::Command;
-use tests::{NOW, World, soon};
 
 use super::{delete, ids, post};
+use crate::overtaking;
 
-/// Lets something else happen before a call of the tables.
-#[derive(Debug, Clone)]
-struct Interrupted {
-    inside: SharedHttpConnector,
-    /// Before which call, counted from 1; none if zero.
-    before: Arc<AtomicUsize>,
-    what: Arc<OnceLock<(Writer, Command)>>,
-}
-
-impl HttpConnector for Interrupted {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let is_due = self.before.load(SeqCst) > 0 && self.before.fetch_sub(1, SeqCst) == 1;
-        let Some((writer, command)) = self.what.get().filter(|_| is_due).cloned() else {
-            return self.inside.call(request);
-        };
-        let inside = self.inside.clone();
-        HttpConnectorFuture::new(async move {
-            // Box: it calls through here again.
-            let applied: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
-                Box::pin(async move { writer.apply(command, Delivery::only(soon())).await });
-            applied.await.unwrap();
-            inside.call(request).await
-        })
-    }
-}
-
-fn command(value: &Value) -> Command {
-    Command::parse(&value.to_string(), NOW.parse().unwrap()).unwrap()
-}
-
-/// Applies a command, and another one in full before its nth call. Returns what is shown then, and whether there was
-/// such a call.
+/// What is shown after one command has overtaken another, and whether it has.
 async fn overtaken(first: &Value, second: &Value, nth: usize) -> (Vec<String>, bool) {
-    let (before, what) = (Arc::new(AtomicUsize::new(0)), Arc::new(OnceLock::new()));
-    let (counter, other) = (Arc::clone(&before), Arc::clone(&what));
-    let world = World::behind(move |inside| {
-        SharedHttpConnector::new(Interrupted { inside, before: counter, what: other })
-    });
-    let _ = what.set((world.writer.clone(), command(second)));
     // What a writer knows of the room is not asked for again.
-    world.done(&[post("r", "before", "bob", 0)]).await;
-    before.store(nth, SeqCst);
-    world.done(std::slice::from_ref(first)).await;
-    let was_there = before.swap(0, SeqCst) == 0;
+    let before = [post("r", "before", "bob", 0)];
+    let (world, was_there) = overtaking::overtaken(&before, first, second, nth).await;
     let shown = ids(&world, "r", "").await;
     assert_eq!(shown, ids(&world, "r", "author=bob").await);
     (shown, was_there)
