@@ -51,6 +51,14 @@
 //!
 //! A message that was refused goes on trying where it was claimed; those after it are spread.
 //!
+//! *Why shards never become fewer.* A reader could leave out a shard only if nothing of what it asks for can be there. The
+//! `at` of a message is its sender's: one that was said before the room grew may be posted long after, and is spread as
+//! all others are by then. So the instant of a growth says nothing of what a shard may hold. To spread a message by the
+//! number that the room had at its `at` would hold up a backlog, in a room that was not busy when it was said: all of it
+//! would go to one partition. And for fewer shards from some instant on, all writers would have to know of it before anybody
+//! posts a message of a later `at`: then what they know would have to expire, and their clocks to agree. That
+//! is dearer than what it saves, fifteen queries of a unit or two for a page of a room that was once very busy.
+//!
 //! # Private rooms
 //!
 //! Once anybody has joined a room it is private, permanently: also if that join was overtaken by a leave, and after the
