@@ -2,6 +2,7 @@
 
 mod busy;
 mod erased;
+mod following;
 mod private;
 mod races;
 mod units;
@@ -222,7 +223,9 @@ async fn what_comes_later_is_read_with_newer_cursor() {
     assert_eq!(seen, ["c", "", "d"]);
     let all = page(&world, "r", "").await;
     let newer = all["newer_cursor"].as_str().unwrap();
-    world.done(&[post("r", "later", "bob", 12)]).await;
+    let mut later = post("r", "later", "bob", 30);
+    later["at"] = json!("2026-11-20T11:30:30.000Z");
+    world.done(&[later]).await;
     assert_eq!(ids(&world, "r", &format!("cursor={newer}")).await, ["later"]);
 }
 

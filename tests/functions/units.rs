@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use shared::activities::changes::Copies;
 use tests::{NOW, delete, follow, publish, soon, unfollow};
 
-pub(super) use counter::UnitCounter;
-use counter::Units;
+pub(super) use counter::{UnitCounter, Units};
 
 /// An instant after everybody has followed.
 const LATER: &str = "2026-11-20T12:01:00.000Z";

@@ -22,10 +22,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::List;
-use super::seen::{FINGERPRINT, INLINE, Salt, Seen};
+use super::fingerprint::{FINGERPRINT, Salt};
+use super::seen::{Capacity, INLINE, MOST, Seen};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
 use crate::values::{Order, SortKey, Timestamp};
-use encoding::{FILTERED, ROOM_FOR_FILTER, VERSION, decode, encode};
+use encoding::{FILTERED, ROOM_FOR_FILTER, SHORTER, VERSION, decode, encode};
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
@@ -107,7 +108,7 @@ pub enum CursorError {
 pub struct CursorSeal {
     seal: Seal,
     salts: Seal,
-    inline: usize,
+    capacity: Capacity,
 }
 
 impl CursorSeal {
@@ -115,20 +116,29 @@ impl CursorSeal {
     #[must_use]
     pub fn new(secrets: &Secrets) -> Self {
         let [seal, salts] = [PURPOSE, SALTS].map(|purpose| Seal::new(purpose, secrets));
-        Self { seal, salts, inline: INLINE }
+        Self { seal, salts, capacity: Capacity { inline: INLINE, most: MOST } }
     }
 
     /// The same for cursors that hold fewer fingerprints, so that tests need not show so much.
     #[must_use]
     pub fn holding(self, inline: usize) -> Self {
-        Self { inline: inline.min(INLINE), ..self }
+        let inline = inline.min(INLINE);
+        Self { capacity: Capacity { inline, ..self.capacity }, ..self }
     }
 
-    /// How many fingerprints a cursor holds beside a filter.
+    /// The same for clients of whom fewer fingerprints are remembered, likewise.
     #[must_use]
-    pub fn inline(&self, filter: &[u8]) -> usize {
+    pub fn remembering(self, most: usize) -> Self {
+        let most = most.min(MOST);
+        Self { capacity: Capacity { most, ..self.capacity }, ..self }
+    }
+
+    /// How many fingerprints there is room for, in a cursor beside a filter and in all.
+    #[must_use]
+    pub fn capacity(&self, filter: &[u8]) -> Capacity {
         let taken = filter.len().saturating_sub(ROOM_FOR_FILTER).div_ceil(FINGERPRINT);
-        self.inline.min(INLINE.saturating_sub(taken))
+        let inline = self.capacity.inline.min(INLINE.saturating_sub(taken));
+        Capacity { inline, ..self.capacity }
     }
 
     /// What the fingerprints of a list's cursors are keyed with from the first page on.
@@ -150,7 +160,9 @@ impl CursorSeal {
     /// [`CursorError`] for anything else.
     pub fn open(&self, list: &List, text: &str) -> Result<Cursor, CursorError> {
         let body = self.open_for(list.name(), text)?;
-        decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
+        decode(&body, list.lookback())
+            .filter(|cursor| encode(cursor) == body)
+            .ok_or(CursorError::Damaged)
     }
 
     /// The text of a position in another list, which names the list and whose it is: a viewer's or an actor's. No other
@@ -186,7 +198,7 @@ impl CursorSeal {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Damaged)?;
         match bytes.first() {
-            Some(&(VERSION | FILTERED)) => {}
+            Some(version) if matches!(version & !SHORTER, VERSION | FILTERED) => {}
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }
@@ -211,6 +223,7 @@ fn in_list(list: &str, whose: &impl Display) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fingerprint::Lookback;
     use super::super::seen::Stored;
     use super::encoding::{HAS_FROM, HAS_KEY, HAS_SET};
     use super::*;
@@ -243,20 +256,24 @@ mod tests {
     /// What was seen, up to more than a cursor holds.
     fn seen() -> impl Strategy<Value = Seen> {
         let ids = proptest::collection::vec((0_i64..4_000_000, 0_u32..9999), 0..60);
-        (instants(), any::<Salt>(), ids, any::<bool>()).prop_map(|(newest, salt, ids, again)| {
-            let keys: Vec<_> = ids
-                .into_iter()
-                .map(|(ago, id)| SortKey {
-                    published_at: newest.plus_millis(-ago),
-                    activity_id: ActivityId::new(id.to_string()).expect("an id"),
-                })
-                .collect();
-            let nothing = Seen::until(newest, salt);
-            let (seen, new) = nothing.and(&nothing.with_stored(None), keys.iter(), INLINE);
-            let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
-            let shown = if again { &keys[..keys.len().min(INLINE)] } else { &[] };
-            seen.and(&seen.with_stored(stored), shown.iter(), INLINE).0
-        })
+        let most = prop_oneof![Just(MOST), 1_usize..60];
+        (instants(), any::<Salt>(), ids, any::<bool>(), most).prop_map(
+            |(newest, salt, ids, again, most)| {
+                let keys: Vec<_> = ids
+                    .into_iter()
+                    .map(|(ago, id)| SortKey {
+                        published_at: newest.plus_millis(-ago),
+                        activity_id: ActivityId::new(id.to_string()).expect("an id"),
+                    })
+                    .collect();
+                let nothing = Seen::until(Lookback::Hour, newest, salt);
+                let capacity = Capacity { inline: INLINE, most };
+                let (seen, new) = nothing.and(&nothing.with_stored(None), keys.iter(), capacity);
+                let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
+                let shown = if again { &keys[..keys.len().min(INLINE)] } else { &[] };
+                seen.and(&seen.with_stored(stored), shown.iter(), capacity).0
+            },
+        )
     }
 
     fn cursors() -> impl Strategy<Value = Cursor> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::fingerprint::Lookback;
 use super::seen_sets::seen_sets;
 use crate::values::ViewerId;
 
@@ -10,32 +11,45 @@ use crate::values::ViewerId;
 pub struct List {
     name: String,
     seen_sets: String,
+    lookback: Lookback,
 }
 
 impl List {
     /// The timeline of a viewer.
     #[must_use]
     pub fn timeline(viewer: &ViewerId) -> Self {
-        Self { name: viewer.to_string(), seen_sets: seen_sets(viewer) }
+        Self::named(viewer.to_string(), seen_sets(viewer))
     }
 
     /// Another list of a kind about a person. No id contains `#`, so no two lists have one name.
     #[must_use]
     pub fn about(kind: &'static str, person: impl Display) -> Self {
-        Self { name: format!("{kind}#{person}"), seen_sets: seen_sets(person) }
+        Self::named(format!("{kind}#{person}"), seen_sets(person))
     }
 
     /// A list that is about nobody alone: its name, which has a `#` and is no other list's, and where it is kept what its
     /// clients have seen.
     #[must_use]
     pub fn named(name: String, seen_sets: String) -> Self {
-        Self { name, seen_sets }
+        Self { name, seen_sets, lookback: Lookback::Hour }
+    }
+
+    /// The same, looking back for what comes late as far as this.
+    #[must_use]
+    pub fn looking_back(self, lookback: Lookback) -> Self {
+        Self { lookback, ..self }
     }
 
     /// What its cursors are sealed with.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How far back what comes late is looked for.
+    #[must_use]
+    pub fn lookback(&self) -> Lookback {
+        self.lookback
     }
 
     /// The partition of the ledger with what its clients have seen.

@@ -6,8 +6,8 @@
 //! An activity becomes visible when its entry is written, or when a follow that brings it in is complete. Neither
 //! follows the order of `published_at`: SQS delivers in any order, tables refuse writes, a follow brings in
 //! what is weeks old. So a position alone loses what appears behind it. A cursor therefore remembers the
-//! newest instant that was shown, and *which* activities of the hour before it were shown: a [`Fingerprint`] of
-//! each. The hour that ends with the newest instant is the *window*.
+//! newest instant that was shown, and *which* activities of the time before it were shown: a [`Fingerprint`] of
+//! each. That time, which ends with the newest instant, is the *window*. Each list says [how long](Lookback) it is.
 //!
 //! A poll reads the entries from the start of the window on, skips those that are remembered, and shows the
 //! others, oldest first. What it has shown is remembered, and the window moves on with the newest instant.
@@ -15,7 +15,7 @@
 //! # Why nothing is missed and nothing comes twice
 //!
 //! * *Missed.* What is visible when a poll reads, within the window and not remembered, is shown by that poll; if the page
-//!   is full first, it is newer than all of the page. The window then begins at most an hour before the last
+//!   is full first, it is newer than all of the page. The window then begins at most its length before the last
 //!   of the page, so it still holds what was left, and the next poll shows it.
 //! * *Twice.* What was shown is remembered for as long as it is within the window. The window only moves forward.
 //!   Only what is shown is remembered, and only under its own fingerprint.
@@ -28,55 +28,46 @@
 //! A page of the newest that has more below it hands that over to its `next_cursor`: its `newer_cursor` has
 //! the end of the page as its [floor](super::Floor) for as long as that lies within the window.
 //!
-//! # How long a fingerprint is
+//! # Where more is shown than is remembered
 //!
-//! Seven bytes: the minute of `published_at`, by which those that the window has left are dropped, and 48 bits
-//! of a SHA-256 over a salt and the sort key. The salt comes from the reader's secret and the viewer, so nobody who
-//! publishes can find an id that hides another. By chance an activity is taken for another with a probability of
-//! 2⁻⁴⁸ for each one shown in the same minute: with 50 a minute one in five million million is missed.
-//!
-//! The salt travels in the cursor. A secret that is changed changes it for new cursors only.
+//! No more than [`MOST`] are remembered. Of a client that was shown more, the earliest are dropped, and the window
+//! begins behind them. So both statements above hold as they are, in a shorter window: the cursor says
+//! where it [begins](Seen::window). What lies before it has at least as many newer ones that were shown as are remembered,
+//! but for those that share the instant, or in timelines the minute, of the last that was dropped.
 //!
 //! # Where it is kept
 //!
 //! A cursor holds [`INLINE`] fingerprints, which is enough for the default page. The fingerprints of a client that has
-//! seen more within an hour are in an item of the ledger ([`store`](super::store)). It never changes. Its key is the
+//! seen more within the window are in an item of the ledger ([`store`](super::seen_sets)). It never changes. Its key is the
 //! digest of its content, so writing it twice does no harm. It lives for two days, and is written again by whoever reads it in
-//! the second of them. So a client that comes back within a day finds it. A poll that comes later may not, nor one whose set
-//! would be larger than [`MOST`]: it shows what is newer than the newest instant, and remembers again from there on.
+//! the second of them. So a client that comes back within a day finds it. A poll that comes later may not:
+//! it shows what is newer than the newest instant, and remembers again from there on.
 
 use std::collections::{BTreeSet, HashSet};
 
-use ring::digest::{Context, SHA256, digest};
+use ring::digest::{SHA256, digest};
 
+use super::fingerprint::{FINGERPRINT, Fingerprint, Lookback, SALT, Salt, first};
 use crate::values::{SortKey, Timestamp};
 
-/// How far behind the newest activity that was shown others may appear and still be shown, in milliseconds.
-const WINDOW: i64 = 60 * MINUTE;
-const MINUTE: i64 = 60_000;
 /// Fingerprints in a cursor: as many as fit beside the longest ids.
 pub const INLINE: usize = 25;
 /// The most that are remembered: 210 KB of an item that may have 400.
-const MOST: usize = 30_000;
-/// How long a fingerprint is, in bytes.
-pub(super) const FINGERPRINT: usize = 7;
-/// How much of the salt, of a digest and of the digest of a set is used, in bytes.
-pub(super) const SALT: usize = 8;
-const DIGEST: usize = FINGERPRINT - 1;
+pub const MOST: usize = 30_000;
+/// How much of the digest of a set is used, in bytes.
 pub(super) const SET_ID: usize = 16;
 
-/// The most that a cursor says about what was shown, in bytes.
+/// The most that a cursor says about what was shown, in bytes. One that says where a shorter window begins has one
+/// fingerprint less.
 pub(super) const MOST_BYTES: usize = 8 + SALT + SET_ID + 2 + INLINE * FINGERPRINT;
 
-/// What the fingerprints of one viewer are keyed with.
-pub type Salt = [u8; SALT];
-
-/// What an activity is remembered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Fingerprint {
-    /// Minutes since 1970 at which it was published.
-    minute: i64,
-    digest: [u8; DIGEST],
+/// How many fingerprints there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// In a cursor.
+    pub inline: usize,
+    /// In all.
+    pub most: usize,
 }
 
 /// A set in the ledger.
@@ -87,17 +78,15 @@ pub(super) struct StoredSet {
     pub(super) count: u16,
 }
 
-impl StoredSet {
-    /// Stands for a set that was too large: it is never there.
-    const GIVEN_UP: Self = Self { id: [0; SET_ID], count: 0 };
-}
-
 /// What a cursor says about what was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
+    lookback: Lookback,
     /// The newest instant that was shown.
     pub(super) newest: Timestamp,
     pub(super) salt: Salt,
+    /// Where the window begins, if that is later than the list looks back.
+    pub(super) since: Option<Timestamp>,
     /// Most of it, if it does not fit into the cursor.
     pub(super) stored: Option<StoredSet>,
     recent: BTreeSet<Fingerprint>,
@@ -106,6 +95,7 @@ pub struct Seen {
 /// What was shown, as far as it lies within the window: the cursor and what is stored, together.
 #[derive(Debug, Clone)]
 pub struct SeenSet {
+    lookback: Lookback,
     salt: Salt,
     newest: Timestamp,
     /// None if what was stored is gone.
@@ -130,64 +120,34 @@ pub struct NewSet {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Fingerprint {
-    fn of(salt: Salt, key: &SortKey) -> Self {
-        let mut digest = Context::new(&SHA256);
-        digest.update(&salt);
-        digest.update(key.to_string().as_bytes());
-        Self { minute: minute(key.published_at), digest: first(digest.finish().as_ref()) }
-    }
-
-    /// Its bytes beside an instant that is at most 255 minutes later.
-    fn bytes(self, newest: Timestamp) -> [u8; FINGERPRINT] {
-        let ago = u8::try_from(minute(newest) - self.minute).unwrap_or(u8::MAX);
-        let mut bytes = [ago; FINGERPRINT];
-        bytes[1..].copy_from_slice(&self.digest);
-        bytes
-    }
-
-    fn read(bytes: &[u8; FINGERPRINT], newest: Timestamp) -> Self {
-        let [ago, digest @ ..] = *bytes;
-        Self { minute: minute(newest) - i64::from(ago), digest }
-    }
-}
-
-fn minute(at: Timestamp) -> i64 {
-    at.unix_millis().div_euclid(MINUTE)
-}
-
-fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    std::array::from_fn(|index| bytes[index])
-}
-
-/// The start of the window that ends with an instant.
-fn window(newest: Timestamp) -> Timestamp {
-    newest.plus_millis(-WINDOW)
-}
-
-fn read_all(bytes: &[u8], newest: Timestamp) -> Option<impl Iterator<Item = Fingerprint>> {
+fn read_all(
+    bytes: &[u8],
+    lookback: Lookback,
+    newest: Timestamp,
+) -> Option<impl Iterator<Item = Fingerprint>> {
     let (fingerprints, rest) = bytes.as_chunks::<FINGERPRINT>();
-    let read = move |bytes| Fingerprint::read(bytes, newest);
+    let read = move |bytes| Fingerprint::read(bytes, lookback, newest);
     rest.is_empty().then(|| fingerprints.iter().map(read))
 }
 
 impl Seen {
-    /// Nothing yet but an instant.
+    /// Nothing yet but an instant, of a list that looks back so far.
     #[must_use]
-    pub fn until(newest: Timestamp, salt: Salt) -> Self {
-        Self { newest, salt, stored: None, recent: BTreeSet::new() }
+    pub fn until(lookback: Lookback, newest: Timestamp, salt: Salt) -> Self {
+        Self { lookback, newest, salt, stored: None, since: None, recent: BTreeSet::new() }
     }
 
     /// The same, when what was stored is gone: nothing but the instant.
     #[must_use]
     pub fn forgotten(&self) -> Self {
-        Self::until(self.newest, self.salt)
+        Self::until(self.lookback, self.newest, self.salt)
     }
 
     /// The start of the window.
     #[must_use]
     pub fn window(&self) -> Timestamp {
-        window(self.newest)
+        let start = self.lookback.from(self.newest);
+        self.since.map_or(start, |since| since.max(start))
     }
 
     /// How many entries of the window are likely to have been shown.
@@ -210,56 +170,65 @@ impl Seen {
             if self.stored.is_some() {
                 let (newest, bytes) = stored?.bytes.split_first_chunk::<8>()?;
                 let newest = Timestamp::from_unix_millis(i64::from_be_bytes(*newest));
-                all.extend(read_all(bytes, newest)?);
+                all.extend(read_all(bytes, self.lookback, newest)?);
             }
             Some(all)
         };
         let is_old = stored.is_some_and(|stored| stored.is_old);
-        SeenSet { salt: self.salt, newest: self.newest, fingerprints: all(), is_old }
+        let Self { lookback, salt, newest, .. } = *self;
+        SeenSet { lookback, salt, newest, fingerprints: all(), is_old }
     }
 
-    /// What has been seen once more has been shown, of which a cursor holds `inline`; and what has to be stored for
+    /// What has been seen once more has been shown, of which so many can be remembered; and what has to be stored for
     /// that.
     #[must_use]
     pub fn and<'k>(
         &self,
         set: &SeenSet,
         shown: impl Iterator<Item = &'k SortKey> + Clone,
-        inline: usize,
+        capacity: Capacity,
     ) -> (Self, Option<NewSet>) {
         let newest = shown.clone().map(|key| key.published_at).fold(self.newest, Timestamp::max);
-        let first = minute(window(newest));
-        let shown = shown.map(|key| Fingerprint::of(self.salt, key));
-        let in_window = |fingerprint: &Fingerprint| fingerprint.minute >= first;
-        let after = |stored, recent| Self { newest, salt: self.salt, stored, recent };
+        let since = self.since.filter(|since| *since > self.lookback.from(newest));
+        let mut after = Self { newest, since, ..self.forgotten() };
         let Some(known) = &set.fingerprints else {
-            return (after(self.stored, BTreeSet::new()), None);
+            return (Self { stored: self.stored, ..after }, None);
         };
-        let all: BTreeSet<_> =
-            known.iter().copied().chain(shown.clone()).filter(in_window).collect();
+        let shown = shown.map(|key| Fingerprint::of(self.lookback, self.salt, key));
+        let within = |window: Timestamp| {
+            let first = self.lookback.count(window);
+            move |fingerprint: &Fingerprint| fingerprint.count >= first
+        };
+        let all = known.iter().copied().chain(shown.clone());
+        let mut all: BTreeSet<_> = all.filter(within(after.window())).collect();
+        if let Some(last) = all.len().checked_sub(capacity.most + 1).and_then(|n| all.iter().nth(n))
+        {
+            let (last, behind_all) = (*last, newest.plus_millis(1));
+            after.since = Some(self.lookback.after(last).min(behind_all));
+            all.retain(|fingerprint| fingerprint.count > last.count);
+        }
+        // Where the window begins takes the room of one.
+        let inline = capacity.inline.saturating_sub(usize::from(after.since.is_some()));
         if all.len() <= inline {
-            return (after(None, all), None);
+            return (Self { recent: all, ..after }, None);
         }
-        let recent: BTreeSet<_> =
-            self.recent.iter().copied().chain(shown).filter(in_window).collect();
+        let recent = self.recent.iter().copied().chain(shown);
+        let recent: BTreeSet<_> = recent.filter(within(after.window())).collect();
         if self.stored.is_some() && recent.len() <= inline && !set.is_old {
-            return (after(self.stored, recent), None);
+            return (Self { stored: self.stored, recent, ..after }, None);
         }
-        match u16::try_from(all.len()) {
-            Ok(count) if all.len() <= MOST => {
-                let new = NewSet::of(&all, newest);
-                (after(Some(StoredSet { id: new.id, count }), BTreeSet::new()), Some(new))
-            }
-            _ => (after(Some(StoredSet::GIVEN_UP), BTreeSet::new()), None),
-        }
+        // A set has fewer than can be counted: its item would be too large.
+        let count = u16::try_from(all.len()).unwrap_or(u16::MAX);
+        let new = NewSet::of(&all, self.lookback, newest);
+        (Self { stored: Some(StoredSet { id: new.id, count }), ..after }, Some(new))
     }
 
     pub(super) fn recent(&self) -> impl Iterator<Item = [u8; FINGERPRINT]> {
-        self.recent.iter().map(|fingerprint| fingerprint.bytes(self.newest))
+        self.recent.iter().map(|fingerprint| fingerprint.bytes(self.lookback, self.newest))
     }
 
     pub(super) fn with_recent(mut self, bytes: &[u8]) -> Option<Self> {
-        self.recent = read_all(bytes, self.newest)?.collect();
+        self.recent = read_all(bytes, self.lookback, self.newest)?.collect();
         Some(self)
     }
 }
@@ -269,7 +238,7 @@ impl SeenSet {
     #[must_use]
     pub fn holds(&self, key: &SortKey) -> bool {
         match &self.fingerprints {
-            Some(all) => all.contains(&Fingerprint::of(self.salt, key)),
+            Some(all) => all.contains(&Fingerprint::of(self.lookback, self.salt, key)),
             None => key.published_at <= self.newest,
         }
     }
@@ -282,116 +251,12 @@ impl SeenSet {
 }
 
 impl NewSet {
-    fn of(all: &BTreeSet<Fingerprint>, newest: Timestamp) -> Self {
+    fn of(all: &BTreeSet<Fingerprint>, lookback: Lookback, newest: Timestamp) -> Self {
         let mut bytes = newest.unix_millis().to_be_bytes().to_vec();
-        bytes.extend(all.iter().flat_map(|fingerprint| fingerprint.bytes(newest)));
+        bytes.extend(all.iter().flat_map(|fingerprint| fingerprint.bytes(lookback, newest)));
         Self { id: first(digest(&SHA256, &bytes).as_ref()), bytes }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::values::ActivityId;
-    use proptest::prelude::*;
-
-    fn key(at: i64, id: u32) -> SortKey {
-        let activity_id = ActivityId::new(id.to_string()).expect("an id");
-        SortKey { published_at: Timestamp::from_unix_millis(at), activity_id }
-    }
-
-    fn salt() -> Salt {
-        [7; SALT]
-    }
-
-    /// What a client does: it shows some, in steps, and keeps the latest of what it was given.
-    fn shown_in_steps(steps: &[Vec<SortKey>], inline: usize) -> (Seen, SeenSet) {
-        let first = steps.iter().flatten().map(|key| key.published_at).next();
-        let mut seen = Seen::until(first.unwrap_or(Timestamp::LAST), salt());
-        let mut set = seen.with_stored(None);
-        let mut stored: Option<NewSet> = None;
-        for step in steps {
-            let (after, new) = seen.and(&set, step.iter(), inline);
-            assert!(after.recent.len() <= inline && after.recent().count() <= inline);
-            stored = new.or(stored).filter(|_| after.is_stored());
-            let bytes = stored.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
-            (set, seen) = (after.with_stored(bytes), after);
-        }
-        (seen, set)
-    }
-
-    proptest! {
-        /// All that was shown within the hour is remembered, and nothing else, however it is kept.
-        #[test]
-        fn remembers_what_was_shown_within_the_hour(
-            steps in proptest::collection::vec(
-                proptest::collection::vec((0_i64..20_000_000, 0_u32..50), 0..30), 1..8,
-            ),
-            inline in 0_usize..40,
-        ) {
-            let steps: Vec<Vec<_>> = steps
-                .into_iter()
-                .map(|step| step.into_iter().map(|(at, id)| key(at, id)).collect())
-                .collect();
-            let (seen, set) = shown_in_steps(&steps, inline);
-            // Whatever the way, the newest is the newest.
-            if let Some(newest) = steps.iter().flatten().map(|key| key.published_at).max() {
-                prop_assert_eq!(seen.newest, newest);
-            }
-            for shown in steps.iter().flatten().filter(|key| key.published_at >= seen.window()) {
-                prop_assert!(set.holds(shown), "{}", shown);
-                let other = key(shown.published_at.unix_millis(), 50);
-                prop_assert!(!set.holds(&other), "{}", other);
-            }
-            prop_assert!(seen.count() <= steps.iter().map(Vec::len).sum());
-        }
-    }
-
-    #[test]
-    fn a_set_that_is_gone_counts_as_all_up_to_the_newest() {
-        let shown: Vec<_> = (0..30).map(|n| key(1_000 * i64::from(n), n)).collect();
-        let (seen, _) = shown_in_steps(std::slice::from_ref(&shown), 25);
-        assert!(seen.is_stored() && seen.count() == 30);
-        let set = seen.with_stored(None);
-        assert_eq!(set.lost_until(), Some(seen.newest));
-        assert!(set.holds(&key(29_000, 99)) && !set.holds(&key(29_001, 99)));
-        for bytes in [&b""[..], &[0; 7], &[0; 9], &[0; 16]] {
-            let stored = Some(Stored { bytes, is_old: false });
-            assert!(seen.with_stored(stored).lost_until().is_some(), "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn a_set_that_is_too_large_is_given_up() {
-        let shown: Vec<_> = (0..=MOST).map(|n| key(60, u32::try_from(n).unwrap_or(0))).collect();
-        for (count, is_kept) in [(MOST, true), (MOST + 1, false)] {
-            let nothing = Seen::until(Timestamp::from_unix_millis(60), salt());
-            let (seen, new) =
-                nothing.and(&nothing.with_stored(None), shown[..count].iter(), INLINE);
-            assert_eq!((new.is_some(), seen.is_stored()), (is_kept, true), "{count}");
-            assert_eq!(seen.count(), if is_kept { count } else { 0 });
-        }
-    }
-
-    #[test]
-    fn an_old_set_is_stored_again() {
-        let shown: Vec<_> = (0..30).map(|n| key(1_000, n)).collect();
-        let nothing = Seen::until(Timestamp::from_unix_millis(1_000), salt());
-        let (seen, new) = nothing.and(&nothing.with_stored(None), shown.iter(), INLINE);
-        let new = new.expect("more than fit");
-        for is_old in [false, true] {
-            let set = seen.with_stored(Some(Stored { bytes: &new.bytes, is_old }));
-            let (after, again) = seen.and(&set, [].iter(), INLINE);
-            assert_eq!((&after, again), (&seen, is_old.then(|| new.clone())));
-        }
-    }
-
-    /// Cursors and sets that are out were made like this.
-    #[test]
-    fn fingerprints_never_change() {
-        let newest = Timestamp::from_unix_millis(120_000);
-        let fingerprint = Fingerprint::of(salt(), &key(59_999, 17));
-        assert_eq!(crate::crypto::hash::hex(&fingerprint.bytes(newest)), "02bdff4fbf5642");
-        assert_eq!(Fingerprint::read(&fingerprint.bytes(newest), newest), fingerprint);
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@
 use crate::dynamo::Query;
 use crate::dynamo::item::text;
 use crate::ledger::{LedgerKey, PERSON};
-use crate::paging::{List, seen_sets};
+use crate::paging::{List, Lookback, seen_sets};
 use crate::values::{MessageId, RoomId, SortKey, ViewerId};
 
 const MESSAGE: &str = "message#";
@@ -185,7 +185,7 @@ pub fn claims() -> Query<'static> {
 #[must_use]
 pub fn list(room: &RoomId, viewer: Option<&ViewerId>) -> List {
     let seen = viewer.map_or_else(|| seen_sets(room), seen_sets);
-    List::named(format!("{ROOM}{room}"), seen)
+    List::named(format!("{ROOM}{room}"), seen).looking_back(Lookback::Minute)
 }
 
 #[cfg(test)]

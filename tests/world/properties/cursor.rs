@@ -1,7 +1,9 @@
 //! Cursors.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use shared::paging::{Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen};
+use shared::paging::{
+    Capacity, Cursor, Floor, INLINE, List, Lookback, MAX_CURSOR_LENGTH, MOST, Position, Range, Seen,
+};
 use shared::values::{Order, ViewerId};
 
 use super::{id, instant, position, seal};
@@ -56,12 +58,14 @@ fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
 }
 
 fn seen(bytes: &mut Unstructured<'_>) -> Result<Seen> {
-    let nothing = Seen::until(instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
+    let nothing = Seen::until(Lookback::Hour, instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
     let mut shown = Vec::new();
     while bool::arbitrary(bytes)? && shown.len() < 2 * INLINE {
         shown.push(position(bytes)?);
     }
-    Ok(nothing.and(&nothing.with_stored(None), shown.iter(), INLINE).0)
+    Ok(nothing
+        .and(&nothing.with_stored(None), shown.iter(), Capacity { inline: INLINE, most: MOST })
+        .0)
 }
 
 fn maybe<'a, T>(

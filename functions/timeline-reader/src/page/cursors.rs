@@ -66,11 +66,11 @@ async fn seen_after<T>(
         (Some(seen), None) => return Ok(Some(seen.clone())),
         (None, _) => {
             let Some(newest) = newest else { return Ok(None) };
-            let seen = Seen::until(newest, seal.salt(paging.list));
+            let seen = Seen::until(paging.list.lookback(), newest, seal.salt(paging.list));
             (seen.clone(), seen.with_stored(None))
         }
     };
-    let (seen, new) = seen.and(&set, page.keys(), seal.inline(&paging.request.cursor.filter));
+    let (seen, new) = seen.and(&set, page.keys(), seal.capacity(&paging.request.cursor.filter));
     if let Some(new) = new {
         let Paging { list, now, deadline, .. } = *paging;
         paging.seen_sets.keep(list, new, now, deadline).await?;

@@ -97,11 +97,12 @@ impl<'a, S: Source> Filling<'a, S> {
         (self.paging.request.limit + 1).saturating_sub(self.items.len())
     }
 
-    /// How many rows to read next: at first as many as are wanted, and as many as will be skipped because they
-    /// were seen; then as many as hold those that are wanted if shown and hidden ones go on in the proportion seen so far.
+    /// How many rows to read next: at first as many as are wanted, and all that will be skipped because they were seen,
+    /// of which one call may not find all; then as many as hold those that are wanted if shown and hidden ones go on in the proportion seen so far.
     fn next_stretch(&self) -> usize {
-        if self.passed == 0 {
-            return self.missing() + self.paging.request.skipped();
+        let skipped = self.paging.request.skipped();
+        if self.passed == 0 || self.passed < skipped {
+            return self.missing() + skipped - self.passed;
         }
         let expected = self.passed * self.missing() / self.items.len().max(1);
         expected.clamp(CHUNK, STRETCH)

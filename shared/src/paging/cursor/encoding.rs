@@ -1,5 +1,6 @@
 //! The bytes of a cursor, without its seal.
 
+use super::super::fingerprint::{FINGERPRINT, Lookback};
 use super::super::seen::{self, Seen, StoredSet};
 use super::{Cursor, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range};
 use crate::crypto::seal::SEAL_LENGTH;
@@ -9,6 +10,8 @@ use crate::values::{ActivityId, MAX_ID_LENGTH, Order, SortKey, Timestamp};
 pub(super) const VERSION: u8 = 2;
 /// The first byte of a cursor with a filter, whose length and bytes follow.
 pub(super) const FILTERED: u8 = 3;
+/// Set in the first byte if what was seen says where a shorter window begins.
+pub(super) const SHORTER: u8 = 4;
 
 const OLDEST_FIRST: u8 = 1;
 pub(super) const HAS_FROM: u8 = 2;
@@ -26,6 +29,7 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
         Ok(0) | Err(_) => vec![VERSION],
         Ok(length) => [&[FILTERED, length], cursor.filter.as_slice()].concat(),
     };
+    bytes[0] |= flag(cursor.seen.as_ref().is_some_and(|seen| seen.since.is_some()), SHORTER);
     let at_flags = bytes.len();
     bytes.push(0);
     let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
@@ -61,18 +65,20 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
             bytes.extend_from_slice(&id);
             bytes.extend_from_slice(&count.to_be_bytes());
         }
+        bytes.extend(seen.since.iter().flat_map(|since| put_since(seen.newest, *since)));
         bytes.extend(seen.recent().flatten());
     }
     bytes[at_flags] = flags;
     bytes
 }
 
-/// Takes whatever [`encode`] can have made, and more.
-pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
+/// Takes whatever [`encode`] can have made of a list that looks back so far, and more.
+pub(super) fn decode(bytes: &[u8], lookback: Lookback) -> Option<Cursor> {
     let mut rest = bytes;
     let rest = &mut rest;
-    let filter = match take(rest)? {
-        [FILTERED] => take_filter(rest)?,
+    let [version] = take(rest)?;
+    let filter = match version & !SHORTER {
+        FILTERED => take_filter(rest)?,
         _ => Vec::new(),
     };
     let [flags] = take(rest)?;
@@ -95,7 +101,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
         let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
         Position::Page { order, after }
     };
-    let seen = if has(HAS_SEEN) { Some(take_seen(rest, has(HAS_SET))?) } else { None };
+    let is_shorter = version & SHORTER != 0;
+    let seen = match has(HAS_SEEN) {
+        true => Some(take_seen(rest, lookback, has(HAS_SET), is_shorter)?),
+        false => None,
+    };
     let (range, likes) = (Range { from, to }, has(HAS_LIKES));
     rest.is_empty().then_some(Cursor { range, position, seen, likes, filter })
 }
@@ -139,10 +149,27 @@ fn take_key(rest: &mut &[u8]) -> Option<(Timestamp, Option<ActivityId>)> {
     }
 }
 
-fn take_seen(rest: &mut &[u8], has_set: bool) -> Option<Seen> {
-    let mut seen = Seen::until(take_instant(rest)?, take(rest)?);
+/// How long before the instant after the newest, in milliseconds: less than the hour that a window has at most.
+fn put_since(newest: Timestamp, since: Timestamp) -> [u8; 3] {
+    let ago = newest.unix_millis() + 1 - since.unix_millis();
+    let [_, bytes @ ..] = u32::try_from(ago).unwrap_or(0).to_be_bytes();
+    bytes
+}
+
+fn take_seen(
+    rest: &mut &[u8],
+    lookback: Lookback,
+    has_set: bool,
+    is_shorter: bool,
+) -> Option<Seen> {
+    let mut seen = Seen::until(lookback, take_instant(rest)?, take(rest)?);
     if has_set {
         seen.stored = Some(StoredSet { id: take(rest)?, count: u16::from_be_bytes(take(rest)?) });
+    }
+    if is_shorter {
+        let [a, b, c] = take(rest)?;
+        let ago = i64::from(u32::from_be_bytes([0, a, b, c]));
+        seen.since = Some(seen.newest.plus_millis(1 - ago));
     }
     seen.with_recent(std::mem::take(rest))
 }
@@ -154,4 +181,4 @@ const MOST: usize = MAX_CURSOR_LENGTH / 4 * 3;
 /// The longest filter, in bytes, beside which there is room for all fingerprints.
 pub(super) const ROOM_FOR_FILTER: usize = MOST - LONGEST - 1;
 
-const _: () = assert!(MAX_FILTER_BYTES <= ROOM_FOR_FILTER + seen::INLINE * seen::FINGERPRINT);
+const _: () = assert!(MAX_FILTER_BYTES <= ROOM_FOR_FILTER + seen::INLINE * FINGERPRINT);
