@@ -1,5 +1,9 @@
 //! Tombstones: they stay for as long as commands may be in flight, and then they expire.
 
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use nagare::local::faults::Faulty;
 use nagare::operator::erasure::marks::{Marks, Tombstone};
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
@@ -7,6 +11,10 @@ use shared::fanout::{FanOutKind, FanOuts, Pass, Progress};
 use shared::follows::FollowerRange;
 use shared::values::{ActivityId, ActorId, SortKey, Timestamp, ViewerId};
 use tests::{NOW, World, delete, follow, publish, soon, unfollow};
+use tokio::time::Instant;
+
+use crate::projecting::projecting;
+use crate::rooms::erasure;
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
 const LATER: &str = "2026-11-20T11:30:00.000Z";
@@ -153,4 +161,27 @@ async fn what_is_done_names_no_follower() {
     assert!(
         fan_outs.progress(&key, FanOutKind::Insert, range, Pass::Main, soon()).await.unwrap().done
     );
+}
+
+/// People in what was published, and what the person is in: calls of up to 20 ms, for each tag three.
+#[tokio::test(start_paused = true)]
+async fn tags_are_erased_several_at_once() {
+    let faults = "slow=20ms".parse().unwrap();
+    let world = World::behind(move |inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
+    let tag = |activity: &str, tagged: &str| json!({"type": "tag.created", "activity_id": activity, "tagged_id": tagged, "at": AT});
+    let people = (0..300).map(|n| tag("live", &format!("v{n:03}")));
+    let theirs = (0..300).map(|n| tag(&format!("live-{n:03}"), "anna"));
+    let tags: Vec<_> = people.chain(theirs).collect();
+    world.done(&[publish("anna", "live", AT)]).await;
+    world.done(&tags).await;
+    world.project("a").await;
+    let begun = Instant::now();
+    let erased = projecting(&world, erasure(&world, "anna").run()).await.unwrap();
+    let took = begun.elapsed();
+    assert_eq!(erased.tags, 300);
+    // One after another they would take 10 ms for each of some 1,800 calls.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let left: Vec<_> =
+        ledger(&world).into_iter().filter(|item| item["tagged"]["BOOL"] == true).collect();
+    assert_eq!(left, [json!(null); 0]);
 }

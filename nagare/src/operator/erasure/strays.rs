@@ -21,16 +21,13 @@ impl Erasure {
         bar.finish_and_clear();
         let bar = progress::bar(traces.len() as u64, "other items erased");
         let (mut activities, mut messages) = (BTreeSet::new(), BTreeSet::new());
+        let mut tags = Vec::new();
         erased.progress = self.marks.remove_seen(&self.viewer, soon).await?;
         for trace in traces {
             match trace {
                 Trace::Activity(activity) => drop(activities.insert(activity)),
                 Trace::Message(key) => drop(messages.insert(key)),
-                Trace::Tag(activity) => {
-                    self.untag(&activity, &self.viewer).await?;
-                    erased.tags += 1;
-                    bar.inc(1);
-                }
+                Trace::Tag(activity) => tags.push(activity),
                 Trace::Listing { ref activity, .. } => {
                     activities.insert(activity.clone());
                     self.marks.remove(&trace, self.until, soon()).await?;
@@ -51,9 +48,11 @@ impl Erasure {
             bar.inc(1);
         }
         bar.finish_and_clear();
+        for_each(&tags, "tags erased", |activity| self.untag(activity, &self.viewer)).await?;
         let messages: Vec<_> = messages.into_iter().collect();
         for_each(&messages, "messages erased", |key| self.message(key)).await?;
         erased.activities += activities.len();
+        erased.tags += tags.len();
         erased.messages += messages.len();
         Ok(())
     }

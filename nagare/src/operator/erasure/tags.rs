@@ -4,6 +4,7 @@
 //! tag does not win when it comes again, and a publish in flight lists nothing. Both are marked; a later tag is a new
 //! fact and takes the mark off.
 
+use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, number, text, truth};
 use shared::dynamo::{Condition, DynamoError, Update};
 use shared::ledger::FORGET_AT;
@@ -15,6 +16,8 @@ use crate::operator::soon;
 
 /// Tags of an activity that are read at once.
 const PAGE: usize = 500;
+/// People who are untagged at once in one activity, of which several are erased at once.
+const TAGS_AT_ONCE: usize = 8;
 
 impl Erasure {
     /// Untags everybody in an activity, if it is the person's.
@@ -27,9 +30,11 @@ impl Erasure {
         let (tags, mut after) = (Tags::new(&self.ledger), None);
         loop {
             let page = tags.of_activity(activity, after.as_ref(), PAGE, soon()).await?;
-            for tag in &page.tags {
-                self.erase_tag(activity, &tag.tagged_id, Some(&sort_key)).await?;
-            }
+            stream::iter(&page.tags)
+                .map(|tag| self.erase_tag(activity, &tag.tagged_id, Some(&sort_key)))
+                .buffer_unordered(TAGS_AT_ONCE)
+                .try_collect::<()>()
+                .await?;
             after = page.next;
             if after.is_none() {
                 return tags.forget_progress(activity, soon).await;
