@@ -21,7 +21,7 @@
 
 pub mod cli;
 mod client;
-mod console;
+pub mod console;
 pub mod cost;
 mod failure;
 pub mod local;

@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use shared::runtime::telemetry;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::console::journal::Journal;
 
 /// The target of the SDK's events about its connections.
 const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
@@ -38,16 +40,18 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
-/// Warnings and worse on standard error, panics too; `NAGARE_LOG=info` shows every command.
-pub(super) fn start() -> Log {
+/// Warnings and worse on standard error, panics too; `NAGARE_LOG=info` shows every command. The journal has every command
+/// anyway.
+pub(super) fn start(journal: &Journal) -> Log {
     let log = Log::to(io::stderr());
     // After a failed call the SDK wants to close its connection, and reports an error if there is none.
     // In this process there never is one.
-    let filter =
-        telemetry::filter(LevelFilter::WARN).with_target(SDK_CONNECTIONS, LevelFilter::OFF);
+    let quiet = |filter: Targets| filter.with_target(SDK_CONNECTIONS, LevelFilter::OFF);
     let writer = log.clone();
     let lines = tracing_subscriber::fmt::layer().compact().with_writer(move || writer.clone());
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    let lines = lines.with_filter(quiet(telemetry::filter(LevelFilter::WARN)));
+    let journal = journal.clone().with_filter(quiet(Journal::filter()));
+    let _ = tracing_subscriber::registry().with(lines).with(journal).try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     log
 }

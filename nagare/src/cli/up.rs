@@ -18,6 +18,7 @@ use super::{detach, exports, log};
 use crate::client::drain::Drain;
 use crate::client::sender::Sender;
 use crate::console;
+use crate::console::journal::Journal;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};
@@ -88,7 +89,8 @@ impl Up {
             // The terminal it was started from may close. It fails only where this is so already.
             let _ = setsid();
         }
-        let log = log::start();
+        let journal = Journal::default();
+        let log = log::start(&journal);
         let config = StackConfig {
             port: self.port,
             data_dir: self.data_dir.clone(),

@@ -14,6 +14,7 @@
 //! letters   queues and dead letters
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
+//! journal   what the functions of the local stack say, line by line
 //! ```
 //!
 //! # How a view works
@@ -40,6 +41,7 @@ mod commands;
 mod fields;
 mod guard;
 mod home;
+pub mod journal;
 mod layout;
 mod letters;
 mod reads;

@@ -13,6 +13,9 @@ macro_rules! subject {
         }
 
         impl Subject {
+            /// The names of those that are ids of people.
+            pub const PEOPLE: &[&str] = &[$(stringify!($person)),*];
+
             /// Those that are ids of people.
             pub fn people(&self) -> impl Iterator<Item = &str> {
                 [$(self.$person.as_deref(),)*].into_iter().flatten()

@@ -1,0 +1,27 @@
+//! An event of the functions becomes a line.
+
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::Context;
+
+use super::{Journal, Line};
+
+/// The functions. What they have in common logs as part of whichever calls it.
+pub const FUNCTIONS: [&str; 4] = ["fanout_writer", "timeline_reader", "projector", "dlq_alerter"];
+
+impl Journal {
+    /// What is kept: all that functions log on AWS, and of everything else what is wrong.
+    #[must_use]
+    pub fn filter() -> Targets {
+        let functions = FUNCTIONS.into_iter().chain(["shared"]);
+        let info = functions.map(|target| (target, LevelFilter::INFO));
+        Targets::new().with_default(LevelFilter::WARN).with_targets(info)
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Journal {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.push(Line::of(event, self.clock.now()));
+    }
+}
