@@ -10,6 +10,7 @@
 //!   sqs       SQS, as far as anybody can tell
 //!   gateway   API Gateway, as far as the reader can tell
 //!   faults    what goes wrong on purpose
+//! faults      what goes wrong on purpose in a local stack, and how often
 //! running     which stacks run on this machine
 //! tables      the tables over one client
 //! failure     how a command fails
@@ -24,6 +25,7 @@ mod client;
 pub mod console;
 pub mod cost;
 mod failure;
+pub mod faults;
 pub mod local;
 pub mod operator;
 mod progress;

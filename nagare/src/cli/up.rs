@@ -97,7 +97,7 @@ impl Up {
             auth: self.auth,
             cors: Cors::of(self.cors.clone()),
             template_visibility: self.template_visibility,
-            faults: self.faults.clone().unwrap_or_default(),
+            faults: self.faults.clone().unwrap_or_default().into(),
             clock: Clock::system(),
         };
         let stack = Stack::start(config).await.map_err(not_started)?;

@@ -17,7 +17,7 @@ use super::calendar::Calendar;
 use super::cors::Cors;
 use super::data_dir::{self, DataDir, DataDirError};
 use super::engine::{Engine, EngineError};
-use super::faults::Faults;
+use super::faults::FaultsHandle;
 use super::gateway::JwtAuthorizer;
 use super::ports::{self, Bounds};
 use super::sqs::{QueueConfig, QueueError, Redrive};
@@ -62,8 +62,8 @@ pub struct StackConfig {
     pub cors: Cors,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
-    /// What goes wrong on purpose.
-    pub faults: Faults,
+    /// What goes wrong on purpose. It may change while the stack runs.
+    pub faults: FaultsHandle,
     /// What time it is: the system's, unless a test says otherwise.
     pub clock: Clock,
 }

@@ -33,7 +33,7 @@ use super::cors::Cors;
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
-use super::faults::{Deliveries, Faults, Faulty};
+use super::faults::{Deliveries, Faulty};
 use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use super::given_up::GivingUp;
 use super::schema;
@@ -69,7 +69,6 @@ impl Wiring {
         queue_endpoint: &str,
         config: &StackConfig,
     ) -> Result<Self, StackError> {
-        let faults = &config.faults;
         let (steady, expiry) = (calendar.clone(), calendar.clone());
         let time = Arc::new(move || steady.steady().unix_millis());
         let (engine, queues, secrets) = match data_dir {
@@ -91,10 +90,7 @@ impl Wiring {
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
         let wire = Wire::new(queues.clone(), queue_endpoint);
         let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
-        let connector = match *faults == Faults::default() {
-            true => inside,
-            false => SharedHttpConnector::new(Faulty::new(faults.clone(), inside)),
-        };
+        let connector = SharedHttpConnector::new(Faulty::by(&config.faults, inside));
         Ok(Self {
             tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
             sqs: connector::sqs(connector),
@@ -102,7 +98,7 @@ impl Wiring {
             internal: InternalSeal::new(&Sealing::new(secrets.internal.as_bytes())?),
             clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
-            deliveries: Deliveries::new(faults.clone()),
+            deliveries: Deliveries::by(&config.faults),
             secrets,
             engine,
             queues,

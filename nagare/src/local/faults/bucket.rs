@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::demand::{Demand, Units};
-use super::settings::Rates;
+use crate::faults::Rates;
 
 /// Partitions that are remembered. A bucket that is dropped has had time to fill up.
 const MOST_PARTITIONS: usize = 10_000;
@@ -71,7 +71,7 @@ impl Buckets {
     }
 
     fn take_items(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
-        let (of_table, of_partition) = rates.of(demand.units);
+        let (of_table, of_partition) = demand.units.rates(rates);
         // DynamoDB saves up for five minutes, so that a transaction of more than a second's worth passes in the end. Here
         // the bucket saves up while one is asking.
         let whole = if demand.divisible { 0.0 } else { demand.items.len() as f64 };

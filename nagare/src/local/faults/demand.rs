@@ -4,6 +4,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Map, Value};
 
 use super::service::{Left, with_body};
+use crate::faults::Rates;
 
 /// The hash keys of the tables.
 const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
@@ -13,6 +14,16 @@ const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
 pub(super) enum Units {
     Read,
     Write,
+}
+
+impl Units {
+    /// The rates for a table and for a partition.
+    pub(super) fn rates(self, rates: &Rates) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::Write => (rates.writes, rates.partition_writes),
+            Self::Read => (rates.reads, rates.partition_reads),
+        }
+    }
 }
 
 /// A call's demand: one unit for each of its items, whatever their size.

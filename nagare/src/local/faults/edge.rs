@@ -6,27 +6,26 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::bucket::Buckets;
 use super::demand::Demand;
 use super::injection::{Fault, inject};
 use super::service::Service;
-use super::settings::{Faults, Rates};
+use crate::faults::{CAPACITY, Chance, Faults, FaultsHandle, Rates};
 use crate::local::consumed::consumed;
 
 /// A connector under the SDK whose calls fail as often as the settings say.
 #[derive(Debug, Clone)]
 pub struct Faulty {
     inside: SharedHttpConnector,
-    chance: Arc<Mutex<Chance>>,
+    handle: FaultsHandle,
+    choice: Arc<Mutex<Choice>>,
 }
 
 #[derive(Debug)]
-struct Chance {
-    faults: Faults,
-    random: Rng,
+struct Choice {
+    chance: Chance,
     buckets: Buckets,
 }
 
@@ -34,89 +33,176 @@ impl Faulty {
     /// Puts faults in front of a connector.
     #[must_use]
     pub fn new(faults: Faults, inside: SharedHttpConnector) -> Self {
-        let random = Rng::with_seed(faults.seed);
-        let chance = Chance { faults, random, buckets: Buckets::default() };
-        Self { inside, chance: Arc::new(Mutex::new(chance)) }
+        Self::by(&faults.into(), inside)
+    }
+
+    /// Puts the faults in front of it that are in force at each call.
+    #[must_use]
+    pub fn by(handle: &FaultsHandle, inside: SharedHttpConnector) -> Self {
+        let choice = Choice { chance: Chance::new(handle, 0), buckets: Buckets::default() };
+        Self { inside, handle: handle.clone(), choice: Arc::new(Mutex::new(choice)) }
     }
 
     /// Changes the rates of the tables from now on.
     pub fn set_rates(&self, rates: Rates) {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner).faults.rates = rates;
+        self.handle.change(|faults| faults.rates = rates);
     }
 
-    /// What a call demands, if its answer says what it took.
-    fn measured(&self, request: &HttpRequest) -> Option<Demand> {
-        let chance = self.chance.lock().unwrap_or_else(PoisonError::into_inner);
-        chance.faults.is_measured.then(|| Demand::of(request)).flatten()
-    }
-
-    fn choose(&self, request: &HttpRequest) -> Option<Fault> {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner).choose(request)
+    /// What goes wrong with a call, and what it demands if its answer says what it took.
+    fn choose(&self, request: &HttpRequest) -> (Option<Fault>, Option<Demand>) {
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        choice.chance.refresh();
+        let chosen = choice.choose(request);
+        let is_measured = choice.chance.faults.is_measured;
+        drop(choice);
+        if let Some((name, _)) = chosen {
+            self.handle.count(name);
+        }
+        let demand = is_measured.then(|| Demand::of(request)).flatten();
+        (chosen.map(|(_, fault)| fault), demand)
     }
 }
 
 impl HttpConnector for Faulty {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (fault, inside) = (self.choose(&request), self.inside.clone());
-        let demand = self.measured(&request);
-        let chance = Arc::clone(&self.chance);
+        if !self.handle.is_on() {
+            return self.inside.call(request);
+        }
+        let ((fault, demand), inside) = (self.choose(&request), self.inside.clone());
+        let choice = Arc::clone(&self.choice);
         HttpConnectorFuture::new(async move {
             let answer = inject(fault, request, &inside).await?;
             if let (Some(demand), Some(body)) = (demand, answer.body().bytes()) {
-                let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
-                chance.buckets.charge(&demand, &consumed(body));
+                let mut choice = choice.lock().unwrap_or_else(PoisonError::into_inner);
+                choice.buckets.charge(&demand, &consumed(body));
             }
             Ok(answer)
         })
     }
 }
 
-impl Chance {
-    fn choose(&mut self, request: &HttpRequest) -> Option<Fault> {
+impl Choice {
+    /// What goes wrong with a call, and the setting that has decided so.
+    fn choose(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
         self.by_chance(Service::of(request))
             .or_else(|| self.by_capacity(request))
             .or_else(|| self.slowness())
     }
 
-    fn by_chance(&mut self, service: Service) -> Option<Fault> {
-        let faults = &self.faults;
+    fn by_chance(&mut self, service: Service) -> Option<(&'static str, Fault)> {
+        let Chance { faults, random, .. } = &mut self.chance;
         let of_queue = |share| if service == Service::Queues { share } else { 0.0 };
+        let queue_resets = of_queue(faults.queue_resets / 2.0);
         let shares = [
-            (faults.throttles, Fault::Throttled),
-            (faults.leftovers, Fault::Leftovers(self.random.usize(1..25))),
-            (faults.errors, Fault::ServerError),
-            (faults.resets, Fault::LostRequest),
-            (faults.lost_answers, Fault::LostAnswer),
-            (faults.cuts, Fault::CutAnswer),
-            (faults.hangs, Fault::Hang),
-            (faults.missing, Fault::TableMissing),
-            (faults.denied, Fault::Denied),
-            (of_queue(faults.queue_errors), Fault::ServerError),
+            (faults.throttles, "throttles", Fault::Throttled),
+            (faults.leftovers, "leftovers", Fault::Leftovers(random.usize(1..25))),
+            (faults.errors, "errors", Fault::ServerError),
+            (faults.resets, "resets", Fault::LostRequest),
+            (faults.lost_answers, "lost-answers", Fault::LostAnswer),
+            (faults.cuts, "cuts", Fault::CutAnswer),
+            (faults.hangs, "hangs", Fault::Hang),
+            (faults.missing, "missing", Fault::TableMissing),
+            (faults.denied, "denied", Fault::Denied),
+            (of_queue(faults.queue_errors), "queue-errors", Fault::ServerError),
             // Before the call as often as after it.
-            (of_queue(faults.queue_resets / 2.0), Fault::LostRequest),
-            (of_queue(faults.queue_resets / 2.0), Fault::LostAnswer),
-            (faults.panics, Fault::Panic),
+            (queue_resets, "queue-resets", Fault::LostRequest),
+            (queue_resets, "queue-resets", Fault::LostAnswer),
+            (faults.panics, "panics", Fault::Panic),
         ];
-        let mut drawn = self.random.f64();
-        let chosen = shares.into_iter().find(|(share, _)| {
+        let mut drawn = random.f64();
+        let chosen = shares.into_iter().find(|(share, ..)| {
             drawn -= share;
             drawn < 0.0
         });
-        chosen.map(|(_, fault)| fault)
+        chosen.map(|(_, name, fault)| (name, fault))
     }
 
-    fn by_capacity(&mut self, request: &HttpRequest) -> Option<Fault> {
-        if self.faults.rates == Rates::default() {
+    fn by_capacity(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
+        let faults = &self.chance.faults;
+        if faults.rates == Rates::default() {
             return None;
         }
         let demand = Demand::of(request)?;
-        let wastes = !self.faults.is_measured;
-        let granted = self.buckets.take(&self.faults.rates, &demand, wastes, Instant::now());
-        (granted < demand.items.len()).then_some(Fault::Leftovers(granted))
+        let wastes = !faults.is_measured;
+        let granted = self.buckets.take(&faults.rates, &demand, wastes, Instant::now());
+        (granted < demand.items.len()).then_some((CAPACITY, Fault::Leftovers(granted)))
     }
 
-    fn slowness(&mut self) -> Option<Fault> {
-        let longest = self.faults.slow;
-        (!longest.is_zero()).then(|| Fault::Slow(longest.mul_f64(self.random.f64())))
+    fn slowness(&mut self) -> Option<(&'static str, Fault)> {
+        let Chance { faults, random, .. } = &mut self.chance;
+        let longest = faults.slow;
+        (!longest.is_zero()).then(|| ("slow", Fault::Slow(longest.mul_f64(random.f64()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
+    use futures::FutureExt;
+
+    use super::*;
+
+    /// Answers every call, and counts them.
+    #[derive(Debug, Clone, Default)]
+    struct Answering(Arc<AtomicUsize>);
+
+    impl HttpConnector for Answering {
+        fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let ok = StatusCode::from(http::StatusCode::OK);
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(ok, SdkBody::from("{}"))))
+        }
+    }
+
+    fn call(target: &'static str) -> HttpRequest {
+        let mut request = HttpRequest::new(SdkBody::from(r#"{"TableName":"t","Key":{}}"#));
+        request.headers_mut().insert("x-amz-target", target);
+        request
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn settings_may_change_between_two_calls() {
+        let (handle, inside) = (FaultsHandle::default(), Answering::default());
+        let faulty = Faulty::by(&handle, SharedHttpConnector::new(inside.clone()));
+        let get = || faulty.call(call("DynamoDB_20120810.GetItem"));
+        assert_eq!(get().await.unwrap().status().as_u16(), 200);
+        handle.set("errors=100%".parse().unwrap());
+        assert_eq!(get().await.unwrap().status().as_u16(), 500);
+        handle.set("reads=1".parse().unwrap());
+        let statuses = [get().await.unwrap(), get().await.unwrap()];
+        assert_eq!(statuses.map(|answer| answer.status().as_u16()), [200, 400]);
+        handle.set(Faults::default());
+        assert_eq!(get().await.unwrap().status().as_u16(), 200);
+        assert_eq!(inside.0.load(Ordering::Relaxed), 3);
+        assert_eq!(handle.injected(), [("errors", 1), (CAPACITY, 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_fault_is_counted_by_the_name_of_its_setting() {
+        for name in [
+            "throttles",
+            "leftovers",
+            "errors",
+            "resets",
+            "lost-answers",
+            "cuts",
+            "hangs",
+            "missing",
+            "denied",
+            "queue-errors",
+            "queue-resets",
+            "slow",
+        ] {
+            let mut faults = Faults::default();
+            faults.set(name, if name == "slow" { "5ms" } else { "100%" }).unwrap();
+            let handle = FaultsHandle::from(faults);
+            let faulty = Faulty::by(&handle, SharedHttpConnector::new(Answering::default()));
+            let _ = faulty.call(call("AmazonSQS.SendMessage")).now_or_never();
+            assert_eq!(handle.injected(), [(name, 1)]);
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! Faults on purpose, at the two edges of the functions: the calls to tables and queues, and the
-//! deliveries of messages.
+//! deliveries of messages. What goes wrong how often is in [`crate::faults`].
 //!
 //! ```text
-//! settings     what goes wrong how often, as `nagare up --faults=…` takes it
 //! edge         a connector under the SDK that chooses a fault for each call
 //! injection    one fault done to one call
 //! service      how each service names a fault, and how its batches are split
@@ -20,10 +19,10 @@ mod demand;
 mod edge;
 mod injection;
 mod service;
-mod settings;
 
 pub(crate) use bucket::Bucket;
 pub use deliveries::Deliveries;
 pub use edge::Faulty;
 pub use injection::{Fault, inject};
-pub use settings::{Faults, FaultsError, Rates};
+
+pub use crate::faults::{Faults, FaultsError, FaultsHandle, Rates};
