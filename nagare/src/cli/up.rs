@@ -19,6 +19,7 @@ use crate::client::drain::Drain;
 use crate::client::sender::Sender;
 use crate::console;
 use crate::console::journal::Journal;
+use crate::console::numbers::Numbers;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};
@@ -98,6 +99,7 @@ impl Up {
             cors: Cors::of(self.cors.clone()),
             template_visibility: self.template_visibility,
             faults: self.faults.clone().unwrap_or_default().into(),
+            numbers: Numbers::default(),
             clock: Clock::system(),
         };
         let stack = Stack::start(config).await.map_err(not_started)?;

@@ -15,6 +15,7 @@
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
 //! journal   what the functions of the local stack say, line by line
+//! numbers   what was counted there: commands, entries, units, times, and what that would cost
 //! ```
 //!
 //! # How a view works
@@ -44,6 +45,7 @@ mod home;
 pub mod journal;
 mod layout;
 mod letters;
+pub mod numbers;
 mod reads;
 mod show;
 mod tables;

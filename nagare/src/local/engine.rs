@@ -9,6 +9,7 @@ pub(crate) mod edges;
 mod fast_path;
 pub mod stream;
 mod transactions;
+mod units;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +33,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 
 use self::edges::EdgesQuery;
+use self::units::{Asking, Reporting};
 use super::schema;
+use crate::console::numbers::Numbers;
 
 /// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;
@@ -47,6 +50,8 @@ type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub struct Engine {
     tables: Arc<Tables>,
     now: Now,
+    /// Where it is counted what calls consume.
+    numbers: Option<Numbers>,
 }
 
 struct Tables {
@@ -104,13 +109,19 @@ impl Engine {
             written: Notify::new(),
         };
         let now = || Clock::system().now().unix_millis();
-        Ok(Self { tables: Arc::new(tables), now: Arc::new(now) })
+        Ok(Self { tables: Arc::new(tables), now: Arc::new(now), numbers: None })
     }
 
     /// Takes the time, by which it forgets the tokens of transactions, from `now` instead of the system.
     #[must_use]
     pub fn with_time(self, now: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
         Self { now, ..self }
+    }
+
+    /// The same tables, for callers whose calls are counted by what they consume.
+    #[must_use]
+    pub fn counted(&self, numbers: Numbers) -> Self {
+        Self { numbers: Some(numbers), ..self.clone() }
     }
 
     /// Drops the items whose TTL has passed, as DynamoDB does some time later. Returns how many.
@@ -183,6 +194,9 @@ impl Engine {
                 (200, answer)
             }
             Err(error) => {
+                if let Some(numbers) = &self.numbers {
+                    units::count_refusal(numbers, &error);
+                }
                 if error.status_code() >= 500 {
                     let file =
                         self.tables.file.as_deref().unwrap_or(Path::new("in memory")).display();
@@ -218,13 +232,17 @@ impl Engine {
     }
 
     /// Parses and serialises outside of the lock.
-    fn answer<Q: DeserializeOwned, A: Serialize>(
+    fn answer<Q: DeserializeOwned + Asking, A: Serialize + Reporting>(
         &self,
         body: &[u8],
         operation: impl FnOnce(&Storage, Q) -> Result<A, DynoxideError>,
     ) -> Result<String, DynoxideError> {
-        let request = serde_json::from_slice(body).map_err(|e| refused(&e))?;
-        let answer = operation(&self.storage(), request)?;
+        let mut request: Q = serde_json::from_slice(body).map_err(|e| refused(&e))?;
+        let numbers = self.numbers.as_ref().filter(|_| units::ask(&mut request));
+        let mut answer = operation(&self.storage(), request)?;
+        if let Some(numbers) = numbers {
+            units::count::<Q>(numbers, &mut answer);
+        }
         serde_json::to_string(&answer).map_err(|e| refused(&e))
     }
 

@@ -27,6 +27,7 @@ use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::{Console, Mode};
 use crate::running::Note;
+use crate::console::numbers::Numbers;
 
 /// The queue of commands.
 pub const COMMANDS: &str = "nagare-commands";
@@ -64,6 +65,8 @@ pub struct StackConfig {
     pub template_visibility: bool,
     /// What goes wrong on purpose. It may change while the stack runs.
     pub faults: FaultsHandle,
+    /// Where it is counted what functions do and what it takes.
+    pub numbers: Numbers,
     /// What time it is: the system's, unless a test says otherwise.
     pub clock: Clock,
 }

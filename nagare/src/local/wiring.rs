@@ -21,7 +21,6 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::hold::Hold;
-use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
@@ -40,12 +39,16 @@ use super::schema;
 use super::sqs::{Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
 use super::stream_source::StreamSource;
+use crate::console::numbers::{Numbers, READER};
 use crate::tables::Tables;
 
 /// How long one invocation may take, as the template sets it.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Writers at once: each spends most of its time waiting, for the tables and for pages that are being read.
 const WRITERS: usize = 16;
+
+/// Requests that Lambda makes of a queue for each invocation.
+const RECEIVE_AND_DELETE: u32 = 2;
 
 /// What the servers and pollers share.
 pub(super) struct Wiring {
@@ -60,6 +63,7 @@ pub(super) struct Wiring {
     clock: Clock,
     keeps_visibility: bool,
     deliveries: Deliveries,
+    numbers: Numbers,
 }
 
 impl Wiring {
@@ -88,8 +92,11 @@ impl Wiring {
         };
         let engine = engine.with_time(time);
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
-        let wire = Wire::new(queues.clone(), queue_endpoint);
-        let inside = SharedHttpConnector::new(InProcess::new(engine.clone(), wire.clone()));
+        let numbers = config.numbers.clone();
+        let wire = Wire::new(queues.clone(), queue_endpoint).counted(numbers.clone());
+        // Calls of functions are counted, and those of other programs, which come over HTTP, are not.
+        let tables = engine.counted(numbers.clone());
+        let inside = SharedHttpConnector::new(InProcess::new(tables, wire.clone()));
         let connector = SharedHttpConnector::new(Faulty::by(&config.faults, inside));
         Ok(Self {
             tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
@@ -99,6 +106,7 @@ impl Wiring {
             clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
             deliveries: Deliveries::by(&config.faults),
+            numbers,
             secrets,
             engine,
             queues,
@@ -120,13 +128,15 @@ impl Wiring {
                 None => timeline_reader::Authorization::Open,
             },
             retention: Retention::default(),
-            metrics: RequestMetrics::new(Metrics::off()),
+            metrics: RequestMetrics::new(self.numbers.metrics()),
             // Whoever develops wants to see every request.
             log_sampling: LogSampling::ALL,
             clock: self.clock.clone(),
         };
+        let numbers = self.numbers.clone();
         let handler = move |event: ApiGatewayV2httpRequest| {
             let reader = reader.clone();
+            numbers.invocation(READER, 0);
             async move {
                 let deadline = Deadline::after(timeline_reader::PATIENCE);
                 Ok::<_, Infallible>(reader.handle(&event, deadline).await)
@@ -150,7 +160,7 @@ impl Wiring {
             dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
             sizes: Sizes::default(),
             retention: Retention::default(),
-            metrics: Metrics::off(),
+            metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
             // One process reads pages here.
             change_log_copies: Copies::ONE,
@@ -159,7 +169,7 @@ impl Wiring {
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),
-            metrics: Metrics::off(),
+            metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
         let projector = Projector {
@@ -169,20 +179,25 @@ impl Wiring {
                 self.sender(DEAD_LETTERS),
                 self.internal.clone(),
             ),
-            metrics: Metrics::off(),
+            metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
         };
+        let numbers = [(); 3].map(|()| self.numbers.clone());
+        let [by_writer, by_alerter, by_projector] = numbers;
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();
+            by_writer.invocation("fan-out writer", RECEIVE_AND_DELETE);
             async move { writer.handle(event, deadline).await }
         };
         let alert = move |event: SqsEvent, deadline| {
             let alerter = alerter.clone();
+            by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
             async move { alerter.handle(event, deadline).await }
         };
         let project = move |event, deadline| {
             let projector = projector.clone();
+            by_projector.invocation("projector", 0);
             async move { projector.handle(event, deadline).await }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);

@@ -3,6 +3,7 @@
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
+use dynoxide::types::read_capacity_units_with_consistency;
 use parking_lot::MutexGuard;
 use rusqlite::params_from_iter;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,8 @@ use serde_json::value::RawValue;
 use shared::follows::EDGES_QUERY;
 
 use super::super::schema;
-use super::Engine;
+use super::{Engine, units};
+use crate::console::numbers::READ_UNITS;
 
 /// The bytes read at which DynamoDB ends a page.
 const PAGE: usize = 1024 * 1024;
@@ -26,8 +28,7 @@ const FALSE: &str = r#"{"BOOL":false}"#;
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub(crate) struct EdgesQuery<'a> {
     table_name: &'a str,
-    #[serde(rename = "ConsistentRead")]
-    _consistent: bool,
+    consistent_read: bool,
     key_condition_expression: &'a str,
     filter_expression: Option<&'a str>,
     projection_expression: &'a str,
@@ -128,6 +129,10 @@ impl<'a> EdgesQuery<'a> {
                 while self.read_on(engine, &mut page)? {}
                 Ok::<_, DynoxideError>(())
             })?;
+        }
+        if let Some(numbers) = &engine.numbers {
+            let units = read_capacity_units_with_consistency(page.bytes, self.consistent_read);
+            numbers.add(READ_UNITS, units::table(self.table_name), units);
         }
         page.print().map_err(|e| broken(&e))
     }

@@ -13,12 +13,16 @@ use dynoxide::actions::import_items;
 use dynoxide::actions::put_item::{self, PutItemRequest, PutItemResponse};
 use dynoxide::actions::query::{self, QueryRequest, QueryResponse};
 use dynoxide::storage::Storage;
-use dynoxide::types::{AttributeValue, Item};
+use dynoxide::types::{
+    AttributeValue, Item, consumed_capacity, item_size, read_capacity_units_with_consistency,
+    write_capacity_units,
+};
 use dynoxide::{DynoxideError, ImportOptions};
 use rusqlite::params_from_iter;
 
 use super::super::schema;
 use super::run;
+use super::units::{asks_at_most_a_sum, of_new_ledger_item};
 
 /// Items DynamoDB takes in one batch.
 const BATCH: usize = 25;
@@ -36,15 +40,17 @@ pub(super) fn put(
     let new = request.table_name == ledger
         && request.condition_expression.as_deref().is_some_and(is_met_by_a_new_item)
         && request.return_values.is_none()
-        && request.return_consumed_capacity.is_none()
+        && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
         && key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]));
     if !new {
         return run(put_item::execute(storage, request));
     }
+    let units = of_new_ledger_item(&request.item);
     let (item, options) = (vec![request.item], ImportOptions::default());
     run(import_items::execute_skip_gsi_deletes(storage, &ledger, item, &options))?;
-    Ok(PutItemResponse::default())
+    let consumed_capacity = consumed_capacity(&ledger, units, &request.return_consumed_capacity);
+    Ok(PutItemResponse { consumed_capacity, ..PutItemResponse::default() })
 }
 
 /// Queries a partition. An empty one, as most outboxes and most lists of followers are, is answered at
@@ -63,12 +69,16 @@ pub(super) fn query(
                 (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(" BETWEEN ")
             })
         })
-        && request.return_consumed_capacity.is_none()
+        && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && partition.is_some_and(|pk| !ledger_holds(storage, "pk = ?1", &[pk]));
     if !empty {
         return run(query::execute(storage, request));
     }
-    Ok(QueryResponse { items: Some(Vec::new()), ..QueryResponse::default() })
+    let is_consistent = request.consistent_read.unwrap_or_default();
+    let units = read_capacity_units_with_consistency(0, is_consistent);
+    let mode = &request.return_consumed_capacity;
+    let consumed_capacity = consumed_capacity(&request.table_name, units, mode);
+    Ok(QueryResponse { items: Some(Vec::new()), consumed_capacity, ..QueryResponse::default() })
 }
 
 /// Whether the ledger has any such item. True if that cannot be determined here: then the engine finds
@@ -103,9 +113,12 @@ pub(super) fn batch_write(
         return run(batch_write_item::execute(storage, request));
     }
     let writes = request.request_items.into_values().flatten();
-    let entries = writes.filter_map(|write| Some(write.put_request?.item)).collect();
+    let entries: Vec<_> = writes.filter_map(|write| Some(write.put_request?.item)).collect();
+    let units = entries.iter().map(|entry| write_capacity_units(item_size(entry))).sum();
     run(import_items::execute(storage, &table, entries, &ImportOptions::default()))?;
-    Ok(BatchWriteItemResponse::default())
+    let consumed = consumed_capacity(&table, units, &request.return_consumed_capacity);
+    let consumed_capacity = consumed.map(|table| vec![table]);
+    Ok(BatchWriteItemResponse { consumed_capacity, ..BatchWriteItemResponse::default() })
 }
 
 /// True for a batch that puts entries into this one table, each under another key.
@@ -123,7 +136,7 @@ fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
         }
         _ => false,
     };
-    let asks_nothing = request.return_consumed_capacity.is_none()
+    let asks_nothing = asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none();
     asks_nothing
         && name == table

@@ -20,6 +20,7 @@ use super::error::QueueError;
 use super::handle::Queue;
 use super::limits::invalid_value;
 use super::queues::Queues;
+use crate::console::numbers::{Numbers, QUEUE_REQUESTS};
 use fault::Fault;
 
 /// The protocol in front of a set of queues.
@@ -27,6 +28,8 @@ use fault::Fault;
 pub struct Wire {
     queues: Queues,
     endpoint: String,
+    /// Where requests are counted.
+    numbers: Option<Numbers>,
 }
 
 /// What to answer over HTTP.
@@ -44,7 +47,13 @@ impl Wire {
     /// `endpoint_url` is what clients reach the queues under; queue URLs start with it.
     pub fn new(queues: Queues, endpoint_url: impl Into<String>) -> Self {
         let endpoint = endpoint_url.into().trim_end_matches('/').to_owned();
-        Self { queues, endpoint }
+        Self { queues, endpoint, numbers: None }
+    }
+
+    /// The same, which counts requests.
+    #[must_use]
+    pub fn counted(self, numbers: Numbers) -> Self {
+        Self { numbers: Some(numbers), ..self }
     }
 
     /// The URL of the queue of that name.
@@ -54,6 +63,9 @@ impl Wire {
 
     /// Answers one request. `target` is the header `x-amz-target`, as in `AmazonSQS.SendMessage`.
     pub async fn call(&self, target: &str, body: &[u8]) -> WireResponse {
+        if let Some(numbers) = &self.numbers {
+            numbers.add(QUEUE_REQUESTS, "clients", 1.0);
+        }
         match self.answer(target, body).await {
             Ok(body) => WireResponse { status: 200, body, error_type: None },
             Err(fault) => fault.into_response(),
