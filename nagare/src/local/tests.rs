@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{Stack, StackConfig, connector};
+use crate::console::numbers::{INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
 use crate::local::sqs::{NewMessage, QueueConfig, Queues};
 
 const START: i64 = 1_795_176_000_000;
@@ -111,4 +112,38 @@ fn messages_that_a_clock_ahead_sent_are_visible_once_it_is_right() {
     assert_eq!(queue.counts().unwrap().visible, 0);
     queue.release_in_flight().unwrap();
     assert_eq!(queue.counts().unwrap().visible, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_counts_what_its_functions_do_and_what_it_takes() {
+    let numbers = Numbers::default();
+    let config = StackConfig { numbers: numbers.clone(), ..StackConfig::default() };
+    let stack = Stack::start(config).await.unwrap();
+    let now = Clock::system().now();
+    let published = format!(
+        r#"{{"type":"activity.published","activity_id":"live-1","actor_id":"anna","published_at":"{now}"}}"#
+    );
+    send(&stack, &COMMANDS[0].replace("2026-11-20T11:00:00Z", &now.to_string())).await;
+    send(&stack, &published).await;
+    send(&stack, "not json").await;
+    until(async || timeline(&stack).await.contains("live-1")).await;
+    let ever = |name| numbers.ever(name, None).sum;
+    until(async || ever("ChangesFolded") >= 1.0 && ever("DeadLetters") >= 1.0).await;
+    until(async || ever("CommandsApplied") >= 2.0).await;
+    assert_eq!((ever("CommandsApplied"), ever("CommandsRefused")), (2.0, 1.0));
+    assert_eq!((ever("EntriesWritten"), numbers.kinds("DeadLetters")), (1.0, vec!["malformed"]));
+    let functions = ["dead-letter alerter", "fan-out writer", "projector", "timeline reader"];
+    assert_eq!(numbers.kinds(INVOCATIONS), functions);
+    assert!(numbers.ever("PageLatency", None).count >= 1);
+    for (name, tables) in [
+        (WRITE_UNITS, vec!["dead letters", "facts", "ledger", "timelines", "views"]),
+        (READ_UNITS, vec!["facts", "ledger", "timelines", "views"]),
+    ] {
+        let kinds = numbers.kinds(name);
+        assert!(tables.iter().all(|table| kinds.contains(table)), "{name}: {kinds:?}");
+    }
+    assert_eq!(numbers.ever(WRITE_UNITS, Some("timelines")).sum, 1.0, "one entry");
+    let sent = numbers.ever(QUEUE_REQUESTS, Some("clients")).sum;
+    assert!(sent >= 4.0, "three commands and a dead letter: {sent}");
+    stack.shut_down().await;
 }

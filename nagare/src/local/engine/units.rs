@@ -174,3 +174,87 @@ pub(super) fn table(name: &str) -> &'static str {
     ];
     tables.into_iter().find(|(other, _)| other == name).map_or("", |(_, called)| called)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shared::runtime::clock::Clock;
+
+    use super::super::Engine;
+    use super::*;
+
+    /// What the engine itself reports of a call. The second member keeps calls off the fast path.
+    fn reported(engine: &Engine, operation: &str, mut body: Value) -> f64 {
+        body["ReturnConsumedCapacity"] = json!("TOTAL");
+        if operation != "Query" {
+            body["ReturnItemCollectionMetrics"] = json!("NONE");
+        }
+        let (status, answer) = engine.call(operation, body.to_string().as_bytes());
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        let consumed = &answer["ConsumedCapacity"];
+        consumed["CapacityUnits"].as_f64().or(consumed[0]["CapacityUnits"].as_f64()).unwrap()
+    }
+
+    /// What is counted of it.
+    fn counted(engine: &Engine, operation: &str, body: &Value, name: &str) -> f64 {
+        let numbers = Numbers::new(Clock::system());
+        let counting = engine.counted(numbers.clone());
+        let (status, answer) = counting.call(operation, body.to_string().as_bytes());
+        assert_eq!((status, answer.contains("ConsumedCapacity")), (200, false), "{answer}");
+        numbers.ever(name, None).sum
+    }
+
+    #[test]
+    fn the_fast_path_counts_what_the_engine_reports() {
+        let names = schema::names();
+        let text = |text: &str| json!({"S": text});
+        let put = |item: Value| json!({"TableName": names.ledger, "Item": item, "ConditionExpression": "attribute_not_exists(pk)"});
+        let edge = put(json!({"pk": text("e#anna"), "sk": text("bob"), "follower_id": text("bob"),
+            "followee_id": text("anna")}));
+        let large =
+            put(json!({"pk": text("a#1"), "sk": text("a"), "payload": text(&"x".repeat(2_500))}));
+        let entries: Vec<_> = (0..25)
+            .map(|n| {
+                json!({"PutRequest": {"Item": {"viewer_id": text(&format!("v{n}")), "sort_key": text("1"),
+                    "actor_id": text("anna"), "expires_at": {"N": "1"}}}})
+            })
+            .collect();
+        let batch = json!({"RequestItems": {&names.timelines: entries}});
+        let get = json!({"TableName": names.ledger, "Key": {"pk": text("a#1"), "sk": text("a")}});
+        let query = json!({"TableName": names.ledger, "ConsistentRead": true, "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": text("nobody")}});
+        let transaction = json!({"TransactItems": [{"Put": {"TableName": names.views,
+            "Item": {"pk": text("1"), "sk": text("1")}}}]});
+        let (one, other) = (Engine::in_memory().unwrap(), Engine::in_memory().unwrap());
+        for (operation, body, name, units) in [
+            ("PutItem", edge, WRITE_UNITS, 2.0),
+            ("PutItem", large, WRITE_UNITS, 3.0),
+            ("BatchWriteItem", batch, WRITE_UNITS, 25.0),
+            ("TransactWriteItems", transaction, WRITE_UNITS, 2.0),
+            ("GetItem", get, READ_UNITS, 0.5),
+            ("Query", query, READ_UNITS, 1.0),
+        ] {
+            assert_eq!(counted(&one, operation, &body, name), units, "{operation}");
+            if operation != "GetItem" {
+                assert_eq!(reported(&other, operation, body), units, "{operation}");
+            }
+        }
+    }
+
+    #[test]
+    fn refused_writes_are_counted_by_the_least_they_cost() {
+        let (engine, numbers) = (Engine::in_memory().unwrap(), Numbers::new(Clock::system()));
+        let counting = engine.counted(numbers.clone());
+        let ledger = schema::names().ledger;
+        let put = json!({"TableName": ledger, "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}},
+            "ConditionExpression": "attribute_not_exists(pk)"});
+        let both = json!({"TransactItems": [{"Put": put}]});
+        let call =
+            |operation, body: &Value| counting.call(operation, body.to_string().as_bytes()).0;
+        assert_eq!(call("PutItem", &put), 200);
+        assert_eq!((call("PutItem", &put), call("TransactWriteItems", &both)), (400, 400));
+        assert_eq!(numbers.ever(WRITE_UNITS, Some("ledger")).sum, 1.0);
+        assert_eq!(numbers.ever(WRITE_UNITS, Some(REFUSED)).sum, 3.0);
+    }
+}
