@@ -18,8 +18,7 @@ use super::{detach, exports, log};
 use crate::client::drain::Drain;
 use crate::client::sender::Sender;
 use crate::console;
-use crate::console::journal::Journal;
-use crate::console::numbers::Numbers;
+use crate::console::inside::Inside;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};
@@ -90,16 +89,16 @@ impl Up {
             // The terminal it was started from may close. It fails only where this is so already.
             let _ = setsid();
         }
-        let journal = Journal::default();
-        let log = log::start(&journal);
+        let inside = Inside::default();
+        inside.faults.set(self.faults.clone().unwrap_or_default());
+        let log = log::start(&inside.journal);
         let config = StackConfig {
             port: self.port,
             data_dir: self.data_dir.clone(),
             auth: self.auth,
             cors: Cors::of(self.cors.clone()),
             template_visibility: self.template_visibility,
-            faults: self.faults.clone().unwrap_or_default().into(),
-            numbers: Numbers::default(),
+            inside,
             clock: Clock::system(),
         };
         let stack = Stack::start(config).await.map_err(not_started)?;

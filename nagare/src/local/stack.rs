@@ -17,7 +17,6 @@ use super::calendar::Calendar;
 use super::cors::Cors;
 use super::data_dir::{self, DataDir, DataDirError};
 use super::engine::{Engine, EngineError};
-use super::faults::FaultsHandle;
 use super::gateway::JwtAuthorizer;
 use super::ports::{self, Bounds};
 use super::sqs::{QueueConfig, QueueError, Redrive};
@@ -25,9 +24,9 @@ use super::wiring::Wiring;
 use super::{sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
+use crate::console::inside::Inside;
 use crate::console::{Console, Mode};
 use crate::running::Note;
-use crate::console::numbers::Numbers;
 
 /// The queue of commands.
 pub const COMMANDS: &str = "nagare-commands";
@@ -63,10 +62,8 @@ pub struct StackConfig {
     pub cors: Cors,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
-    /// What goes wrong on purpose. It may change while the stack runs.
-    pub faults: FaultsHandle,
-    /// Where it is counted what functions do and what it takes.
-    pub numbers: Numbers,
+    /// What its console sees of its inside, and what goes wrong there on purpose.
+    pub inside: Inside,
     /// What time it is: the system's, unless a test says otherwise.
     pub clock: Clock,
 }
@@ -154,7 +151,7 @@ impl Stack {
             .and_then(|remote| Console::new(remote, Mode::Write));
         let api_router = wiring.gateway(authorizer, config.cors.clone());
         let api_router = match console {
-            Ok(console) => console.router().fallback_service(api_router),
+            Ok(console) => console.with_inside(config.inside.clone()).router().fallback_service(api_router),
             Err(failure) => {
                 tracing::error!("there is no console: {failure}");
                 api_router

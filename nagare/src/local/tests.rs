@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{Stack, StackConfig, connector};
-use crate::console::numbers::{INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
+use crate::console::numbers::{INVOCATIONS, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS};
 use crate::local::sqs::{NewMessage, QueueConfig, Queues};
 
 const START: i64 = 1_795_176_000_000;
@@ -116,8 +116,8 @@ fn messages_that_a_clock_ahead_sent_are_visible_once_it_is_right() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_counts_what_its_functions_do_and_what_it_takes() {
-    let numbers = Numbers::default();
-    let config = StackConfig { numbers: numbers.clone(), ..StackConfig::default() };
+    let config = StackConfig::default();
+    let numbers = config.inside.numbers.clone();
     let stack = Stack::start(config).await.unwrap();
     let now = Clock::system().now();
     let published = format!(

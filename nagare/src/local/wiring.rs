@@ -92,12 +92,12 @@ impl Wiring {
         };
         let engine = engine.with_time(time);
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
-        let numbers = config.numbers.clone();
+        let numbers = config.inside.numbers.clone();
         let wire = Wire::new(queues.clone(), queue_endpoint).counted(numbers.clone());
         // Calls of functions are counted, and those of other programs, which come over HTTP, are not.
         let tables = engine.counted(numbers.clone());
         let inside = SharedHttpConnector::new(InProcess::new(tables, wire.clone()));
-        let connector = SharedHttpConnector::new(Faulty::by(&config.faults, inside));
+        let connector = SharedHttpConnector::new(Faulty::by(&config.inside.faults, inside));
         Ok(Self {
             tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
             sqs: connector::sqs(connector),
@@ -105,7 +105,7 @@ impl Wiring {
             internal: InternalSeal::new(&Sealing::new(secrets.internal.as_bytes())?),
             clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
-            deliveries: Deliveries::by(&config.faults),
+            deliveries: Deliveries::by(&config.inside.faults),
             numbers,
             secrets,
             engine,

@@ -119,11 +119,11 @@ impl Journal {
         page
     }
 
-    /// All lines about a message, the oldest first: its deliveries, and its dead letter.
+    /// The lines about a message, the oldest first: its deliveries, and its dead letter. Of too many, the newest.
     #[must_use]
-    pub fn story(&self, message_id: &str) -> Vec<Arc<Line>> {
+    pub fn story(&self, message_id: &str, limit: usize) -> Vec<Arc<Line>> {
         let filter = Filter { message: Some(message_id.to_owned()), ..Filter::default() };
-        let mut lines = self.newest(&filter, None, usize::MAX).lines;
+        let mut lines = self.newest(&filter, None, limit).lines;
         lines.reverse();
         lines
     }

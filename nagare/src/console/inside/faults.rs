@@ -1,0 +1,138 @@
+//! What goes wrong on purpose: a form with each setting, and how often each has struck.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{Inside, gone};
+use crate::console::fields::{Fields, Posted};
+use crate::console::layout::{self, Place};
+use crate::console::{Console, PATH};
+use crate::faults::{CAPACITY, Faults, FaultsError, SETTINGS};
+
+const TITLE: &str = "Faults";
+/// What is set with one button, and what it is like.
+const PRESETS: [(&str, &str); 5] = [
+    ("all=1%", "one call in a hundred, in each way"),
+    ("all=5%,slow=20ms", "a bad day"),
+    ("writes=50", "tables that take 50 writes a second"),
+    ("queue-errors=20%,queue-resets=20%", "a queue that stumbles"),
+    ("duplicates=30%,late=30%,lost-deletes=10%", "deliveries twice, late, again"),
+];
+/// The field of a preset.
+const PRESET: &str = "preset";
+/// The preset of nothing.
+const OFF: &str = "off";
+/// What precedes the name of a setting in a form.
+const SETTING: &str = "f.";
+
+pub(super) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/console/faults", get(view).post(set))
+}
+
+async fn view(State(console): State<Arc<Console>>) -> Response {
+    let instead = html! { p { "A stack on AWS has no such switch. What it survives, and how that is tested, is in " code { "docs/FAULTS.md" } "." } };
+    console.inside_view(Place::Faults, TITLE, &instead, |inside| {
+        let faults = inside.faults.get();
+        let value = |name: &str| {
+            faults.settings().find(|(setting, _)| setting.name == name).and_then(|(_, value)| value)
+        };
+        page(&console, inside, &value)
+    })
+}
+
+async fn set(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+    let Some(inside) = &console.inside else { return gone() };
+    match wanted(&posted.fields) {
+        Ok(faults) => {
+            inside.faults.set(faults);
+            Redirect::to("/console/faults").into_response()
+        }
+        Err(wrong) => {
+            let value = |name: &str| posted.fields.get(&format!("{SETTING}{name}")).map(str::to_owned);
+            let content = html! {
+                (layout::problem(&wrong))
+                p { "Nothing was changed." }
+                (page(&console, inside, &value))
+            };
+            let page = layout::page(&console, Place::Faults, TITLE, content);
+            (StatusCode::BAD_REQUEST, page).into_response()
+        }
+    }
+}
+
+/// What a form asks for: a preset, or what its fields say.
+fn wanted(fields: &Fields) -> Result<Faults, FaultsError> {
+    match fields.get(PRESET) {
+        Some(OFF) => return Ok(Faults::default()),
+        Some(settings) => return settings.parse(),
+        None => {}
+    }
+    let mut faults = Faults::default();
+    for setting in SETTINGS {
+        if let Some(value) = fields.get(&format!("{SETTING}{}", setting.name)) {
+            faults.set(setting.name, value)?;
+        }
+    }
+    Ok(faults)
+}
+
+fn page(console: &Console, inside: &Inside, value: &dyn Fn(&str) -> Option<String>) -> Markup {
+    let (faults, injected) = (inside.faults.get(), inside.faults.injected());
+    let count = |name: &str| injected.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
+    html! {
+        p class="lead" {
+            "Calls and deliveries fail as you say here, at once and without a restart. Whatever fails, every accepted \
+             command ends in effect or as a dead letter, and every timeline is right."
+        }
+        @if faults.is_off() { p role="status" class="good" { "Nothing goes wrong on purpose." } }
+        @else {
+            p role="status" { "In force: " strong class="code" { (faults) } }
+            p class="quiet" { "The same from the start: " code { "nagare up --faults=" (faults) } }
+        }
+        div class="row" {
+            (preset(console, OFF, "Everything off", "danger"))
+            @for (settings, label) in PRESETS { (preset(console, settings, label, "second")) }
+        }
+        form method="post" action={ (PATH) "faults" } class="card" aria-label="Settings" {
+            (layout::token(console))
+            div class="scroll" {
+                table {
+                    caption { "What goes wrong, and how often it has since the start" }
+                    thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } th scope="col" { "Struck" } } }
+                    tbody {
+                        @for setting in SETTINGS {
+                            @let id = format!("{SETTING}{}", setting.name);
+                            @let hint = format!("hint.{}", setting.name);
+                            tr {
+                                th scope="row" {
+                                    label for=(id) { (setting.name) }
+                                    p #(hint) class="hint" { (setting.meaning) }
+                                }
+                                td { input id=(id) name=(id) value=[value(setting.name)] placeholder=(setting.example()) aria-describedby=(hint) title=(setting.expected()) autocomplete="off"; }
+                                td { (count(setting.name)) }
+                            }
+                        }
+                        tr { th scope="row" { (CAPACITY) p class="hint" { "calls that a table or a partition had no units for, as the four rates say" } } td {} td { (count(CAPACITY)) } }
+                    }
+                }
+            }
+            button type="submit" { "Put in force" }
+        }
+    }
+}
+
+fn preset(console: &Console, settings: &str, label: &str, class: &str) -> Markup {
+    html! {
+        form method="post" action={ (PATH) "faults" } {
+            (layout::token(console))
+            input type="hidden" name=(PRESET) value=(settings);
+            button type="submit" class=(class) title=(settings) { (label) }
+        }
+    }
+}
