@@ -63,6 +63,8 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
                 li { a href="commands" { "Publish and watch" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }
                 li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
+                li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "numbers" } " of the last hour, and their cost; "
+                    a href="faults" { "faults" } ": make things go wrong, and see that nothing is lost." }
                 li { a href="audit" { "Is it right?" } ": what is stored against what it should be." }
                 li { a href="tables" { "Tables" } ": what is stored under a key." }
             }

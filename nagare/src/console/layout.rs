@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::fields::TOKEN;
 use super::reads::Cost;
-use super::{Console, Mode};
+use super::{Console, Mode, PATH};
 use crate::failure::Failure;
 
 /// What htmx may do: nothing that the policy forbids, and nothing elsewhere.
@@ -24,18 +24,24 @@ pub(super) enum Place {
     Queues,
     Audit,
     Tables,
+    Log,
+    Numbers,
+    Faults,
     /// Behind none of the entries of the menu.
     None,
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 6] = [
-    (Place::Home, "./", "Start"),
+const MENU: [(Place, &str, &str); 9] = [
+    (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
     (Place::Commands, "commands", "Publish"),
     (Place::Queues, "queues", "Queues"),
     (Place::Audit, "audit", "Is it right?"),
     (Place::Tables, "tables", "Tables"),
+    (Place::Log, "log", "Log"),
+    (Place::Numbers, "numbers", "Numbers"),
+    (Place::Faults, "faults", "Faults"),
 ];
 
 /// A page of the console.
@@ -51,12 +57,12 @@ pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup
         nav aria-label="Views" {
             ul {
                 @for (entry, address, name) in MENU {
-                    li { a href=(address) aria-current=[(entry == place).then_some("page")] { (name) } }
+                    li { a href={ (PATH) (address) } aria-current=[(entry == place).then_some("page")] { (name) } }
                 }
             }
         }
     };
-    frame(title, html! { a class="brand" href="./" { "Nagare" } (stack) (menu) }, content)
+    frame(title, html! { a class="brand" href=(PATH) { "Nagare" } (stack) (menu) }, content)
 }
 
 /// A page that says one thing.

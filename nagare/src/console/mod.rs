@@ -14,6 +14,7 @@
 //! letters   queues and dead letters
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
+//! inside    what only the local stack's own console sees: log, numbers, faults
 //! journal   what the functions of the local stack say, line by line
 //! numbers   what was counted there: commands, entries, units, times, and what that would cost
 //! ```
@@ -42,6 +43,7 @@ mod commands;
 mod fields;
 mod guard;
 mod home;
+pub mod inside;
 pub mod journal;
 mod layout;
 mod letters;
@@ -67,6 +69,7 @@ use crate::client::remote::Remote;
 use crate::failure::Failure;
 use crate::local::ports::intake::Intake;
 use commands::Sent;
+use inside::Inside;
 use letters::Depths;
 use reads::Reads;
 
@@ -93,6 +96,8 @@ pub(crate) struct Console {
     mode: Mode,
     /// The account and region, if the stack is on AWS.
     account: Option<Account>,
+    /// What is known of a stack in this process.
+    inside: Option<Inside>,
     /// What a form has to carry.
     token: String,
     /// What reads forms.
@@ -126,7 +131,13 @@ impl Console {
         let reads = Reads::of(remote.dynamodb())?;
         let token = Uuid::new_v4().simple().to_string();
         let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
-        Ok(Self { remote, reads, mode, account, token, forms, sent, depths })
+        let inside = None;
+        Ok(Self { remote, reads, mode, account, inside, token, forms, sent, depths })
+    }
+
+    /// The same for a stack that is in this process.
+    pub(crate) fn with_inside(self, inside: Inside) -> Self {
+        Self { inside: Some(inside), ..self }
     }
 
     /// The account that it changes, if it is a real one.
@@ -144,6 +155,7 @@ impl Console {
             .merge(letters::routes())
             .merge(audit::routes())
             .merge(tables::routes())
+            .merge(inside::routes())
             .merge(assets::routes())
             .route("/console", get(async || Redirect::permanent(PATH)))
             .route("/console/{*rest}", any(home::nowhere))

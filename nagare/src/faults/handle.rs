@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fastrand::Rng;
 
-use super::settings::{Faults, SETTINGS};
+use super::settings::{Faults, NUMBER, SETTINGS};
 
 /// What calls that a table or a partition had no capacity for are counted as.
 pub const CAPACITY: &str = "capacity";
@@ -23,7 +23,7 @@ struct InForce {
     version: AtomicU64,
     is_on: AtomicBool,
     /// How often each setting has made something go wrong, and capacity as the last.
-    injected: [AtomicU64; SETTINGS.len() + 1],
+    injected: [AtomicU64; NUMBER + 1],
 }
 
 impl Default for InForce {

@@ -87,8 +87,10 @@ enum Kind {
     Seed,
 }
 
+/// How many settings there are.
+pub(super) const NUMBER: usize = 22;
 /// All settings.
-pub const SETTINGS: [Setting; 22] = [
+pub const SETTINGS: [Setting; NUMBER] = [
     share("throttles", "a call is refused for lack of capacity", |f| &mut f.throttles, 1.0),
     share(
         "leftovers",

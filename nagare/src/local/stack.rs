@@ -151,7 +151,9 @@ impl Stack {
             .and_then(|remote| Console::new(remote, Mode::Write));
         let api_router = wiring.gateway(authorizer, config.cors.clone());
         let api_router = match console {
-            Ok(console) => console.with_inside(config.inside.clone()).router().fallback_service(api_router),
+            Ok(console) => {
+                console.with_inside(config.inside.clone()).router().fallback_service(api_router)
+            }
             Err(failure) => {
                 tracing::error!("there is no console: {failure}");
                 api_router

@@ -54,7 +54,8 @@ async fn set(State(console): State<Arc<Console>>, posted: Posted) -> Response {
             Redirect::to("/console/faults").into_response()
         }
         Err(wrong) => {
-            let value = |name: &str| posted.fields.get(&format!("{SETTING}{name}")).map(str::to_owned);
+            let value =
+                |name: &str| posted.fields.get(&format!("{SETTING}{name}")).map(str::to_owned);
             let content = html! {
                 (layout::problem(&wrong))
                 p { "Nothing was changed." }
@@ -84,7 +85,8 @@ fn wanted(fields: &Fields) -> Result<Faults, FaultsError> {
 
 fn page(console: &Console, inside: &Inside, value: &dyn Fn(&str) -> Option<String>) -> Markup {
     let (faults, injected) = (inside.faults.get(), inside.faults.injected());
-    let count = |name: &str| injected.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
+    let count =
+        |name: &str| injected.iter().find(|(other, _)| *other == name).map_or(0, |(_, n)| *n);
     html! {
         p class="lead" {
             "Calls and deliveries fail as you say here, at once and without a restart. Whatever fails, every accepted \

@@ -184,8 +184,12 @@ fn row(line: &Line) -> Markup {
 /// A value, which leads to all that is about the same.
 fn linked(name: &str, value: &str) -> Markup {
     let to = match name {
-        "message_id" => Some(address(&format!("log/{}", utf8_percent_encode(value, NON_ALPHANUMERIC)), &[])),
-        "activity_id" | "poll_id" | "battle_id" | "room_id" => Some(address("log", &[("about", value)])),
+        "message_id" => {
+            Some(address(&format!("log/{}", utf8_percent_encode(value, NON_ALPHANUMERIC)), &[]))
+        }
+        "activity_id" | "poll_id" | "battle_id" | "room_id" => {
+            Some(address("log", &[("about", value)]))
+        }
         _ if Subject::PEOPLE.contains(&name) => Some(address("log", &[("person", value)])),
         _ => None,
     };

@@ -37,9 +37,7 @@ struct Plot {
 }
 
 pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new()
-        .route("/console/numbers", get(view))
-        .route("/console/numbers-now", get(now))
+    Router::new().route("/console/numbers", get(view)).route("/console/numbers-now", get(now))
 }
 
 async fn view(State(console): State<Arc<Console>>) -> Response {
@@ -74,7 +72,8 @@ fn region(numbers: &Numbers) -> Markup {
 }
 
 fn plots(numbers: &Numbers) -> Vec<Plot> {
-    let one = |title, unit, points, value| Plot { title, unit, lines: vec![(title, points, value)] };
+    let one =
+        |title, unit, points, value| Plot { title, unit, lines: vec![(title, points, value)] };
     let times = |title, name| {
         let points = numbers.hour(name, None);
         let lines: Lines = vec![("half of them", points.clone(), half), ("99 %", points, most)];
@@ -90,7 +89,12 @@ fn plots(numbers: &Numbers) -> Vec<Plot> {
     vec![
         one("Commands", "a second", sum(&COMMANDS.map(|(name, _)| name)), rate),
         one("Entries written", "a second", numbers.hour("EntriesWritten", None), rate),
-        one("Entries sent again or in vain", "a second", numbers.hour("EntriesRepeated", None), rate),
+        one(
+            "Entries sent again or in vain",
+            "a second",
+            numbers.hour("EntriesRepeated", None),
+            rate,
+        ),
         times("Publish to last entry", "FanOutLatency"),
         times("Fact to view", "ProjectionLag"),
         one("Pages", "a second", numbers.hour("PageLatency", None), frequency),
@@ -133,7 +137,11 @@ fn figure(plot: &Plot) -> Markup {
         .lines
         .iter()
         .map(|(name, points, value)| {
-            (*name, over(&points[POINTS - PRESENT..], plot.unit, *value).map_or("none".to_owned(), short))
+            (
+                *name,
+                over(&points[POINTS - PRESENT..], plot.unit, *value)
+                    .map_or("none".to_owned(), short),
+            )
         })
         .collect();
     let said: Vec<_> = present.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -215,7 +223,8 @@ fn kinds(numbers: &Numbers) -> Markup {
     let tables = by("Units written", WRITE_UNITS).chain(by("Units read", READ_UNITS));
     let rows = commands.chain(tables).chain(by("Dead letters", "DeadLetters"));
     let sends = |total: fn(&Numbers, &str) -> f64| {
-        let (written, again) = (total(numbers, "EntriesWritten"), total(numbers, "EntriesRepeated"));
+        let (written, again) =
+            (total(numbers, "EntriesWritten"), total(numbers, "EntriesRepeated"));
         if written > 0.0 { format!("{:.3}", (written + again) / written) } else { "–".to_owned() }
     };
     let ever: fn(&Numbers, &str) -> f64 = |numbers, name| numbers.ever(name, None).sum;

@@ -142,7 +142,8 @@ fn filters_by_what_a_line_is_about() {
     for (filter, numbers) in cases {
         assert_eq!(found(&journal, filter.clone()), numbers, "{filter:?}");
     }
-    let story: Vec<_> = journal.story("m-3", 10).iter().map(|line| line.outcome().to_owned()).collect();
+    let story: Vec<_> =
+        journal.story("m-3", 10).iter().map(|line| line.outcome().to_owned()).collect();
     assert_eq!(story, ["refused", "dead letter"]);
 }
 
