@@ -149,8 +149,8 @@ fn lines(inside: &Inside, fields: &Fields) -> Markup {
         section #lines aria-label="Lines" hx-get=[again] hx-trigger=[trigger] hx-swap="outerHTML" {
             div class="row" {
                 @if before.is_some() { a href=(address("log", &narrowed)) { "Newest" } }
-                @else if is_paused { a href=(address("log", &narrowed)) { "Go on" } }
-                @else { a href=(with("log", "paused", "true")) { "Stand still" } }
+                @else if is_paused { a #still href=(address("log", &narrowed)) { "Go on" } }
+                @else { a #still href=(with("log", "paused", "true")) { "Stand still" } }
                 span class="quiet" { (kept) " lines are kept, " (dropped) " older ones were dropped." }
             }
             @if page.lines.is_empty() { p role="status" { "No line fits." } }

@@ -164,7 +164,7 @@ mod tests {
         series.observe(at(40), 1_000.0, 2, true);
         let mut points = vec![Point::default(); POINTS];
         series.add_hour(at(40), &mut points);
-        assert_eq!(points[POINTS - 1].percentile(0.5).map(f64::round), Some(939.0));
+        assert!((900.0..1_100.0).contains(&points[POINTS - 1].percentile(0.5).unwrap()));
         let all = Point::all(&points);
         assert_eq!(all.total.count, 100);
         assert!((9.0..11.0).contains(&all.percentile(0.5).unwrap()));
