@@ -14,31 +14,48 @@ use crate::client::target::Target;
 use crate::local::{Stack, StackConfig};
 use crate::running::Note;
 
-const HTML: &str = r#"<script>alert(1)</script>"#;
+pub(super) const HTML: &str = r#"<script>alert(1)</script>"#;
 
 /// A stack, and a console for it.
-struct Fixture {
-    stack: Stack,
+pub(super) struct Fixture {
+    pub(super) stack: Stack,
+    pub(super) inside: Inside,
     router: Router,
     token: String,
 }
 
 /// An answer.
-struct Page {
-    status: StatusCode,
+pub(super) struct Page {
+    pub(super) status: StatusCode,
     location: String,
     policy: String,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Fixture {
-    async fn new(mode: Mode, account: Option<Account>) -> Self {
-        let stack = Stack::start(StackConfig::default()).await.unwrap();
+    pub(super) async fn new(mode: Mode, account: Option<Account>) -> Self {
+        Self::of(
+            |remote| Console { account, ..Console::new(remote, mode).unwrap() },
+            &Inside::default(),
+        )
+        .await
+    }
+
+    /// A console in the process of its stack.
+    pub(super) async fn inside() -> Self {
+        let inside = Inside::default();
+        let console =
+            |remote| Console::new(remote, Mode::Write).unwrap().with_inside(inside.clone());
+        Self::of(console, &inside).await
+    }
+
+    async fn of(console: impl FnOnce(Remote) -> Console, inside: &Inside) -> Self {
+        let config = StackConfig { inside: inside.clone(), ..StackConfig::default() };
+        let stack = Stack::start(config).await.unwrap();
         let note = Note::new(stack.port(), stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
-        let console = Console { account, ..Console::new(remote, mode).unwrap() };
+        let console = console(Remote::of(Target::Local(note)).await.unwrap());
         let token = console.token.clone();
-        Self { stack, router: console.router(), token }
+        Self { stack, inside: inside.clone(), router: console.router(), token }
     }
 
     async fn writing() -> Self {
@@ -62,17 +79,17 @@ impl Fixture {
         }
     }
 
-    async fn get(&self, path: &str) -> Page {
+    pub(super) async fn get(&self, path: &str) -> Page {
         self.ask(Request::get(path).body(Body::empty()).unwrap()).await
     }
 
-    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+    pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         self.ask(Request::post(path).body(Body::from(body)).unwrap()).await
     }
 
     /// The same with the token of this process.
-    async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+    pub(super) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let fields: Vec<_> =
             [("token", self.token.as_str())].into_iter().chain(fields.iter().copied()).collect();
         self.post(path, &fields).await

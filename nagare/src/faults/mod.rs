@@ -10,6 +10,8 @@
 
 mod handle;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use handle::Chance;
 pub use handle::{CAPACITY, FaultsHandle};

@@ -1,69 +1,21 @@
 //! The inside of a stack as its console shows it.
 
-use axum::body::{Body, to_bytes};
-use http::{Request, StatusCode};
-use tower::ServiceExt;
+use http::StatusCode;
 use tracing::{info, warn};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
-use crate::client::remote::Remote;
-use crate::client::target::Target;
+use crate::console::tests::{Fixture, HTML, Page};
 use crate::console::{Account, Mode};
-use crate::local::{Stack, StackConfig};
-use crate::running::Note;
-
-const HTML: &str = "<script>alert(1)</script>";
-
-/// A console, with the inside of the stack or without.
-struct Fixture {
-    stack: Stack,
-    inside: Inside,
-    router: Router,
-    token: String,
-}
 
 impl Fixture {
-    async fn new(mode: Mode, account: Option<Account>, is_inside: bool) -> Self {
-        let inside = Inside::default();
-        let config = StackConfig { inside: inside.clone(), ..StackConfig::default() };
-        let stack = Stack::start(config).await.unwrap();
-        let note = Note::new(stack.port(), stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
-        let console = Console::new(remote, mode).unwrap();
-        let inside_of = is_inside.then(|| inside.clone());
-        let console = Console { account, inside: inside_of, ..console };
-        let token = console.token.clone();
-        Self { stack, inside, router: console.router(), token }
-    }
-
-    async fn here() -> Self {
-        Self::new(Mode::Write, None, true).await
-    }
-
-    async fn ask(&self, request: Request<Body>) -> (StatusCode, String) {
-        let Ok(answer) = self.router.clone().oneshot(request).await;
-        let (head, body) = answer.into_parts();
-        let body = to_bytes(body, usize::MAX).await.unwrap();
-        (head.status, String::from_utf8(body.into()).unwrap())
-    }
-
-    async fn get(&self, path: &str) -> (StatusCode, String) {
-        self.ask(Request::get(path).body(Body::empty()).unwrap()).await
-    }
-
     /// A page that is as it should be.
     async fn page(&self, path: &str) -> String {
-        let (status, text) = self.get(path).await;
+        let Page { status, text, .. } = self.get(path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {text}");
         assert!(!text.contains(HTML) && !text.contains(" style="), "{path}: {text}");
         text
-    }
-
-    async fn set(&self, fields: &[(&str, &str)]) -> (StatusCode, String) {
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        self.ask(Request::post("/console/faults").body(Body::from(body)).unwrap()).await
     }
 
     /// Says something as the functions do.
@@ -79,7 +31,7 @@ fn applied(message_id: &str, activity_id: &str) {
 
 #[tokio::test]
 async fn the_log_shows_what_the_address_asks_for() {
-    let console = Fixture::here().await;
+    let console = Fixture::inside().await;
     console.say(|| {
         applied("m-1", "live-1");
         applied("m-2", "live-2");
@@ -104,7 +56,7 @@ async fn the_log_shows_what_the_address_asks_for() {
 
 #[tokio::test]
 async fn lines_are_made_again_when_there_are_new_ones_that_fit() {
-    let console = Fixture::here().await;
+    let console = Fixture::inside().await;
     console.say(|| (0..60).for_each(|n| applied(&format!("m-{n}"), "live-1")));
     let newest = console.page("/console/log?about=live-1").await;
     assert_eq!(newest.matches("class=\"entry\"").count(), 50);
@@ -114,9 +66,9 @@ async fn lines_are_made_again_when_there_are_new_ones_that_fit() {
     assert_eq!(older.matches("class=\"entry\"").count(), 10);
     assert!(!older.contains("hx-get") && !older.contains("Older"), "{older}");
     let again = "/console/log-lines?about=live-1&seen=60";
-    assert_eq!(console.get(again).await, (StatusCode::NO_CONTENT, String::new()));
+    assert_eq!(console.get(again).await.status, StatusCode::NO_CONTENT);
     console.say(|| applied("m-61", "live-2"));
-    assert_eq!(console.get(again).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(console.get(again).await.status, StatusCode::NO_CONTENT);
     console.say(|| applied("m-62", "live-1"));
     let region = console.page(again).await;
     assert!(region.starts_with("<section id=\"lines\"") && region.contains("m-62"), "{region}");
@@ -125,7 +77,7 @@ async fn lines_are_made_again_when_there_are_new_ones_that_fit() {
 
 #[tokio::test]
 async fn numbers_are_plotted_with_their_present_value_and_a_text() {
-    let console = Fixture::here().await;
+    let console = Fixture::inside().await;
     let numbers = &console.inside.numbers;
     numbers.add("CommandsApplied", "", 90.0);
     numbers.add("EntriesWritten", "", 200.0);
@@ -151,37 +103,34 @@ async fn numbers_are_plotted_with_their_present_value_and_a_text() {
 
 #[tokio::test]
 async fn faults_change_by_a_form_and_by_a_button() {
-    let console = Fixture::here().await;
-    let token = ("token", console.token.as_str());
+    let (console, path) = (Fixture::inside().await, "/console/faults");
     let faults = &console.inside.faults;
-    let off = console.page("/console/faults").await;
-    assert!(
-        off.contains("Nothing goes wrong on purpose") && off.contains(r#"name="f.lost-answers""#)
-    );
+    let off = console.page(path).await;
+    assert!(off.contains("Nothing goes wrong on purpose"), "{off}");
+    assert!(off.contains(r#"name="f.lost-answers""#), "{off}");
 
-    let (status, _) =
-        console.set(&[token, ("f.errors", "2%"), ("f.slow", "5ms"), ("f.cuts", "")]).await;
-    assert_eq!(
-        (status, faults.get().to_string()),
-        (StatusCode::SEE_OTHER, "errors=2%,slow=5ms".to_owned())
-    );
-    faults.set("errors=2%,slow=5ms".parse().unwrap());
-    let on = console.page("/console/faults").await;
-    assert!(
-        on.contains("nagare up --faults=errors=2%,slow=5ms") && on.contains(r#"value="2%""#),
-        "{on}"
-    );
+    let fields = [("f.errors", "2%"), ("f.slow", "5ms"), ("f.cuts", "")];
+    assert_eq!(console.submit(path, &fields).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(faults.get().to_string(), "errors=2%,slow=5ms");
+    let on = console.page(path).await;
+    assert!(on.contains("nagare up --faults=errors=2%,slow=5ms"), "{on}");
+    assert!(on.contains(r#"value="2%""#), "{on}");
 
-    let (status, wrong) = console.set(&[token, ("f.errors", "2"), ("f.cuts", HTML)]).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(wrong.contains("errors: expected a share from 0% to 100%") && !wrong.contains(HTML));
+    let wrong = console.submit(path, &[("f.errors", "2"), ("f.cuts", HTML)]).await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    assert!(wrong.text.contains("errors: expected a share from 0% to 100%"), "{}", wrong.text);
+    assert!(!wrong.text.contains(HTML), "{}", wrong.text);
+    let forged = console.post(path, &[("f.errors", "9%")]).await;
+    assert_eq!(forged.status, StatusCode::FORBIDDEN, "no token");
     assert_eq!(faults.get().to_string(), "errors=2%,slow=5ms");
 
-    assert_eq!(console.set(&[("f.errors", "9%")]).await.0, StatusCode::FORBIDDEN, "no token");
     for (preset, settings) in [("duplicates=30%,late=30%", "duplicates=30%,late=30%"), ("off", "")]
     {
-        assert_eq!(console.set(&[token, ("preset", preset)]).await.0, StatusCode::SEE_OTHER);
-        assert_eq!(faults.get().to_string(), settings);
+        let set = console.submit(path, &[("preset", preset)]).await;
+        assert_eq!(
+            (set.status, faults.get().to_string()),
+            (StatusCode::SEE_OTHER, settings.into())
+        );
     }
     console.stack.shut_down().await;
 }
@@ -190,22 +139,22 @@ async fn faults_change_by_a_form_and_by_a_button() {
 async fn a_console_elsewhere_says_where_to_look() {
     let account = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
     for (account, says) in [(None, "at the port of its API"), (Some(account), "docs/")] {
-        let console = Fixture::new(Mode::ReadOnly, account, false).await;
+        let console = Fixture::new(Mode::ReadOnly, account).await;
         for path in ["/console/log", "/console/log/m-1", "/console/numbers", "/console/faults"] {
             let page = console.page(path).await;
             assert!(page.contains("does not see this") && page.contains(says), "{path}: {page}");
         }
         for region in ["/console/log-lines", "/console/numbers-now"] {
-            assert_eq!(console.get(region).await.0, StatusCode::NOT_FOUND);
+            assert_eq!(console.get(region).await.status, StatusCode::NOT_FOUND);
         }
-        assert_eq!(console.set(&[]).await.0, StatusCode::FORBIDDEN);
+        assert_eq!(console.submit("/console/faults", &[]).await.status, StatusCode::FORBIDDEN);
         console.stack.shut_down().await;
     }
 }
 
 #[tokio::test]
 async fn presets_are_what_the_settings_take() {
-    let console = Fixture::here().await;
+    let console = Fixture::inside().await;
     let page = console.page("/console/faults").await;
     let presets = page.split(r#"name="preset" value=""#).skip(1);
     let presets: Vec<_> = presets.filter_map(|rest| rest.split('"').next()).collect();
