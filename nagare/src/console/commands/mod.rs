@@ -243,6 +243,9 @@ async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Respons
         }
         h2 { "Body" }
         pre class="code" { (sent.body) }
+        @if console.inside.is_some() {
+            p { a href=(format!("log/{}", sent.message_id)) { "What the functions said of it" } }
+        }
         p { a href="commands" { "Send another" } }
     };
     layout::page(&console, Place::Commands, &sent.name, content).into_response()
