@@ -1,7 +1,7 @@
 //! The command line: what each command is called and takes, and how it ends.
 //!
 //! Commands other than `up` talk to the stack that the environment names (a real AWS account, say), or else to
-//! the local stack that runs ([`crate::client`]). Each command is a module with one `run`; those that send one command
+//! the local stack that runs (`client`). Each command is a module with one `run`; those that send one command
 //! say what became of it in one way (`submit`).
 
 mod audit;
