@@ -295,7 +295,7 @@ async fn every_view_of_the_menu_is_there() {
     let menu = start.split_once("<nav").unwrap().1.split_once("</nav>").unwrap().0;
     let addresses: Vec<_> =
         menu.split("href=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0).collect();
-    assert!(addresses.len() >= 6);
+    assert!(addresses.len() >= 9);
     for address in addresses {
         let page = console.get(address).await;
         assert_eq!(page.status, StatusCode::OK, "{address}");

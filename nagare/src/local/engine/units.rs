@@ -257,4 +257,52 @@ mod tests {
         assert_eq!(numbers.ever(WRITE_UNITS, Some("ledger")).sum, 1.0);
         assert_eq!(numbers.ever(WRITE_UNITS, Some(REFUSED)).sum, 3.0);
     }
+
+    /// `cargo test -p nagare --lib what_counting_costs -- --ignored --nocapture`
+    #[test]
+    #[ignore = "measures"]
+    fn what_counting_costs() {
+        use std::time::{Duration, Instant};
+        const ROUNDS: usize = 2_000;
+        let names = schema::names();
+        let text = |text: String| json!({"S": text});
+        let batch = |round: usize| {
+            let entry = |n: usize| {
+                json!({"PutRequest": {"Item": {"viewer_id": text(format!("v{round}-{n}")), "sort_key": text("1".into()),
+                    "actor_id": text("anna".into()), "expires_at": {"N": "1"}}}})
+            };
+            json!({"RequestItems": {&names.timelines: (0..25).map(entry).collect::<Vec<_>>()}})
+        };
+        let put = |round: usize| {
+            let item = json!({"pk": text(format!("p{round}")), "sk": text("1".into())});
+            json!({"TableName": names.facts, "Item": item})
+        };
+        let transact = |round: usize| {
+            let item = json!({"pk": text(format!("t{round}")), "sk": text("1".into())});
+            json!({"TransactItems": [{"Put": {"TableName": names.views, "Item": item}}]})
+        };
+        let get = |round: usize| json!({"TableName": names.facts, "Key": {"pk": text(format!("p{round}")), "sk": text("1".into())}});
+        let calls: [(&str, &dyn Fn(usize) -> Value); 4] = [
+            ("BatchWriteItem", &batch),
+            ("PutItem", &put),
+            ("TransactWriteItems", &transact),
+            ("GetItem", &get),
+        ];
+        let plain = Engine::in_memory().unwrap();
+        let other = Engine::in_memory().unwrap();
+        let counting = other.counted(Numbers::new(Clock::system()));
+        for (operation, body) in calls {
+            let mut took = [Duration::ZERO; 2];
+            for round in 0..ROUNDS {
+                let body = body(round).to_string();
+                for (engine, took) in [&plain, &counting].into_iter().zip(&mut took) {
+                    let begun = Instant::now();
+                    assert_eq!(engine.call(operation, body.as_bytes()).0, 200);
+                    *took += begun.elapsed();
+                }
+            }
+            let [without, with] = took.map(|took| took / ROUNDS as u32);
+            println!("{operation}: {without:?} without counting, {with:?} with");
+        }
+    }
 }
