@@ -17,6 +17,7 @@ def main():
         expect(page.get_by_role("list", name="Activities for visitor").get_by_role("listitem").first).to_be_visible()
         page.screenshot(path=FOLDER / "start.png")
         timeline_of(page, "viewer-01")
+        page.set_viewport_size({"width": 1440, "height": 720})
         page.screenshot(path=FOLDER / "timeline.png")
 
         hits = [e2e.hit(f"viewer-{n:02}", "dragon", f"hit-{n}", 80) for n in range(1, 40)]
