@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries the console in Debian's Chromium: tests/console/test_*.py. Needs Python 3.11 or later, Node.js with npm,
+# Tries the console in Debian's Chromium: tests/console/test_*.py. Needs Python 3.11 or later, Node.js,
 # target/release/nagare, and the package `chromium`, which is installed where apt-get can do it.
 #
 #   tests/console/run.sh [install | first-page | ARGUMENTS OF PYTEST]
