@@ -47,7 +47,7 @@ def test_the_keyboard_is_enough(own_stack, visit):
     reach(page, "All of it")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Timeline of visitor")
-    reach(page, "Like live-")
+    reach(page, "Like activity-")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="like.created: applied")).to_be_visible()
 

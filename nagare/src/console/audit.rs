@@ -1,6 +1,7 @@
 //! Is it right? What is stored against what it should be, computed anew from the source of truth, and repair.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -30,6 +31,8 @@ const NAMED: [(&str, &str); 5] = [
     ("battle", "Battle: fought again, hit by hit"),
     ("room", "Room: messages, deletes, shards"),
 ];
+/// How long a page may take. A view that changes while it is compared is compared again, eight times at most.
+const PATIENCE: Duration = Duration::from_secs(25);
 /// The largest sample: more is a matter for the command line, which shows how far it is.
 const LARGEST: usize = 100;
 
@@ -172,9 +175,18 @@ async fn subjects(
 /// awaits may not be handed from thread to thread.
 async fn run(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {
     let (remote, fields, runtime) = (remote.clone(), fields.clone(), Handle::current());
-    let audit = move || runtime.block_on(compare(&remote, &fields, repair));
+    let audit = move || {
+        runtime.block_on(async {
+            tokio::time::timeout(PATIENCE, compare(&remote, &fields, repair)).await
+        })
+    };
     let ended = tokio::task::spawn_blocking(audit).await;
-    ended.map_err(|e| Failure::No(format!("the audit ended early: {e}")))?
+    let ended = ended.map_err(|e| Failure::No(format!("the audit ended early: {e}")))?;
+    ended.map_err(|_elapsed| Failure::No(format!(
+        "Not compared within {} s: what is compared changes all the time, or there is much of it. `nagare audit` takes \
+         the time it needs. What was repaired until now is repaired.",
+        PATIENCE.as_secs()
+    )))?
 }
 
 async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
 use maud::{Markup, html};
-use shared::runtime::clock::Clock;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
@@ -24,7 +23,6 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let (here, all) = ("?first=steps", layout::address("timeline", &[("viewer", VIEWER)]));
-    let live = format!("live-{}", Clock::system().now().unix_millis() / 1000);
     let content = html! {
         p class="lead" {
             "When somebody goes live or posts, every follower's timeline gets an entry. Reading a timeline is then one \
@@ -41,7 +39,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
                     }
                     li {
                         (step(&console, "activity.published",
-                            &[("activity_id", &live), ("actor_id", ACTOR), ("kind", "live"), ("payload", r#"{"title":"Live from the console"}"#)],
+                            &[("actor_id", ACTOR), ("kind", "live"), ("payload", r#"{"title":"Live from the console"}"#)],
                             here, &format!("{ACTOR} goes live")))
                         " An entry for each follower."
                     }

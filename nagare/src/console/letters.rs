@@ -239,7 +239,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
                 dt { "Letter" } dd class="code" { (letter.id) }
                 dt { "Sent at" } dd { time { (letter.sent_at) } }
                 dt { "Stored at" } dd { time { (letter.stored_at) } }
-                dt { "Received" } dd { (letter.receive_count) " times" }
+                dt { "Received" } dd { (letter.receive_count) @if letter.receive_count == 1 { " time" } @else { " times" } }
                 @if let Some(group) = &letter.group { dt { "Group" } dd class="code" { (group) } }
             }
             h2 { "Body" }

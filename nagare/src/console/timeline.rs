@@ -109,9 +109,8 @@ fn entries(console: &Console, viewer: &str, page: &Value, is_first: bool) -> Mar
         ol #entries class="entries" aria-label=(format!("Activities for {viewer}")) aria-live="polite" {
             @for item in items { (entry(console, viewer, item, &here)) }
         }
-        @if items.is_empty() {
-            p #empty { "Nothing here yet: " (viewer) " follows nobody who has published, or has come to the end." }
-        }
+        // There in any case: what comes in later hides it.
+        p #empty hidden[!items.is_empty()] { "Nothing here yet: " (viewer) " follows nobody who has published, or has come to the end." }
     }
 }
 

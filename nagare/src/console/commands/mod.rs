@@ -110,15 +110,13 @@ fn send_button(console: &Console, label: &str) -> Markup {
 fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
     let name = format!("{}{}", write::PREFIX, member.name);
     let hint = format!("{name}-hint");
-    let made = new_id(kind, member);
-    let value = fields.get(&name).or(made.as_deref());
+    let value = fields.get(&name);
     let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
-    let fills = matches!(member.form, Form::Instant)
-        || matches!(member.name.as_str(), "hit_id" | "message_id");
+    let fills = member.form == Form::Instant || write::is_made(kind, member);
     let required = member.is_required && !fills && member.form != Form::Json;
     let placeholder = match member.form {
         Form::Instant if member.is_required => "now",
-        _ if fills => "made for you",
+        _ if write::is_made(kind, member) => "made for you",
         _ => &member.example,
     };
     html! {
@@ -137,17 +135,6 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
             @if let Some((_, expected)) = problem { p role="alert" class="problem" { (expected) } }
             p id=(hint) class="hint" { (member.meaning) }
         }
-    }
-}
-
-/// A name for what a form brings into the world.
-fn new_id(kind: &Kind, member: &Member) -> Option<String> {
-    let seconds = Clock::system().now().unix_millis() / 1000;
-    match (kind.name.as_str(), member.name.as_str()) {
-        (FIRST, "activity_id") => Some(format!("live-{seconds}")),
-        ("poll.opened", "poll_id") => Some(format!("poll-{seconds}")),
-        ("battle.opened", "battle_id") => Some(format!("battle-{seconds}")),
-        _ => None,
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn body(
 ) -> Result<String, Vec<(String, String)>> {
     let (mut members, mut wrong) = (vec![("type", quoted(&kind.name))], Vec::new());
     for member in &kind.members {
-        match value(member, fields.get(&format!("{PREFIX}{}", member.name)), now) {
+        match value(kind, member, fields.get(&format!("{PREFIX}{}", member.name)), now) {
             Ok(None) => {}
             Ok(Some(value)) => members.push((&member.name, value)),
             Err(expected) => wrong.push((member.name.clone(), expected)),
@@ -32,8 +32,13 @@ pub(super) fn body(
     }
 }
 
-fn value(member: &Member, text: Option<&str>, now: Timestamp) -> Result<Option<String>, String> {
-    let Some(text) = text else { return Ok(default(member, now)) };
+fn value(
+    kind: &Kind,
+    member: &Member,
+    text: Option<&str>,
+    now: Timestamp,
+) -> Result<Option<String>, String> {
+    let Some(text) = text else { return Ok(default(kind, member, now)) };
     let value = match member.form {
         Form::Text | Form::Instant => quoted(text),
         Form::Number => {
@@ -58,14 +63,31 @@ fn value(member: &Member, text: Option<&str>, now: Timestamp) -> Result<Option<S
     Ok(Some(value))
 }
 
-/// What a member says of which nothing is said: instants are now, and what is named for the first time gets a name.
-fn default(member: &Member, now: Timestamp) -> Option<String> {
-    match (member.form, member.is_required) {
-        (Form::Instant, true) => Some(quoted(&now.to_string())),
-        (Form::Text, true) if matches!(member.name.as_str(), "hit_id" | "message_id") => {
-            Some(quoted(&Uuid::new_v4().to_string()))
-        }
-        (Form::Json, true) => Some("null".to_owned()),
+/// What a member says of which nothing is said: instants are now, and what comes into the world gets an id.
+fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
+    if let Some(stem) = stem(kind, member) {
+        return Some(quoted(&format!("{stem}-{}", Uuid::new_v4())));
+    }
+    match member.form {
+        Form::Instant if member.is_required => Some(quoted(&now.to_string())),
+        Form::Json if member.is_required => Some("null".to_owned()),
+        _ => None,
+    }
+}
+
+/// True for the id of what a command brings into the world, which may be any that is new.
+pub(super) fn is_made(kind: &Kind, member: &Member) -> bool {
+    stem(kind, member).is_some()
+}
+
+/// How such an id begins.
+fn stem(kind: &Kind, member: &Member) -> Option<&'static str> {
+    match (kind.name.as_str(), member.name.as_str()) {
+        ("activity.published", "activity_id") => Some("activity"),
+        ("poll.opened", "poll_id") => Some("poll"),
+        ("battle.opened", "battle_id") => Some("battle"),
+        ("battle.hit", "hit_id") => Some("hit"),
+        ("message.posted", "message_id") => Some("message"),
         _ => None,
     }
 }
