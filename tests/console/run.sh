@@ -2,9 +2,10 @@
 # Tries the console in Debian's Chromium: tests/console/test_*.py. Needs Python 3.11 or later, Node.js,
 # target/release/nagare, and the package `chromium`, which is installed where apt-get can do it.
 #
-#   tests/console/run.sh [install | first-page | ARGUMENTS OF PYTEST]
+#   tests/console/run.sh [install | first-page | beside | ARGUMENTS OF PYTEST]
 #
-# `install` only installs; `first-page` prints how large the first page is and how fast it is shown.
+# `install` only installs; `first-page` prints how large the first page is and how fast it is shown; `beside` what open
+# pages take from the stack.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,4 +28,5 @@ bash "$here/../node.sh" "$here" "$root/target/console-axe"
     { echo "nagare is not built: cargo build --release --bins --locked" >&2; exit 2; }
 export PYTHONDONTWRITEBYTECODE=1
 if [[ ${1:-} == first-page ]]; then exec "$venv/bin/python" "$here/first_page.py"; fi
+if [[ ${1:-} == beside ]]; then exec "$venv/bin/python" "$here/beside.py"; fi
 exec "$venv/bin/python" -m pytest --quiet -p no:cacheprovider "$here" "$@"

@@ -1012,7 +1012,7 @@ def test_the_dashboard_shows_every_alarm(stack):
 def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     outputs = stack.expanded["Outputs"]
     read_by_it = set()
-    for path in (ROOT / "nagare/src/cli").rglob("*.rs"):
+    for path in (path for folder in ("cli", "client", "console") for path in (ROOT / "nagare/src" / folder).rglob("*.rs")):
         read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
     # The caller's own, and the local stack's.
     read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT"}
