@@ -14,7 +14,7 @@ from pathlib import Path
 from conftest import CHROMIUM, FLAGS, console_of, e2e
 from playwright.sync_api import sync_playwright
 
-PAIRS = 5
+PAIRS = 4
 ACTORS, VIEWERS, ACTIVITIES = 10, 200, 1_500
 VIEWS = ["", "timeline?viewer=viewer-0", "queues", "log", "numbers"]
 # The hour before now: within retention, and not ahead of any clock.
