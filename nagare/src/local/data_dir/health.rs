@@ -69,7 +69,7 @@ mod tests {
         large
             .execute_batch(
                 "CREATE TABLE t (x); CREATE INDEX i ON t (x);
-                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 200000)
+                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000)
                  INSERT INTO t SELECT x FROM n;",
             )
             .unwrap();
