@@ -1,14 +1,13 @@
 //! Checks whether a database is intact, before anything is served from it.
 
+use std::ffi::c_int;
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
-/// How long to wait for the effect of an interruption before it is repeated.
-const AGAIN: Duration = Duration::from_millis(10);
+/// How many steps SQLite takes between two looks at the clock.
+const STEPS: c_int = 100;
 
 /// The result of checking a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +26,9 @@ pub(super) enum Health {
 /// The file cannot be read, which says nothing about what is in it.
 pub(super) fn check(database: &Path, patience: Duration) -> Result<Health, rusqlite::Error> {
     let connection = Connection::open(database)?;
-    let interrupt = connection.get_interrupt_handle();
-    let (done, ended) = mpsc::channel::<()>();
-    let watch = thread::spawn(move || {
-        let mut wait = patience;
-        // Repeatedly: an interruption before the statement has begun has no effect.
-        while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            interrupt.interrupt();
-            wait = AGAIN;
-        }
-    });
+    let end = Instant::now() + patience;
+    connection.progress_handler(STEPS, Some(move || Instant::now() >= end));
     let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    drop(done);
-    let _ = watch.join();
     match found {
         Ok(found) if found == "ok" => Ok(Health::Whole),
         Ok(found) => Ok(Health::Damaged(found)),
@@ -64,15 +53,14 @@ mod tests {
     #[test]
     fn a_check_has_an_end() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("large.sqlite");
-        let large = Connection::open(&file).unwrap();
-        large
-            .execute_batch(
-                "CREATE TABLE t (x); CREATE INDEX i ON t (x);
-                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000)
-                 INSERT INTO t SELECT x FROM n;",
-            )
-            .unwrap();
+        let file = dir.path().join("tables.sqlite");
+        // More rows than SQLite checks between two looks at the clock.
+        let rows = format!(
+            "CREATE TABLE t (x); CREATE INDEX i ON t (x);
+             WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT {STEPS})
+             INSERT INTO t SELECT x FROM n;"
+        );
+        Connection::open(&file).unwrap().execute_batch(&rows).unwrap();
         assert_eq!(check(&file, Duration::ZERO).unwrap(), Health::Unfinished);
         assert_eq!(check(&file, Duration::from_secs(600)).unwrap(), Health::Whole);
     }
