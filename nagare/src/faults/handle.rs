@@ -9,9 +9,6 @@ use fastrand::Rng;
 
 use super::settings::{Faults, NUMBER, SETTINGS};
 
-/// What calls that a table or a partition had no capacity for are counted as.
-pub const CAPACITY: &str = "capacity";
-
 /// The settings in force, and what was injected so far. Cheap to clone: clones share both.
 #[derive(Debug, Clone, Default)]
 pub struct FaultsHandle(Arc<InForce>);
@@ -22,8 +19,8 @@ struct InForce {
     /// Counts how often they were set.
     version: AtomicU64,
     is_on: AtomicBool,
-    /// How often each setting has made something go wrong, and capacity as the last.
-    injected: [AtomicU64; NUMBER + 1],
+    /// How often each setting has made something go wrong.
+    injected: [AtomicU64; NUMBER],
 }
 
 impl Default for InForce {
@@ -71,24 +68,20 @@ impl FaultsHandle {
         self.0.is_on.load(Ordering::Relaxed)
     }
 
-    /// How often each has made something go wrong, by the name of its setting. What had to wait for [`CAPACITY`] is
-    /// one number for all rates.
+    /// How often each has made something go wrong, by the name of its setting.
     #[must_use]
     pub fn injected(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.injected.iter().map(|count| count.load(Ordering::Relaxed));
-        names().zip(counts).filter(|(_, count)| *count > 0).collect()
+        let names = SETTINGS.iter().map(|setting| setting.name);
+        names.zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Counts one.
     pub(crate) fn count(&self, name: &str) {
-        if let Some(index) = names().position(|other| other == name) {
+        if let Some(index) = SETTINGS.iter().position(|setting| setting.name == name) {
             self.0.injected[index].fetch_add(1, Ordering::Relaxed);
         }
     }
-}
-
-fn names() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.name).chain([CAPACITY])
 }
 
 /// Chance, and the settings by which it decides.
@@ -156,9 +149,9 @@ mod tests {
     #[test]
     fn what_was_injected_is_counted_by_name() {
         let handle = FaultsHandle::default();
-        for name in ["errors", CAPACITY, "errors", "no such setting"] {
+        for name in ["errors", "reads", "errors", "no such setting"] {
             handle.count(name);
         }
-        assert_eq!(handle.injected(), [("errors", 2), (CAPACITY, 1)]);
+        assert_eq!(handle.injected(), [("errors", 2), ("reads", 1)]);
     }
 }

@@ -14,5 +14,5 @@ mod settings;
 mod tests;
 
 pub(crate) use handle::Chance;
-pub use handle::{CAPACITY, FaultsHandle};
+pub use handle::FaultsHandle;
 pub use settings::{Faults, FaultsError, Rates, SETTINGS, Setting};

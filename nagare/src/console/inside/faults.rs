@@ -13,7 +13,7 @@ use super::{Inside, gone};
 use crate::console::fields::{Fields, Posted};
 use crate::console::layout::{self, Place};
 use crate::console::{Console, PATH};
-use crate::faults::{CAPACITY, Faults, FaultsError, SETTINGS};
+use crate::faults::{Faults, FaultsError, SETTINGS};
 
 const TITLE: &str = "Faults";
 /// What is set with one button, and what it is like.
@@ -120,7 +120,6 @@ fn page(console: &Console, inside: &Inside, value: &dyn Fn(&str) -> Option<Strin
                                 td { (count(setting.name)) }
                             }
                         }
-                        tr { th scope="row" { (CAPACITY) p class="hint" { "calls that a table or a partition had no units for, as the four rates say" } } td {} td { (count(CAPACITY)) } }
                     }
                 }
             }

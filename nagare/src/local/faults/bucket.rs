@@ -44,6 +44,15 @@ impl Bucket {
     }
 }
 
+/// What a call is granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Grant {
+    /// How many of its items, from the first on.
+    pub(super) items: usize,
+    /// The setting whose bucket had nothing for the next one. A table's comes before a partition's.
+    pub(super) lacking: Option<&'static str>,
+}
+
 /// The buckets of all tables.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
@@ -52,44 +61,49 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Takes what a call demands, item by item, until a bucket is empty. Returns how many items are
-    /// granted. A transaction that is not granted whole takes nothing, or where `wastes` is set what there was.
+    /// Takes what a call demands, item by item, until a bucket is empty. A transaction that is not granted whole takes
+    /// nothing, or where `wastes` is set what there was.
     pub(super) fn take(
         &mut self,
         rates: &Rates,
         demand: &Demand,
         wastes: bool,
         now: Instant,
-    ) -> usize {
+    ) -> Grant {
         self.forget(now);
-        let granted = self.take_items(rates, demand, now);
-        if granted == demand.items.len() || demand.divisible || wastes {
-            return granted;
+        let grant = self.take_items(rates, demand, now);
+        if grant.lacking.is_none() || demand.divisible || wastes {
+            return grant;
         }
-        self.give_back(demand, granted);
-        0
+        self.give_back(demand, grant.items);
+        Grant { items: 0, ..grant }
     }
 
-    fn take_items(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> usize {
-        let (of_table, of_partition) = demand.units.rates(rates);
+    fn take_items(&mut self, rates: &Rates, demand: &Demand, now: Instant) -> Grant {
+        let [(table_setting, of_table), (partition_setting, of_partition)] =
+            demand.units.rates(rates);
         // DynamoDB saves up for five minutes, so that a transaction of more than a second's worth passes in the end. Here
         // the bucket saves up while one is asking.
         let whole = if demand.divisible { 0.0 } else { demand.items.len() as f64 };
-        let granted = demand.items.iter().take_while(|(table, partition)| {
+        for (items, (table, partition)) in demand.items.iter().enumerate() {
             let table_key = (demand.units, table.clone());
             let partition_key = (demand.units, table.clone(), partition.clone());
-            let levels = [
-                of_table.map(|rate| level(&mut self.tables, table_key, (rate, whole), now)),
-                of_partition
-                    .map(|rate| level(&mut self.partitions, partition_key, (rate, whole), now)),
-            ];
-            let granted = levels.iter().flatten().all(|level| **level >= 1.0);
-            if granted {
-                levels.into_iter().flatten().for_each(|level| *level -= 1.0);
+            let of_table =
+                of_table.map(|rate| level(&mut self.tables, table_key, (rate, whole), now));
+            let of_partition = of_partition
+                .map(|rate| level(&mut self.partitions, partition_key, (rate, whole), now));
+            let mut levels = [(table_setting, of_table), (partition_setting, of_partition)];
+            let is_empty =
+                |level: &Option<&mut f64>| level.as_ref().is_some_and(|level| **level < 1.0);
+            if let Some((setting, _)) = levels.iter().find(|(_, level)| is_empty(level)) {
+                return Grant { items, lacking: Some(setting) };
             }
-            granted
-        });
-        granted.count()
+            levels
+                .iter_mut()
+                .filter_map(|(_, level)| level.as_mut())
+                .for_each(|level| **level -= 1.0);
+        }
+        Grant { items: demand.items.len(), lacking: None }
     }
 
     /// Takes from tables what a call took beyond what it demanded: items of more than a kilobyte. What is not there
@@ -147,7 +161,7 @@ mod tests {
         let rates = Rates { writes: Some(10.0), partition_writes: Some(2.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
         let mut take = |partitions: &[&str], divisible| {
-            buckets.take(&rates, &demand(partitions, divisible), false, now)
+            buckets.take(&rates, &demand(partitions, divisible), false, now).items
         };
         assert_eq!(take(&["hot", "hot"], false), 2);
         for _ in 0..10 {
@@ -163,7 +177,7 @@ mod tests {
         let (mut buckets, now) = (Buckets::default(), Instant::now());
         let ten = demand(&["a"; 10], false);
         let mut take =
-            |millis| buckets.take(&rates, &ten, false, now + Duration::from_millis(millis));
+            |millis| buckets.take(&rates, &ten, false, now + Duration::from_millis(millis)).items;
         assert_eq!([take(0), take(200), take(250)], [0, 0, 10]);
         assert_eq!(
             [take(1_250), take(1_500)],
@@ -171,7 +185,7 @@ mod tests {
             "nothing was saved but for the transaction"
         );
         let mut wasting =
-            |millis| buckets.take(&rates, &ten, true, now + Duration::from_millis(millis));
+            |millis| buckets.take(&rates, &ten, true, now + Duration::from_millis(millis)).items;
         assert_eq!([wasting(2_000), wasting(3_000), wasting(4_250)], [4, 8, 10]);
     }
 
@@ -180,17 +194,20 @@ mod tests {
         let rates = Rates { writes: Some(10.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
         let one = demand(&["a"], false);
-        assert_eq!(buckets.take(&rates, &one, false, now), 1);
+        let take = |buckets: &mut Buckets, millis| {
+            buckets.take(&rates, &one, false, now + Duration::from_millis(millis)).items
+        };
+        assert_eq!(take(&mut buckets, 0), 1);
         buckets.charge(&one, &[("table".to_owned(), 21.0), ("other".to_owned(), 5.0)]);
-        assert_eq!(buckets.take(&rates, &one, false, now + Duration::from_secs(1)), 0);
-        assert_eq!(buckets.take(&rates, &one, false, now + Duration::from_millis(1_300)), 1);
+        assert_eq!([take(&mut buckets, 1_000), take(&mut buckets, 1_300)], [0, 1]);
     }
 
     #[test]
     fn a_batch_takes_what_there_is() {
         let rates = Rates { writes: Some(3.0), ..Rates::default() };
         let (mut buckets, now) = (Buckets::default(), Instant::now());
-        assert_eq!(buckets.take(&rates, &demand(&["a", "b", "c", "d"], true), false, now), 3);
-        assert_eq!(buckets.take(&rates, &demand(&["a"], true), false, now), 0);
+        let mut take =
+            |partitions: &[&str]| buckets.take(&rates, &demand(partitions, true), false, now).items;
+        assert_eq!([take(&["a", "b", "c", "d"]), take(&["a"])], [3, 0]);
     }
 }

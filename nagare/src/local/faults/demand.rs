@@ -17,14 +17,17 @@ pub(super) enum Units {
 }
 
 impl Units {
-    /// The rates for a table and for a partition.
-    pub(super) fn rates(self, rates: &Rates) -> (Option<f64>, Option<f64>) {
+    /// The settings for a table and for a partition, by name.
+    pub(super) fn rates(self, rates: &Rates) -> [Rate; 2] {
         match self {
-            Self::Write => (rates.writes, rates.partition_writes),
-            Self::Read => (rates.reads, rates.partition_reads),
+            Self::Write => [("writes", rates.writes), ("partition-writes", rates.partition_writes)],
+            Self::Read => [("reads", rates.reads), ("partition-reads", rates.partition_reads)],
         }
     }
 }
+
+/// The name of a setting, and its rate.
+pub(super) type Rate = (&'static str, Option<f64>);
 
 /// A call's demand: one unit for each of its items, whatever their size.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::bucket::Buckets;
 use super::demand::Demand;
 use super::injection::{Fault, inject};
 use super::service::Service;
-use crate::faults::{CAPACITY, Chance, Faults, FaultsHandle, Rates};
+use crate::faults::{Chance, Faults, FaultsHandle, Rates};
 use crate::local::consumed::consumed;
 
 /// A connector under the SDK whose calls fail as often as the settings say.
@@ -124,8 +124,8 @@ impl Choice {
         }
         let demand = Demand::of(request)?;
         let wastes = !faults.is_measured;
-        let granted = self.buckets.take(&faults.rates, &demand, wastes, Instant::now());
-        (granted < demand.items.len()).then_some((CAPACITY, Fault::Leftovers(granted)))
+        let grant = self.buckets.take(&faults.rates, &demand, wastes, Instant::now());
+        Some((grant.lacking?, Fault::Leftovers(grant.items)))
     }
 
     fn slowness(&mut self) -> Option<(&'static str, Fault)> {
@@ -178,7 +178,7 @@ mod tests {
         handle.set(Faults::default());
         assert_eq!(get().await.unwrap().status().as_u16(), 200);
         assert_eq!(inside.0.load(Ordering::Relaxed), 3);
-        assert_eq!(handle.injected(), [("errors", 1), (CAPACITY, 1)]);
+        assert_eq!(handle.injected(), [("errors", 1), ("reads", 1)]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -203,6 +203,23 @@ mod tests {
             let faulty = Faulty::by(&handle, SharedHttpConnector::new(Answering::default()));
             let _ = faulty.call(call("AmazonSQS.SendMessage")).now_or_never();
             assert_eq!(handle.injected(), [(name, 1)]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_rate_is_counted_by_itself() {
+        for (name, operation) in [
+            ("writes", "DynamoDB_20120810.PutItem"),
+            ("reads", "DynamoDB_20120810.GetItem"),
+            ("partition-writes", "DynamoDB_20120810.DeleteItem"),
+            ("partition-reads", "DynamoDB_20120810.Query"),
+        ] {
+            let handle = FaultsHandle::from(format!("{name}=2").parse::<Faults>().unwrap());
+            let faulty = Faulty::by(&handle, SharedHttpConnector::new(Answering::default()));
+            for _ in 0..5 {
+                let _ = faulty.call(call(operation)).await;
+            }
+            assert_eq!(handle.injected(), [(name, 3)]);
         }
     }
 }
