@@ -13,6 +13,9 @@ RUN = """async () => (await axe.run()).violations
 LONG = "i" + "d" * 127
 # To those that no link leads to.
 TYPED = [f"battle?id={LONG}", f"poll?id={LONG}", f"timeline?viewer={LONG}", f"audit?viewer={LONG}", "nowhere"]
+# Between them these forms have every kind of field.
+FORMS = ["activity.published", "poll.opened", "battle.hit", "notifications.read"]
+TYPED += [f"commands?type={form}" for form in FORMS]
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +52,8 @@ def views(filled, visit):
         waiting += [link for link in inside if "/export" not in link]
     assert len(seen) >= 18, list(seen)
     yield page, list(seen.values())
-    person.reported = [text for text in person.reported if "status of 4" not in text]
-
-
-# Between them their forms have every kind of field.
-FORMS = {"activity.published", "poll.opened", "battle.hit", "notifications.read"}
+    # That which is nowhere was opened here and by the test.
+    person.refused(404, times=2)
 
 
 def kind(address):
@@ -88,3 +88,35 @@ def test_regions_that_move_have_names_and_are_quiet(filled, visit):
     page = visit(filled).open()
     for moving in page.locator("[hx-trigger*='load delay']").all():
         assert moving.get_attribute("aria-live") in (None, "off")
+
+
+def test_the_menu_is_one_line_on_a_phone(stack, visit):
+    page = visit(viewport=NARROW).open()
+    menu = page.get_by_role("navigation", name="Views")
+    entries = menu.get_by_role("link")
+    assert len({entry.bounding_box()["y"] for entry in entries.all()}) == 1
+    # What is beyond the edge is reached by the keyboard, and a page shows where one is.
+    last = entries.last
+    expect(last).not_to_be_in_viewport()
+    last.focus()
+    expect(last).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Faults")
+    expect(last).to_have_attribute("aria-current", "page")
+    expect(last).to_be_in_viewport(ratio=1)
+
+
+def test_what_is_opened_stays_open_where_a_region_is_made_again(stack, visit):
+    stack.apply(e2e.open_battle("anna", "reread", 10, payload={"name": "Dragon", "deep": {"a": 1}}))
+    page = visit().open()
+    page.goto(f"{page.url}battle?id=reread")
+    for name, text in (("JSON", '"deep":{"a":1}'), ("Why that much?", "How many have hit")):
+        summary = page.get_by_text(name, exact=True)
+        summary.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(text)).to_be_visible()
+        for _ in range(2):
+            with page.expect_response("**/standing?**"):
+                pass
+        expect(page.get_by_text(text)).to_be_visible()
+        expect(summary).to_be_focused()

@@ -160,7 +160,37 @@ def test_somebody_is_followed_and_an_activity_liked(stack, visit):
 
 
 def go_and_watch(page, what, id):
-    page.get_by_role("link", name="Nagare", exact=True).click()
-    page.get_by_role("main").get_by_role("link", name="Polls and battles").click()
+    menu(page, "Polls and battles")
     page.get_by_label(f"Id of a {what}").fill(id)
     page.get_by_role("form", name=what).get_by_role("button", name="Watch").click()
+
+
+def test_polls_and_battles_are_listed_those_that_run_first(own_stack, visit):
+    def poll(id, opens, closes):
+        return e2e.open_poll("anna", id, ["a", "b"], e2e.instant(hours=opens), e2e.instant(hours=closes))
+
+    own_stack.apply(
+        poll("ended", -3, -1),
+        poll("coming", 1, 2),
+        poll("running", -2, 1),
+        e2e.vote("bob", "running", "a"),
+        e2e.open_battle("anna", "troll", 10),
+        e2e.open_battle("anna", "giant", 10, at=e2e.instant(hours=-1)),
+        e2e.hit("bob", "troll", "h1", 10),
+        e2e.hit("bob", "giant", "h1", 4),
+    )
+    page = visit(own_stack).open()
+
+    def listed(name, *rows):
+        def says():
+            menu(page, "Polls and battles")
+            found = page.get_by_role("region", name=name).get_by_role("listitem").all_inner_texts()
+            return [" ".join(text.split()) for text in found]
+
+        matches = lambda found: len(found) == len(rows) and all(map(str.startswith, found, rows))
+        e2e.until(lambda: matches(says()), f"{name} {rows}")
+
+    listed("Polls", "running open 1 vote until", "coming upcoming 0 votes until", "ended closed 0 votes until")
+    listed("Battles", "giant open 6 of 10 hit points left opened", "troll defeated 0 of 10 hit points left opened")
+    page.get_by_role("link", name="giant").click()
+    expect(page.get_by_role("progressbar", name="hit points left")).to_have_attribute("value", "6")

@@ -1,6 +1,6 @@
 """Somebody comes to the console for the first time."""
 
-from conftest import NARROW, expect, menu, timeline_of
+from conftest import NARROW, command_form, course, e2e, expect, menu, send_raw, timeline_of
 
 
 def follows(page):
@@ -85,6 +85,35 @@ def test_without_scripts_forms_and_pages_do_the_same(own_stack, visit):
     expect(entries(page)).to_have_count(1)
     menu(page, "Queues")
     expect(page.get_by_text("There are none.")).to_be_visible()
+
+
+def test_without_scripts_a_command_is_published_and_a_dead_letter_sent_again(own_stack, visit):
+    page = visit(own_stack, java_script_enabled=False, viewport=NARROW).open()
+    form = command_form(page, "follow.created")
+    form.get_by_label("follower_id").fill("bob")
+    form.get_by_label("followee_id").fill("anna")
+    form.get_by_role("button", name="Send").click()
+
+    def course_says(text):
+        page.reload()
+        return text in course(page).inner_text()
+
+    e2e.until(lambda: course_says("applied"), "the follow to be applied")
+    assert own_stack.read("/v1/viewers/bob/following")["items"][0]["viewer_id"] == "anna"
+
+    send_raw(page, '{"type":"follow.created","follower_id":"a b"}')
+    e2e.until(lambda: course_says("dead letter"), "the dead letter")
+    menu(page, "Queues")
+    letter = page.get_by_role("main").get_by_role("listitem").filter(has_text="follower_id")
+    letter.get_by_role("link").click()
+    page.get_by_role("button", name="Send again this letter").click()
+
+    def back():
+        own_stack.drain()
+        menu(page, "Queues")
+        return letter.count() == 1
+
+    e2e.until(back, "the dead letter to come back, for it is refused as before")
 
 
 def test_the_focus_and_what_is_typed_outlast_what_comes_in(stack, visit):

@@ -1,6 +1,6 @@
 //! Is it right? What is stored against what it should be, computed anew from the source of truth, and repair.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -23,13 +23,13 @@ use crate::operator::audit::{
     AuditError, Auditor, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor, ViewsAuditor,
 };
 
-/// What can be named.
-const NAMED: [(&str, &str); 5] = [
-    ("viewer", "Viewer: timeline, follows, tags, unread"),
-    ("activity", "Activity: likes, notifications, tags, pages"),
-    ("poll", "Poll: a recount of the votes"),
-    ("battle", "Battle: fought again, hit by hit"),
-    ("room", "Room: messages, deletes, shards"),
+/// What can be named, and what is compared of it.
+const NAMED: [(&str, &str, &str); 5] = [
+    ("viewer", "Viewer", "timeline, follows, tags, unread"),
+    ("activity", "Activity", "likes, notifications, tags, pages"),
+    ("poll", "Poll", "a recount of the votes"),
+    ("battle", "Battle", "fought again, hit by hit"),
+    ("room", "Room", "messages, deletes, shards"),
 ];
 /// How long a page may take. A view that changes while it is compared is compared again, eight times at most.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -58,6 +58,20 @@ struct Outcome {
     busy: Vec<String>,
 }
 
+/// What is being compared, for whoever has waited too long.
+#[derive(Debug, Clone, Default)]
+struct Progress(Arc<Mutex<String>>);
+
+impl Progress {
+    fn at(&self, what: impl Into<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
+    }
+
+    fn get(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let shown = match is_asked(&fields) {
         false => html! { p class="quiet" { "Name something, or take a sample." } },
@@ -72,26 +86,24 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
 }
 
 fn is_asked(fields: &Fields) -> bool {
-    NAMED.iter().any(|(name, _)| fields.get(name).is_some()) || fields.get("sample").is_some()
+    NAMED.iter().any(|(name, ..)| fields.get(name).is_some()) || fields.get("sample").is_some()
 }
 
 fn forms(fields: &Fields) -> Markup {
     html! {
         form method="get" action="audit" class="card" aria-label="What to audit" {
-            div class="row" {
-                @for (name, label) in NAMED { (layout::input(name, label, fields.get(name), false)) }
+            div class="row top" {
+                @for (name, label, hint) in NAMED { (layout::hinted(name, label, hint, fields.get(name))) }
+                (layout::hinted("sample", "Sample", "instead: how many of each", fields.get("sample")))
             }
-            div class="row" {
-                (layout::input("sample", "Or a sample, at random: how many of each", fields.get("sample"), false))
-                button type="submit" { "Compare" }
-            }
+            p class="row" { button type="submit" { "Compare" } }
             p class="hint" { "Counts of likes, votes and hits read through all facts, a sample through all edges, and what is said of rooms through the ledger: on a large stack that takes a while, and costs what it reads." }
         }
     }
 }
 
 async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure> {
-    let outcome = run(&console.remote, fields, false).await?;
+    let outcome = run(&console.remote, fields, false, PATIENCE).await?;
     let repaired = fields.get("mended");
     Ok(html! {
         @if let Some(mended) = repaired { p role="status" class="good" { "Repaired: " (mended) ". Compared once more:" } }
@@ -100,7 +112,7 @@ async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure>
         } @else {
             p role="alert" class="problem" { (layout::counted(outcome.differences.len(), "difference", "differences")) " in " (outcome.audited) " compared" }
             @if console.mode == Mode::Write {
-                form method="post" action="repair" {
+                form method="post" action="repair" class="row" {
                     (layout::token(console))
                     @for (name, value) in asked(fields) { input type="hidden" name=(name) value=(value); }
                     button type="submit" { "Repair" }
@@ -137,7 +149,7 @@ async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response
         Ok(posted) => posted,
         Err(question) => return question,
     };
-    match run(&console.remote, &posted.fields, true).await {
+    match run(&console.remote, &posted.fields, true, PATIENCE).await {
         Err(failure) => layout::failed(&console, Place::Audit, "Not repaired", &failure),
         Ok(outcome) => {
             let mended = outcome.mended.to_string();
@@ -173,27 +185,41 @@ async fn subjects(
 
 /// Compares, and repairs if wanted: on a thread of its own, since an audit computes as much as it waits, and what it
 /// awaits may not be handed from thread to thread.
-async fn run(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {
+async fn run(
+    remote: &Remote,
+    fields: &Fields,
+    repair: bool,
+    patience: Duration,
+) -> Result<Outcome, Failure> {
     let (remote, fields, runtime) = (remote.clone(), fields.clone(), Handle::current());
+    let progress = Progress::default();
+    let seen = progress.clone();
     let audit = move || {
         runtime.block_on(async {
-            tokio::time::timeout(PATIENCE, compare(&remote, &fields, repair)).await
+            tokio::time::timeout(patience, compare(&remote, &fields, repair, &progress)).await
         })
     };
     let ended = tokio::task::spawn_blocking(audit).await;
     let ended = ended.map_err(|e| Failure::No(format!("the audit ended early: {e}")))?;
     ended.map_err(|_elapsed| Failure::No(format!(
-        "Not compared within {} s: what is compared changes all the time, or there is much of it. `nagare audit` takes \
-         the time it needs. What was repaired until now is repaired.",
-        PATIENCE.as_secs()
+        "Not compared within {} s, which ended with {}: that changes all the time, or there is much of it. `nagare audit` \
+         takes the time it needs. What was repaired until now is repaired.",
+        patience.as_secs(),
+        seen.get(),
     )))?
 }
 
-async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outcome, Failure> {
+async fn compare(
+    remote: &Remote,
+    fields: &Fields,
+    repair: bool,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
     let (ledger, facts, clock) = (remote.ledger()?, remote.facts()?, Clock::system());
     let auditor = Auditor::new(&ledger, remote.timelines()?, remote.retention()?, clock.clone());
     let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone());
     let (tags, pages) = (TagsAuditor::new(&ledger, clock.clone()), PagesAuditor::new(&ledger));
+    progress.at("the choice of what to compare");
     let Subjects { viewers, sample } = subjects(remote, &auditor, fields).await?;
     let Sample { activities, polls, battles, rooms } = &sample;
     let mut outcome = Outcome {
@@ -201,12 +227,14 @@ async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outco
         ..Outcome::default()
     };
     for viewer in &viewers {
+        progress.at(format!("the timeline of {viewer}"));
         let found = auditor.differences(viewer).await?;
         if repair && !found.is_empty() {
             auditor.repair(viewer, &found).await?;
             outcome.mended += found.len();
         }
         outcome.add("timeline", &found)?;
+        progress.at(format!("whom {viewer} follows and what they are tagged in"));
         let found = auditor.following_differences(viewer).await?;
         if repair && !found.is_empty() {
             auditor.repair_following(&found).await?;
@@ -216,18 +244,25 @@ async fn compare(remote: &Remote, fields: &Fields, repair: bool) -> Result<Outco
         outcome.tags(&tags, tags.of_viewer(viewer).await?, repair).await?;
     }
     for activity in activities {
+        progress.at(format!("the tags of {activity}"));
         outcome.tags(&tags, tags.of_activity(activity).await?, repair).await?;
     }
+    progress.at("pages of actors");
     let found = pages.differences(activities).await?;
     if repair && !found.is_empty() {
         pages.repair(&found).await?;
         outcome.mended += found.len();
     }
     outcome.add("pages", &found)?;
+    progress.at("the likes of activities");
     outcome.add_found("likes", views.activities(activities, repair).await)?;
+    progress.at("what is unread");
     outcome.add_found("unread", views.inboxes(&viewers, repair).await)?;
+    progress.at("the votes of polls");
     outcome.add_found("poll", views.polls(polls, repair).await)?;
+    progress.at("the hits of battles");
     outcome.add_found("battle", views.battles(battles, repair).await)?;
+    progress.at("what was said in rooms");
     let auditor = RoomsAuditor::new(&ledger, clock);
     let found = auditor.differences(rooms).await?;
     if repair && !found.is_empty() {
@@ -269,5 +304,33 @@ impl Outcome {
             self.mended += found.len();
         }
         self.add("tags", &found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::client::target::Target;
+    use crate::local::{Stack, StackConfig};
+    use crate::running::Note;
+
+    #[tokio::test]
+    async fn an_audit_without_an_end_says_what_it_was_at() {
+        let stack = Stack::start(StackConfig::default()).await.unwrap();
+        let note = Note::new(stack.port(), stack.environment());
+        let remote = Remote::of(Target::Local(note)).await.unwrap();
+        for (query, at) in [
+            ("viewer=bob", "ended with the timeline of bob"),
+            ("battle=dragon", "ended with the hits of battles"),
+            ("sample=1", "ended with the choice of what to compare"),
+        ] {
+            let fields = Fields::parse(query.as_bytes());
+            let failure = run(&remote, &fields, false, Duration::ZERO).await.unwrap_err();
+            assert!(failure.to_string().contains(at), "{failure}");
+            assert!(run(&remote, &fields, false, PATIENCE).await.is_ok());
+        }
+        stack.shut_down().await;
     }
 }

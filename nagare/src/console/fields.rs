@@ -27,7 +27,8 @@ const YES: &str = "yes";
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    fn parse(text: &[u8]) -> Self {
+    /// As a query or a form has them.
+    pub(super) fn parse(text: &[u8]) -> Self {
         let pairs = form_urlencoded::parse(text);
         Self(pairs.into_owned().filter(|(_, value)| !value.trim().is_empty()).collect())
     }

@@ -8,7 +8,6 @@ use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
 use super::fields::TOKEN;
-use super::reads::Cost;
 use super::{Console, Mode, PATH};
 use crate::failure::Failure;
 
@@ -21,6 +20,7 @@ pub(super) enum Place {
     Home,
     Timeline,
     Commands,
+    Show,
     Queues,
     Audit,
     Tables,
@@ -32,10 +32,11 @@ pub(super) enum Place {
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 9] = [
+const MENU: [(Place, &str, &str); 10] = [
     (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
     (Place::Commands, "commands", "Publish"),
+    (Place::Show, "show", "Polls and battles"),
     (Place::Queues, "queues", "Queues"),
     (Place::Audit, "audit", "Is it right?"),
     (Place::Tables, "tables", "Tables"),
@@ -124,24 +125,6 @@ pub(super) fn token(console: &Console) -> Markup {
     html! { input type="hidden" name=(TOKEN) value=(console.token); }
 }
 
-/// What an answer cost.
-pub(super) fn cost(cost: &Cost) -> Markup {
-    let millis = cost.took.as_secs_f64() * 1e3;
-    html! {
-        dl class="cost" aria-label="What this page cost" {
-            div { dt { "calls" } dd { (cost.calls) } }
-            div {
-                dt { "read units" }
-                dd { @match cost.units {
-                    Some(units) => (units),
-                    None => abbr title="Signed calls are sent as they are; only a local stack is asked for units" { "not asked" },
-                } }
-            }
-            div { dt { "ms" } dd { (format!("{millis:.1}")) } }
-        }
-    }
-}
-
 /// A number of things.
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
@@ -151,6 +134,7 @@ pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
 pub(super) fn json(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }
@@ -163,6 +147,18 @@ pub(super) fn bar(label: &str, part: u64, whole: u64, kind: &str) -> Markup {
             span class="bar-label" { (label) }
             progress class=(kind) max=(whole.max(1)) value=(part) aria-label=(label) {}
             span class="bar-value" { (part) " (" (format!("{share:.1}")) " %)" }
+        }
+    }
+}
+
+/// A field that may be left empty, with its label and what it is for.
+pub(super) fn hinted(name: &str, label: &str, hint: &str, value: Option<&str>) -> Markup {
+    let hint_id = format!("{name}-hint");
+    html! {
+        div class="field" {
+            label for=(name) { (label) }
+            input id=(name) name=(name) value=[value] aria-describedby=(hint_id) autocomplete="off" autocapitalize="none" spellcheck="false";
+            p id=(hint_id) class="hint" { (hint) }
         }
     }
 }

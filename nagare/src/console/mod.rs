@@ -7,10 +7,12 @@
 //! layout    what all pages share
 //! assets    style and script, embedded
 //! reads     reading as a viewer does, and what it cost
+//! cost      what a page cost, and why that much
+//! payload   a payload as people read it
 //! home      the first page
 //! timeline  a timeline as anybody reads it
 //! commands  any command from a form, and what becomes of it
-//! show      polls and battles as they move
+//! show      which polls and battles there are, and how they move
 //! letters   queues and dead letters
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
@@ -40,6 +42,7 @@
 mod assets;
 mod audit;
 mod commands;
+mod cost;
 mod fields;
 mod guard;
 mod home;
@@ -48,6 +51,7 @@ pub mod journal;
 mod layout;
 mod letters;
 pub mod numbers;
+mod payload;
 mod reads;
 mod show;
 mod tables;

@@ -96,7 +96,7 @@ impl Fixture {
     }
 
     /// Asks until the answer says something.
-    async fn until(&self, path: &str, says: &str) -> Page {
+    pub(super) async fn until(&self, path: &str, says: &str) -> Page {
         loop {
             let page = self.get(path).await;
             if page.text.contains(says) {
@@ -107,7 +107,7 @@ impl Fixture {
     }
 
     /// Sends a command by its form, and waits until it is in effect.
-    async fn apply(&self, fields: &[(&str, &str)]) {
+    pub(super) async fn apply(&self, fields: &[(&str, &str)]) {
         let sent = self.submit("/console/send", fields).await;
         assert_eq!(sent.status, StatusCode::SEE_OTHER, "{}", sent.text);
         self.until(&sent.location, "applied in").await;

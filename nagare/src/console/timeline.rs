@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
-use super::{Console, Mode};
+use super::{Console, Mode, cost, payload};
 use crate::failure::Failure;
 
 /// Activities of a page.
@@ -56,7 +56,7 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
     query.push(("viewer", viewer));
     // A viewer's own likes are told to whom the reader takes for them.
     let page = console.reads.get(&console.remote, &["v1", "timelines", viewer], &query).await;
-    let Read { body, cost } = match page {
+    let Read { body, cost: paid } = match page {
         Ok(read) => read,
         Err(failure) => return Ok(html! { (chooser(Some(viewer))) (layout::problem(&failure)) }),
     };
@@ -72,7 +72,7 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
     Ok(html! {
         (chooser(Some(viewer)))
         (super::commands::news(console, fields).await)
-        (layout::cost(&cost))
+        (cost::shown(&paid, cost::OF_TIMELINE))
         (follow(console, viewer, &here))
         (entries(console, viewer, &body, is_first))
         nav class="row" aria-label="Pages" {
@@ -92,8 +92,8 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
 pub(super) async fn live(console: &Console, viewer: &str) -> Markup {
     let query = [("limit", "3"), ("include", "likes"), ("viewer", viewer)];
     match console.reads.get(&console.remote, &["v1", "timelines", viewer], &query).await {
-        Ok(Read { body, cost }) => html! {
-            (layout::cost(&cost))
+        Ok(Read { body, cost: paid }) => html! {
+            (cost::shown(&paid, cost::OF_TIMELINE))
             (entries(console, viewer, &body, true))
         },
         Err(failure) => layout::problem(&failure),
@@ -185,10 +185,10 @@ fn entry(console: &Console, viewer: &str, item: &Value, back: &str) -> Markup {
                 span class={ "tag kind-" (text("kind")) } { (text("kind")) }
                 time { (text("published_at")) }
             }
-            p class="code" { (layout::json(&item["payload"])) }
+            (payload::shown(&item["payload"]))
             div class="row quiet" {
                 a href=(layout::address("tables", &[("what", "an activity: its id, record and fan-out"), ("id", activity)])) { (activity) }
-                @if let Some(count) = item["likes"]["count"].as_u64() { span { (count) " likes" } }
+                @if let Some(count) = item["likes"]["count"].as_u64() { span { (layout::counted(count as usize, "like", "likes")) } }
                 @if console.mode == Mode::Write {
                     form method="post" action="send" {
                         (layout::token(console))

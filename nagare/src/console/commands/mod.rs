@@ -68,16 +68,22 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong) -> Html<String> 
     layout::page(console, Place::Commands, "Publish and watch", content)
 }
 
-/// All types, as links: each form has an address.
+/// All types, by what they are about.
 fn types(chosen: Option<&Kind>) -> Markup {
     let is_chosen = |kind: &Kind| chosen.is_some_and(|chosen| chosen.name == kind.name);
     html! {
-        nav aria-label="Types of commands" {
-            ul class="chips" {
-                @for kind in schema::all() {
-                    li { a href=(layout::address("commands", &[("type", &kind.name)])) aria-current=[is_chosen(kind).then_some("true")] { (kind.name) } }
+        form method="get" action="commands" class="row" aria-label="Type of command" {
+            div class="field" {
+                label for="type" { "Command" }
+                select #type name="type" {
+                    @for (about, kinds) in schema::groups() {
+                        optgroup label=(about) {
+                            @for kind in kinds { option value=(kind.name) selected[is_chosen(kind)] { (kind.name) } }
+                        }
+                    }
                 }
             }
+            button type="submit" class="second" { "Show its form" }
         }
     }
 }
@@ -112,10 +118,10 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
     let hint = format!("{name}-hint");
     let value = fields.get(&name);
     let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
-    let fills = member.form == Form::Instant || write::is_made(kind, member);
+    let fills = write::is_now(member) || write::is_made(kind, member);
     let required = member.is_required && !fills && member.form != Form::Json;
     let placeholder = match member.form {
-        Form::Instant if member.is_required => "now",
+        Form::Instant if write::is_now(member) => "now",
         _ if write::is_made(kind, member) => "made for you",
         _ => &member.example,
     };

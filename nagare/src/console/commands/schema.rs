@@ -11,6 +11,18 @@ static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     kinds(&serde_json::from_str(schema).unwrap_or(Value::Null))
 });
 
+/// What commands are about, and how the names of those begin.
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("Activities", &["activity."]),
+    ("Follows", &["follow."]),
+    ("Likes and notifications", &["like.", "notifications."]),
+    ("Polls", &["poll.", "vote."]),
+    ("Battles", &["battle."]),
+    ("Rooms", &["message.", "room."]),
+    ("Profiles", &["profile."]),
+    ("Tags", &["tag."]),
+];
+
 /// One type of command.
 #[derive(Debug)]
 pub(super) struct Kind {
@@ -55,6 +67,14 @@ pub(super) fn all() -> &'static [Kind] {
     &COMMANDS
 }
 
+/// The commands by what they are about, the most used first.
+pub(super) fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static Kind>)> {
+    GROUPS.iter().map(|(about, stems)| {
+        let is_about = |kind: &&Kind| stems.iter().any(|stem| kind.name.starts_with(stem));
+        (*about, all().iter().filter(is_about).collect())
+    })
+}
+
 /// The command of a name.
 pub(super) fn named(name: &str) -> Option<&'static Kind> {
     COMMANDS.iter().find(|kind| kind.name == name)
@@ -76,6 +96,9 @@ fn kinds(schema: &Value) -> Vec<Kind> {
             example: match &command["examples"][0][name] {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
+                Value::Array(texts) if texts.iter().all(Value::is_string) => {
+                    texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+                }
                 other => other.to_string(),
             },
         });
@@ -124,6 +147,16 @@ fn form(schema: &Value, member: &Value) -> Form {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let mut grouped: Vec<_> =
+            groups().flat_map(|(_, kinds)| kinds).map(|kind| &kind.name).collect();
+        let mut each: Vec<_> = all().iter().map(|kind| &kind.name).collect();
+        grouped.sort();
+        each.sort();
+        assert_eq!(grouped, each);
+    }
 
     #[test]
     fn each_command_has_its_members() {

@@ -63,16 +63,21 @@ fn value(
     Ok(Some(value))
 }
 
-/// What a member says of which nothing is said: instants are now, and what comes into the world gets an id.
+/// What a member says of which nothing is said: instants are now, but for an end, and what comes into the world gets an id.
 fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
     if let Some(stem) = stem(kind, member) {
         return Some(quoted(&format!("{stem}-{}", Uuid::new_v4())));
     }
     match member.form {
-        Form::Instant if member.is_required => Some(quoted(&now.to_string())),
+        Form::Instant if is_now(member) => Some(quoted(&now.to_string())),
         Form::Json if member.is_required => Some("null".to_owned()),
         _ => None,
     }
+}
+
+/// True for an instant that is now unless another is given. An end never is.
+pub(super) fn is_now(member: &Member) -> bool {
+    member.form == Form::Instant && member.is_required && member.name != "closes_at"
 }
 
 /// True for the id of what a command brings into the world, which may be any that is new.

@@ -1,5 +1,7 @@
 //! Polls and battles as they move: read once a second, as an audience's app would.
 
+mod known;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -11,7 +13,7 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
-use super::{Console, Mode};
+use super::{Console, Mode, cost, payload};
 
 pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -22,7 +24,7 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 }
 
 /// What moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Poll,
     Battle,
@@ -33,6 +35,14 @@ impl What {
         match self {
             Self::Poll => "poll",
             Self::Battle => "battle",
+        }
+    }
+
+    /// Why reading one costs what it does.
+    fn why(self) -> &'static str {
+        match self {
+            Self::Poll => cost::OF_POLL,
+            Self::Battle => cost::OF_BATTLE,
         }
     }
 
@@ -47,6 +57,7 @@ impl What {
 async fn choose(State(console): State<Arc<Console>>) -> Response {
     let content = html! {
         p { "Votes and hits are counted exactly, however many come, and however often each is delivered." }
+        (layout::or_problem(known::list(&console).await))
         @for what in [What::Poll, What::Battle] {
             form method="get" action=(what.name()) class="row" aria-label=(what.name()) {
                 div class="field" {
@@ -58,7 +69,7 @@ async fn choose(State(console): State<Arc<Console>>) -> Response {
         }
         p { "Open one: " a href="commands?type=poll.opened" { "poll.opened" } ", " a href="commands?type=battle.opened" { "battle.opened" } }
     };
-    layout::page(&console, Place::None, "Polls and battles", content).into_response()
+    layout::page(&console, Place::Show, "Polls and battles", content).into_response()
 }
 
 async fn poll(State(console): State<Arc<Console>>, fields: Fields) -> Response {
@@ -77,7 +88,7 @@ async fn page(console: &Console, what: What, fields: &Fields) -> Response {
         (stands(console, what, id).await)
         @if console.mode == Mode::Write { (actions(console, what, id)) }
     };
-    layout::page(console, Place::None, &format!("The {} {id}", what.name()), content)
+    layout::page(console, Place::Show, &format!("The {} {id}", what.name()), content)
         .into_response()
 }
 
@@ -95,7 +106,7 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
         Ok(None) => html! { p role="status" { "There is no " (what.name()) " " (id) " yet." } },
         Ok(Some(read)) => html! {
             @match what { What::Poll => (votes(&read.body)), What::Battle => (boss(&read.body)), }
-            (layout::cost(&read.cost))
+            (cost::shown(&read.cost, what.why()))
         },
         Err(failure) => layout::problem(&failure),
     };
@@ -105,8 +116,8 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
 fn votes(poll: &Value) -> Markup {
     let all = poll["votes"].as_u64().unwrap_or(0);
     html! {
-        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (all) " votes, until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
-        p class="code" { (layout::json(&poll["payload"])) }
+        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all as usize, "vote", "votes")) ", until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
+        (payload::shown_again(&poll["payload"]))
         @for choice in poll["choices"].as_array().into_iter().flatten() {
             (layout::bar(choice["choice"].as_str().unwrap_or_default(), choice["votes"].as_u64().unwrap_or(0), all, "votes"))
         }
@@ -117,8 +128,8 @@ fn boss(battle: &Value) -> Markup {
     let number = |name: &str| battle[name].as_u64().unwrap_or(0);
     let last = &battle["last_hit"];
     html! {
-        p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (number("hits")) " hits" }
-        p class="code" { (layout::json(&battle["payload"])) }
+        p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (layout::counted(number("hits") as usize, "hit", "hits")) }
+        (payload::shown_again(&battle["payload"]))
         (layout::bar("hit points left", number("hp_left"), number("hp"), "boss"))
         @if let Some(hit) = last["hit_id"].as_str() {
             p { @if battle["state"] == "defeated" { "The last hit: " } @else { "The latest hit: " }
