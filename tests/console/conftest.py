@@ -142,6 +142,11 @@ def menu(page, name):
     page.get_by_role("navigation", name="Views").get_by_role("link", name=name, exact=True).click()
 
 
+def arrive(page, view):
+    """Waits for the page that a form leads to, until it has loaded. A reload before that would meet it on its way."""
+    page.wait_for_url(re.compile(rf"/console/{view}(\?|$)"))
+
+
 def timeline_of(page, viewer):
     """Goes to a timeline by its form."""
     menu(page, "Timeline")

@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import TESTS, command_form, course, e2e, expect, menu, send_raw
+from conftest import TESTS, arrive, command_form, course, e2e, expect, menu, send_raw
 
 SCHEMA = json.loads((TESTS.parent / "docs/schemas/command.schema.json").read_text())
 TYPES = [one["$ref"].removeprefix("#/$defs/") for one in SCHEMA["oneOf"]]
@@ -57,6 +57,7 @@ def test_a_dead_letter_is_found_sent_again_and_dropped(own_stack, visit):
 
     # Nothing has changed that it was refused for: it comes back.
     page.get_by_role("button", name="Send again this letter").click()
+    arrive(page, "queues")
     listed = page.get_by_role("main").get_by_role("listitem").filter(has_text="follower_id")
 
     def back():

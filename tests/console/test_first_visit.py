@@ -1,6 +1,6 @@
 """Somebody comes to the console for the first time."""
 
-from conftest import NARROW, command_form, course, e2e, expect, menu, send_raw, timeline_of
+from conftest import NARROW, arrive, command_form, course, e2e, expect, menu, send_raw, timeline_of
 
 
 def follows(page):
@@ -93,6 +93,7 @@ def test_without_scripts_a_command_is_published_and_a_dead_letter_sent_again(own
     form.get_by_label("follower_id").fill("bob")
     form.get_by_label("followee_id").fill("anna")
     form.get_by_role("button", name="Send").click()
+    arrive(page, "command")
 
     def course_says(text):
         page.reload()
@@ -102,11 +103,13 @@ def test_without_scripts_a_command_is_published_and_a_dead_letter_sent_again(own
     assert own_stack.read("/v1/viewers/bob/following")["items"][0]["viewer_id"] == "anna"
 
     send_raw(page, '{"type":"follow.created","follower_id":"a b"}')
+    arrive(page, "command")
     e2e.until(lambda: course_says("dead letter"), "the dead letter")
     menu(page, "Queues")
     letter = page.get_by_role("main").get_by_role("listitem").filter(has_text="follower_id")
     letter.get_by_role("link").click()
     page.get_by_role("button", name="Send again this letter").click()
+    arrive(page, "queues")
 
     def back():
         own_stack.drain()

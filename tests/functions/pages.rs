@@ -1,10 +1,14 @@
 //! Pages of what an actor published: of any age, of all kinds or of some.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
 use fastrand::Rng;
 use serde_json::{Value, json};
+use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
 use tests::{World, delete, publish};
 
+use crate::overtaking::{Asked, command, overtaken_page, page_among};
 use crate::units::UnitCounter;
 
 fn at(n: usize) -> String {
@@ -107,6 +111,66 @@ async fn the_order_of_edits_does_not_matter() {
             let found = ids(&page(&world, "anna", &format!("kind={kind}")).await);
             assert_eq!(found.len(), usize::from(kind == latest), "seed {seed}: {kind}, {edits:?}");
         }
+    }
+}
+
+/// Commands after which `b` is an image that was a clip before: a row of each list has been there.
+fn of_changing_kinds() -> [Value; 5] {
+    [
+        of_kind(publish("anna", "a", &at(1)), "live"),
+        of_kind(publish("anna", "b", &at(2)), "image"),
+        of_kind(publish("anna", "c", &at(3)), "clip"),
+        becomes("b", "anna", "clip", 1),
+        becomes("b", "anna", "image", 2),
+    ]
+}
+
+const OF_KINDS: Asked<'_> = Asked {
+    before: &[],
+    path: "/v1/actors/anna/activities",
+    query: "kind=clip&kind=image&kind=live",
+    hold: Hold::NONE,
+};
+
+/// A page of several kinds is of one moment, though each of them is a list of its own: what goes from one to the other is on
+/// it, whenever it goes. With a hold its writer waits before it leaves the first; without one the page is read again.
+#[tokio::test(start_paused = true)]
+async fn what_changes_its_kind_while_a_page_of_both_is_read_is_on_it() {
+    let before = &of_changing_kinds();
+    for (hold, least) in [(Hold::default(), 4), (Hold::NONE, 10)] {
+        for kind in ["clip", "live"] {
+            let (asked, mut calls) = (Asked { before, hold, ..OF_KINDS }, 0);
+            let by = becomes("b", "anna", kind, 3);
+            for nth in 1.. {
+                let Some(page) = overtaken_page(asked, &by, nth).await else { break };
+                assert_eq!(ids(&page), ["c", "b", "a"], "{hold:?}: a {kind} before call {nth}");
+                calls = nth;
+            }
+            assert!(calls >= least, "{calls} calls");
+        }
+    }
+}
+
+/// The worst that can be: it is always in the list that is not read now.
+#[tokio::test]
+async fn what_changes_its_kind_again_and_again_is_on_the_page_too() {
+    for most in 0..20 {
+        let (before, edits) = (&of_changing_kinds(), AtomicUsize::new(0));
+        let page = page_among(Asked { before, ..OF_KINDS }, move |request| {
+            let is_query = request.headers().get("x-amz-target")?.ends_with(".Query");
+            let body = std::str::from_utf8(request.body().bytes()?).unwrap();
+            let read =
+                ["image", "clip"].into_iter().find(|it| body.contains(&format!("#kind#{it}")))?;
+            // The list of clips is read before that of images.
+            let (other, is_even) = if read == "image" { ("clip", true) } else { ("image", false) };
+            let done = edits.load(SeqCst);
+            let is_due = is_query && done < most && done.is_multiple_of(2) == is_even;
+            is_due.then(|| {
+                edits.store(done + 1, SeqCst);
+                command(&becomes("b", "anna", other, 3 + done))
+            })
+        });
+        assert_eq!(ids(&page.await), ["c", "b", "a"], "{most} edits");
     }
 }
 

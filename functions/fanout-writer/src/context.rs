@@ -49,7 +49,9 @@ impl Context {
         let ledger = writer.ledger.over(dynamo);
         Self {
             delivery,
-            activities: Activities::new(&ledger).with_copies(writer.change_log_copies),
+            activities: Activities::new(&ledger)
+                .with_copies(writer.change_log_copies)
+                .with_hold(writer.hold),
             follows: Follows::new(&ledger),
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),

@@ -17,6 +17,8 @@
 //! one and drops it for nothing; one that kept the old one is told before the change is acknowledged. An append
 //! that was repeated counts twice, which drops a record twice.
 //!
+//! The log says besides of whose lists rows leave (`kinds`), in the same append as the edit that has them leave.
+//!
 //! # Why copies
 //!
 //! One item gives 3,000 strongly consistent reads a second, and a page reads the log each time. So there are
@@ -39,6 +41,7 @@ use crate::dynamo::item::{Item, Row, list, number, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
+use crate::values::ActorId;
 
 /// How many copies of the log there are, 1 to 100. Each is enough for a thousand pages a second: an item gives 3,000
 /// reads, of which that is a third.
@@ -94,7 +97,16 @@ impl Fingerprint {
     /// That of an activity, as one actor speaks of it.
     #[must_use]
     pub fn of(key: &ActivityKey) -> Self {
-        let text = format!("{}#{}", key.activity_id, key.actor_id);
+        Self::of_text(&format!("{}#{}", key.activity_id, key.actor_id))
+    }
+
+    /// That of the lists by kind of an actor, of which rows leave some. No activity has an empty id.
+    #[must_use]
+    pub fn of_lists(actor: &ActorId) -> Self {
+        Self::of_text(&format!("#{actor}"))
+    }
+
+    fn of_text(text: &str) -> Self {
         let digest = digest(&SHA256, text.as_bytes());
         Self(digest.as_ref().iter().take(6).fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
     }
@@ -164,22 +176,25 @@ impl Changes {
 }
 
 impl Activities {
-    /// Appends a change of an activity to the log, for all readers.
+    /// Appends changes to the log, for all readers.
     ///
     /// # Errors
     /// [`DynamoError`]; some may be told.
-    pub(super) async fn append_change(
+    pub(super) async fn append_changes(
         &self,
-        key: &ActivityKey,
+        changes: impl Iterator<Item = Fingerprint>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let change = Fingerprint::of(key);
-        let mut copies = self.append_to(0, change, deadline).await?;
+        let changes: Vec<_> = changes.collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut copies = self.append_to(0, &changes, deadline).await?;
         if copies < self.copies {
             self.add_copies(deadline).await?;
             copies = self.copies;
         }
-        let others = (1..copies.get()).map(|copy| self.append_to(copy, change, deadline));
+        let others = (1..copies.get()).map(|copy| self.append_to(copy, &changes, deadline));
         try_join_all(others).await.map(|_| ())
     }
 
@@ -194,23 +209,26 @@ impl Activities {
         self.ledger.table().update(copy(0).into_item(), add, deadline).await.map(|_| ())
     }
 
-    /// Appends a change to one copy. Returns how many copies there are, if it is the first.
+    /// Appends changes to one copy. Returns how many copies there are, if it is the first.
     async fn append_to(
         &self,
         number_of_copy: usize,
-        Fingerprint(change): Fingerprint,
+        changes: &[Fingerprint],
         deadline: Deadline,
     ) -> Result<Copies, DynamoError> {
         let (table, key) = (self.ledger.table(), copy(number_of_copy).into_item());
         let append = Update {
-            expression: "SET latest = list_append(if_not_exists(latest, :none), :change), \
-                         epoch = if_not_exists(epoch, :epoch) ADD #count :one",
+            expression: "SET latest = list_append(if_not_exists(latest, :none), :changes), \
+                         epoch = if_not_exists(epoch, :epoch) ADD #count :more",
             names: vec![("#count", "count")],
             values: vec![
                 (":none", list(Vec::new())),
-                (":change", list(vec![number(change)])),
+                (
+                    ":changes",
+                    list(changes.iter().map(|Fingerprint(change)| number(*change)).collect()),
+                ),
                 (":epoch", text(format!("{:016x}", fastrand::u64(..)))),
-                (":one", number(1)),
+                (":more", number(changes.len())),
             ],
             ..Update::default()
         };

@@ -19,6 +19,20 @@
 //! Edits win by instant, then by the greater kind. So the row of an edit that has lost can go for good, whoever lists it again
 //! loses too, and takes it out again.
 //!
+//! # Several lists, one after the other
+//!
+//! A page of several kinds reads their lists by several calls. An activity that goes from one of them to the other may have
+//! left the second before that is read, and have come into the first after that was: both were right, and it is in neither.
+//! So between writing the record and taking out rows, the writer
+//!
+//! * tells in the [change log](super::changes) that rows [leave](super::changes::Fingerprint::of_lists) lists of this actor. If a reading of the
+//!   log before the lists and one behind them differ by none of those, all that has left any of them in between was in
+//!   its new list before the first was read;
+//! * waits for a [hold](crate::runtime::hold). If all lists were read within one, a row that had left before the last of
+//!   them was read was in its new list before the first was.
+//!
+//! What is deleted is shown in no list, so its row leaves at once.
+//!
 //! A publish that comes again lists what is there, so activities from before there were such lists come into them.
 //!
 //! A delivery that dies between record and row leaves a row of a kind that the activity is not of any more. When it is
@@ -84,26 +98,22 @@ impl Listing {
         Ok(())
     }
 
-    /// Once a record is written, or was before: takes out the rows of kinds that it is not of.
-    pub(super) async fn after(
+    /// Once a record is written, or was before: the rows of kinds that it is not of.
+    pub(super) fn after(
         mut self,
-        activities: &Activities,
         key: &ActivityKey,
         before: &ActivityRecord,
         now: &ActivityRecord,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let Some(published) = &now.published else { return Ok(()) };
-        let standing = Standing::of(now);
+    ) -> Leaving {
+        let Some(published) = &now.published else { return Leaving::default() };
+        let now = Standing::of(now);
         self.0.extend(Standing::of(before).map(|before| before.kind));
         self.0.sort();
         self.0.dedup();
-        let sort_key = published.sort_key(key);
-        let is_other = |kind: &&Kind| standing.as_ref().is_none_or(|now| now.kind != **kind);
-        for kind in self.0.iter().filter(is_other) {
-            activities.unlist_kind(key, &sort_key, kind, standing.as_ref(), deadline).await?;
-        }
-        Ok(())
+        self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
+        let sort_key = published.sort_key(key).to_string();
+        let rows = self.0.into_iter().map(|kind| (row_key(key, &sort_key, &kind), kind));
+        Leaving { rows: rows.collect(), now }
     }
 
     /// Of a change that is in the record already: what an earlier delivery of it may have left.
@@ -112,6 +122,21 @@ impl Listing {
             self.0.push(edit.value.clone());
             self.0.extend(now.published.as_ref().map(|published| published.kind.clone()));
         }
+    }
+}
+
+/// Rows that have to go, now that a record says otherwise.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    rows: Vec<(LedgerKey, Kind)>,
+    /// What the record says; nothing if nobody is shown it.
+    now: Option<Standing>,
+}
+
+impl Leaving {
+    /// True if the activity is in another list now, which may be read beside these.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        !self.rows.is_empty() && self.now.is_some()
     }
 }
 
@@ -128,28 +153,29 @@ impl Activities {
             .name("#at", "at")
             .value(":at", since.clone());
         let row = [("at".to_owned(), since)];
-        self.ledger.put_if(row_key(key, sort_key, &standing.kind), row, later, deadline).await?;
+        self.ledger
+            .put_if(row_key(key, &sort_key.to_string(), &standing.kind), row, later, deadline)
+            .await?;
         Ok(())
     }
 
-    /// Takes out a row, unless it is of an edit that wins against what the record holds.
-    async fn unlist_kind(
+    /// Takes out rows, unless they are of an edit that wins against what the record holds.
+    pub(super) async fn unlist(
         &self,
-        key: &ActivityKey,
-        sort_key: &SortKey,
-        kind: &Kind,
-        now: Option<&Standing>,
+        Leaving { rows, now }: Leaving,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let loses = now.map(|now| {
-            let loses = if *kind < now.kind { "#at <= :at" } else { "#at < :at" };
-            Condition::new(loses).name("#at", "at").value(":at", text(now.since()))
-        });
-        let row = row_key(key, sort_key, kind).into_item();
-        self.ledger.table().delete(row, loses, deadline).await.map(|_| ())
+        for (row, kind) in rows {
+            let loses = now.as_ref().map(|now| {
+                let loses = if kind < now.kind { "#at <= :at" } else { "#at < :at" };
+                Condition::new(loses).name("#at", "at").value(":at", text(now.since()))
+            });
+            self.ledger.table().delete(row.into_item(), loses, deadline).await?;
+        }
+        Ok(())
     }
 }
 
-fn row_key(key: &ActivityKey, sort_key: &SortKey, kind: &Kind) -> LedgerKey {
-    LedgerKey { pk: keys::of_kind(&key.actor_id, kind), sk: sort_key.to_string() }
+fn row_key(key: &ActivityKey, sort_key: &str, kind: &Kind) -> LedgerKey {
+    LedgerKey { pk: keys::of_kind(&key.actor_id, kind), sk: sort_key.to_owned() }
 }

@@ -36,6 +36,7 @@ pub use relisting::Unlisted;
 pub use store::{Claim, Merged, read_record};
 
 use crate::ledger::Ledger;
+use crate::runtime::hold::Hold;
 use changes::Copies;
 
 /// What is known of activities. Cheap to clone.
@@ -44,18 +45,27 @@ pub struct Activities {
     ledger: Ledger,
     /// How many copies the change log has to have, at least.
     copies: Copies,
+    hold: Hold,
 }
 
 impl Activities {
     /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone(), copies: Copies::default() }
+        Self { ledger: ledger.clone(), copies: Copies::default(), hold: Hold::default() }
     }
 
     /// The same, and more copies of the [change log](changes), if there are fewer.
     #[must_use]
     pub fn with_copies(self, copies: Copies) -> Self {
         Self { copies, ..self }
+    }
+
+    /// The same, and another [hold] before what has changed its kind leaves a list.
+    ///
+    /// [hold]: crate::runtime::hold
+    #[must_use]
+    pub fn with_hold(self, hold: Hold) -> Self {
+        Self { hold, ..self }
     }
 }

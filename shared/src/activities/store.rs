@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use super::{
-    Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published, keys,
-    kinds::Listing,
+    Activities, ActivityItem, ActivityKey, ActivityRecord, Change, Edit, Publish, Published,
+    changes::Fingerprint,
+    keys,
+    kinds::{Leaving, Listing},
 };
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
@@ -96,7 +98,7 @@ impl Activities {
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
     ///
-    /// Of what is published, lists by kind are kept.
+    /// Of what is published, lists by kind are kept. What changes its kind leaves a list only once readers can know, and a hold later.
     ///
     /// # Errors
     /// [`DynamoError`]; the change may have been merged.
@@ -107,11 +109,16 @@ impl Activities {
         deadline: Deadline,
     ) -> Result<Merged, DynamoError> {
         let is_publish = matches!(change, Change::Publish(_));
-        let merged = self.merge_only(key, change, deadline).await?;
+        let (merged, leaving) = self.merge_only(key, change, deadline).await?;
         // What is not published yet, nobody has kept.
-        if !is_publish && merged.now.published.is_some() {
-            self.append_change(key, deadline).await?;
+        let edited = !is_publish && merged.now.published.is_some();
+        let edited = edited.then(|| Fingerprint::of(key));
+        let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
+        self.append_changes(edited.into_iter().chain(left), deadline).await?;
+        if left.is_some() {
+            self.hold.wait().await;
         }
+        self.unlist(leaving, deadline).await?;
         Ok(merged)
     }
 
@@ -120,7 +127,7 @@ impl Activities {
         key: &ActivityKey,
         change: Change,
         deadline: Deadline,
-    ) -> Result<Merged, DynamoError> {
+    ) -> Result<(Merged, Leaving), DynamoError> {
         let mut known = match change {
             Change::Publish(_) => Revised::default(),
             _ => self.revised(key, deadline).await?,
@@ -143,8 +150,8 @@ impl Activities {
                     continue;
                 }
             }
-            listing.after(self, key, &known.record, &now, deadline).await?;
-            return Ok(Merged { before: known.record, now });
+            let leaving = listing.after(key, &known.record, &now);
+            return Ok((Merged { before: known.record, now }, leaving));
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use futures::future::try_join_all;
 
 use super::Timelines;
-use crate::activities::changes::{self, Changes};
+use crate::activities::changes::{self, Changes, Fingerprint};
 use crate::activities::{self, ActivityKey, KeptRecords, Published, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
@@ -55,12 +55,19 @@ impl View {
     /// True if nothing that decides about a hydration has changed from this to a later reading.
     #[must_use]
     pub fn holds_until(&self, later: &Self, hydration: &Hydration) -> bool {
-        let asked = || hydration.records.keys().map(changes::Fingerprint::of);
-        self.hidden.is_same_as(&later.hidden)
-            && later
-                .changes
-                .since(&self.changes)
-                .is_some_and(|changed| !asked().any(|asked| changed.contains(&asked)))
+        let asked = || hydration.records.keys().map(Fingerprint::of);
+        self.hidden.is_same_as(&later.hidden) && self.changes_none_until(later, asked())
+    }
+
+    /// True if none of these was changed from this to a later reading.
+    #[must_use]
+    pub fn changes_none_until(
+        &self,
+        later: &Self,
+        mut of: impl Iterator<Item = Fingerprint>,
+    ) -> bool {
+        let changed = later.changes.since(&self.changes);
+        changed.is_some_and(|changed| !of.any(|one| changed.contains(&one)))
     }
 }
 
@@ -78,7 +85,7 @@ impl Hydration {
         let changed = self.before.as_ref().map(|before| view.changes.since(before));
         match changed {
             Some(Some(changed)) => {
-                self.records.retain(|key, _| !changed.contains(&changes::Fingerprint::of(key)));
+                self.records.retain(|key, _| !changed.contains(&Fingerprint::of(key)));
             }
             _ => self.records.clear(),
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use shared::activities::changes::Fingerprint;
 use shared::activities::{Activities, Published};
 use shared::dynamo::DynamoError;
 use shared::paging::{List, MAX_FILTER_BYTES, Stretch};
@@ -42,6 +43,14 @@ impl Rows for Outbox<'_> {
         };
         let targets = rows.rows.into_iter().map(|key| (key, (*actor).clone()));
         Ok(Stretch { rows: targets.collect(), read: rows.read, next: rows.next })
+    }
+
+    fn lists(&self) -> usize {
+        self.kinds.len().max(1)
+    }
+
+    fn leaving(&self) -> Option<Fingerprint> {
+        (!self.kinds.is_empty()).then(|| Fingerprint::of_lists(self.actor))
     }
 
     fn shows(&self, published: &Published) -> bool {

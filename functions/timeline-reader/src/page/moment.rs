@@ -14,7 +14,9 @@
 //!   it that the page does not show;
 //! * all records were read before the entries, so the page shows no change of a record that began after what its
 //!   entries show;
-//! * its entries were read by one call, or were the same when read twice.
+//! * its entries were read by one call, or were the same when read twice, and where rows may go from one list to another
+//!   ([by kind](shared::activities::Activities::published_of_kinds)), none did from before the first time until after
+//!   the second.
 //!
 //! Otherwise it goes on from the later view. Nobody's follows or records change for long.
 //!
@@ -25,6 +27,7 @@
 use std::future::Future;
 
 use futures::future::try_join;
+use shared::activities::changes::Fingerprint;
 use shared::activities::{KeptRecords, Published};
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
@@ -64,6 +67,16 @@ pub(crate) trait Rows {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send;
+
+    /// How many lists they are, each of which takes a call.
+    fn lists(&self) -> usize {
+        1
+    }
+
+    /// What the change log says when rows leave one of these lists for another; nothing if none ever does.
+    fn leaving(&self) -> Option<Fingerprint> {
+        None
+    }
 
     /// The viewer of a timeline: only actors whom they follow are shown. None for lists that look the same to everybody.
     fn viewer(&self) -> Option<&ViewerId> {
@@ -126,9 +139,11 @@ impl<'a, R: Rows> Moment<'a, R> {
         loop {
             let known = self.hydration.additions();
             let filled = fill(paging, &mut self).await?;
-            let is_one_reading =
-                filled.stretches == 1 || before.is_some_and(|before| before.rows == filled.rows);
             let later = self.view().await?;
+            let none_left = view.changes_none_until(&later, self.rows.leaving().into_iter());
+            let is_one_call = filled.stretches * self.rows.lists() == 1;
+            let is_one_reading = is_one_call
+                || (none_left && before.is_some_and(|before| before.rows == filled.rows));
             let holds = view.holds_until(&later, &self.hydration);
             if self.hydration.additions() == known
                 && is_one_reading
@@ -140,7 +155,7 @@ impl<'a, R: Rows> Moment<'a, R> {
             if !holds {
                 self.hydration.see(&later, self.now);
             }
-            (view, before) = (later, Some(filled));
+            (view, before) = (later, none_left.then_some(filled));
         }
     }
 
