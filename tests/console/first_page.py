@@ -1,6 +1,8 @@
 """How large the first page is, and how fast it is shown: `tests/console/run.sh first-page`. By the browser's own clock."""
 
 import statistics
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 from conftest import CHROMIUM, FLAGS, Visitor, console_of, e2e
 from playwright.sync_api import sync_playwright
@@ -13,24 +15,52 @@ READ = """() => new Promise(done => new PerformanceObserver(all => {
 }).observe({type: "paint", buffered: true}))"""
 
 
+class Word(BaseHTTPRequestHandler):
+    """A page of one word, and no more: what the browser takes to show anything at all."""
+
+    def do_GET(self):
+        body = b"<!doctype html><title>Word</title><link rel=icon href=data:,>Word"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def visited(browser, address):
+    """When a page came, was ready and was shown, and its size, to somebody whose browser has a profile of its own: nothing is in a cache."""
+    person = Visitor(browser, address)
+    page, answers = person.context.new_page(), []
+    page.on("response", lambda answer: answers.append(answer))
+    page.goto(person.address)
+    times = page.evaluate(READ)
+    size = sum(len(answer.body()) for answer in answers)
+    person.close()
+    return times, size
+
+
+def report(what, visits):
+    print(f"{what}, {visits[0][1]} bytes, in {TIMES} visits without a cache; milliseconds from the click on:")
+    for name in visits[0][0]:
+        times = sorted(times[name] for times, _ in visits)
+        print(f"{name:>7}: median {statistics.median(times):.0f}, slowest {times[-1]:.0f}")
+
+
 def main():
-    measured, size = [], 0
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Word)
+    Thread(target=server.serve_forever, daemon=True).start()
+    word = f"http://127.0.0.1:{server.server_port}/"
     with e2e.Stack("--sample") as stack, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for _ in range(TIMES):
-            # A profile of its own: nothing is in a cache.
-            person = Visitor(browser, console_of(stack))
-            page, answers = person.context.new_page(), []
-            page.on("response", lambda answer: answers.append(answer))
-            page.goto(person.address)
-            measured.append(page.evaluate(READ))
-            size = sum(len(answer.body()) for answer in answers)
-            person.close()
+        # In turns: what else the machine does meets both.
+        visits = [(visited(browser, console_of(stack)), visited(browser, word)) for _ in range(TIMES)]
         browser.close()
-    print(f"{size} bytes in {TIMES} visits without a cache; milliseconds from the click on:")
-    for name in measured[0]:
-        times = sorted(one[name] for one in measured)
-        print(f"{name:>7}: median {statistics.median(times):.0f}, slowest {times[-1]:.0f}")
+    first_page, one_word = zip(*visits)
+    report("First page", first_page)
+    report("A page of one word", one_word)
 
 
 if __name__ == "__main__":
