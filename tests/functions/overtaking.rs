@@ -38,9 +38,8 @@ impl fmt::Debug for Interrupted {
 
 impl HttpConnector for Interrupted {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Some((writer, command)) = self.writer.get().cloned().zip((self.by)(&request)) else {
-            return self.inside.call(request);
-        };
+        let due = self.writer.get().and_then(|writer| Some((writer.clone(), (self.by)(&request)?)));
+        let Some((writer, command)) = due else { return self.inside.call(request) };
         let (inside, turns) = (self.inside.clone(), Arc::clone(&self.turns));
         HttpConnectorFuture::new(async move {
             let _turn = turns.lock().await;
@@ -62,9 +61,10 @@ impl HttpConnector for Interrupted {
     }
 }
 
-/// A world in which something happens before calls.
-fn interrupted(
+/// A world after some commands, in which from then on something happens before calls.
+async fn interrupted(
     hold: Hold,
+    before: &[Value],
     by: impl Fn(&HttpRequest) -> Option<Command> + Send + Sync + 'static,
 ) -> World {
     let writer = Arc::new(OnceLock::new());
@@ -75,15 +75,17 @@ fn interrupted(
         SharedHttpConnector::new(Interrupted { inside, writer: interrupted, by, turns })
     });
     world.writer.hold = hold;
+    world.done(before).await;
     let _ = writer.set(world.writer.clone());
     world
 }
 
-/// A command before one call, and the calls that are left until that one: none is chosen if it is zero.
-fn before_one_call(
+/// A command before the nth call, and how many calls are left until that one: zero once it is made.
+fn before_call(
+    nth: usize,
     command: Command,
 ) -> (impl Fn(&HttpRequest) -> Option<Command> + Send + Sync, Arc<AtomicUsize>) {
-    let left = Arc::new(AtomicUsize::new(0));
+    let left = Arc::new(AtomicUsize::new(nth));
     let calls = Arc::clone(&left);
     let by = move |_: &HttpRequest| {
         let is_due = calls.load(SeqCst) > 0 && calls.fetch_sub(1, SeqCst) == 1;
@@ -104,10 +106,8 @@ pub(crate) async fn overtaken(
     second: &Value,
     nth: usize,
 ) -> (World, bool) {
-    let (by, left) = before_one_call(command(second));
-    let world = interrupted(Hold::NONE, by);
-    world.done(before).await;
-    left.store(nth, SeqCst);
+    let (by, left) = before_call(nth, command(second));
+    let world = interrupted(Hold::NONE, before, by).await;
     world.done(std::slice::from_ref(first)).await;
     let was_there = left.swap(0, SeqCst) == 0;
     (world, was_there)
@@ -126,28 +126,18 @@ pub(crate) struct Asked<'a> {
 /// Reads a page, and applies another command before its nth call: in full if nobody holds, otherwise until it waits.
 /// Returns the page, if there was such a call.
 pub(crate) async fn overtaken_page(asked: Asked<'_>, second: &Value, nth: usize) -> Option<Value> {
-    let (by, left) = before_one_call(command(second));
-    let world = interrupted(asked.hold, by);
-    let page = read(world, asked, || left.store(nth, SeqCst)).await;
+    let (by, left) = before_call(nth, command(second));
+    let page = page_among(asked, by).await;
     (left.load(SeqCst) == 0).then_some(page)
 }
 
-/// Reads a page, and lets something happen before calls once it is read.
+/// Reads a page, and lets something happen before its calls.
 pub(crate) async fn page_among(
     asked: Asked<'_>,
     by: impl Fn(&HttpRequest) -> Option<Command> + Send + Sync + 'static,
 ) -> Value {
-    let begun = Arc::new(AtomicUsize::new(0));
-    let is_begun = Arc::clone(&begun);
-    let by = move |request: &HttpRequest| (is_begun.load(SeqCst) > 0).then(|| by(request))?;
-    let world = interrupted(asked.hold, by);
-    read(world, asked, || begun.store(1, SeqCst)).await
-}
-
-async fn read(mut world: World, asked: Asked<'_>, begin: impl FnOnce()) -> Value {
+    let mut world = interrupted(asked.hold, asked.before, by).await;
     world.reader.hold = asked.hold;
-    world.done(asked.before).await;
-    begin();
     let (status, _, page) = world.get(asked.path, asked.query).await;
     assert_eq!(status, 200, "{page}");
     page

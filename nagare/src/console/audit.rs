@@ -110,7 +110,7 @@ async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure>
         @if outcome.differences.is_empty() {
             p role="status" class="good" { "It is right: " (outcome.audited) " compared, no difference." }
         } @else {
-            p role="alert" class="problem" { (layout::counted(outcome.differences.len(), "difference", "differences")) " in " (outcome.audited) " compared" }
+            p role="alert" class="problem" { (layout::counted(outcome.differences.len() as u64, "difference", "differences")) " in " (outcome.audited) " compared" }
             @if console.mode == Mode::Write {
                 form method="post" action="repair" class="row" {
                     (layout::token(console))

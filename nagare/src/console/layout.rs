@@ -126,7 +126,7 @@ pub(super) fn token(console: &Console) -> Markup {
 }
 
 /// A number of things.
-pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
@@ -153,22 +153,27 @@ pub(super) fn bar(label: &str, part: u64, whole: u64, kind: &str) -> Markup {
 
 /// A field that may be left empty, with its label and what it is for.
 pub(super) fn hinted(name: &str, label: &str, hint: &str, value: Option<&str>) -> Markup {
-    let hint_id = format!("{name}-hint");
-    html! {
-        div class="field" {
-            label for=(name) { (label) }
-            input id=(name) name=(name) value=[value] aria-describedby=(hint_id) autocomplete="off" autocapitalize="none" spellcheck="false";
-            p id=(hint_id) class="hint" { (hint) }
-        }
-    }
+    labelled(name, label, Some(hint), value, false)
 }
 
 /// A field with its label.
 pub(super) fn input(name: &str, label: &str, value: Option<&str>, required: bool) -> Markup {
+    labelled(name, label, None, value, required)
+}
+
+fn labelled(
+    name: &str,
+    label: &str,
+    hint: Option<&str>,
+    value: Option<&str>,
+    required: bool,
+) -> Markup {
+    let hint_id = hint.map(|_| format!("{name}-hint"));
     html! {
         div class="field" {
             label for=(name) { (label) }
-            input id=(name) name=(name) value=[value] required[required] autocomplete="off" autocapitalize="none" spellcheck="false";
+            input id=(name) name=(name) value=[value] required[required] aria-describedby=[&hint_id] autocomplete="off" autocapitalize="none" spellcheck="false";
+            @if let Some(hint) = hint { p id=[&hint_id] class="hint" { (hint) } }
         }
     }
 }

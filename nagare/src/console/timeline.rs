@@ -188,7 +188,7 @@ fn entry(console: &Console, viewer: &str, item: &Value, back: &str) -> Markup {
             (payload::shown(&item["payload"]))
             div class="row quiet" {
                 a href=(layout::address("tables", &[("what", "an activity: its id, record and fan-out"), ("id", activity)])) { (activity) }
-                @if let Some(count) = item["likes"]["count"].as_u64() { span { (layout::counted(count as usize, "like", "likes")) } }
+                @if let Some(count) = item["likes"]["count"].as_u64() { span { (layout::counted(count, "like", "likes")) } }
                 @if console.mode == Mode::Write {
                     form method="post" action="send" {
                         (layout::token(console))

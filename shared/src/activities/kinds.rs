@@ -25,9 +25,10 @@
 //! left the second before that is read, and have come into the first after that was: both were right, and it is in neither.
 //! So between writing the record and taking out rows, the writer
 //!
-//! * tells in the [change log](super::changes) that rows [leave](super::changes::Fingerprint::of_lists) lists of this actor. If a reading of the
-//!   log before the lists and one behind them differ by none of those, all that has left any of them in between was in
-//!   its new list before the first was read;
+//! * tells in the [change log](super::changes) that rows leave lists of this actor
+//!   ([`Fingerprint::of_lists`](super::changes::Fingerprint::of_lists)). If a reading of the log before the lists and one
+//!   behind them differ by none of those, all that has left any of them in between was in its new list before the first
+//!   was read;
 //! * waits for a [hold](crate::runtime::hold). If all lists were read within one, a row that had left before the last of
 //!   them was read was in its new list before the first was.
 //!
@@ -111,7 +112,7 @@ impl Listing {
         self.0.sort();
         self.0.dedup();
         self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
-        let sort_key = published.sort_key(key).to_string();
+        let sort_key = published.sort_key(key);
         let rows = self.0.into_iter().map(|kind| (row_key(key, &sort_key, &kind), kind));
         Leaving { rows: rows.collect(), now }
     }
@@ -153,9 +154,7 @@ impl Activities {
             .name("#at", "at")
             .value(":at", since.clone());
         let row = [("at".to_owned(), since)];
-        self.ledger
-            .put_if(row_key(key, &sort_key.to_string(), &standing.kind), row, later, deadline)
-            .await?;
+        self.ledger.put_if(row_key(key, sort_key, &standing.kind), row, later, deadline).await?;
         Ok(())
     }
 
@@ -176,6 +175,6 @@ impl Activities {
     }
 }
 
-fn row_key(key: &ActivityKey, sort_key: &str, kind: &Kind) -> LedgerKey {
-    LedgerKey { pk: keys::of_kind(&key.actor_id, kind), sk: sort_key.to_owned() }
+fn row_key(key: &ActivityKey, sort_key: &SortKey, kind: &Kind) -> LedgerKey {
+    LedgerKey { pk: keys::of_kind(&key.actor_id, kind), sk: sort_key.to_string() }
 }

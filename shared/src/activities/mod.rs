@@ -45,6 +45,7 @@ pub struct Activities {
     ledger: Ledger,
     /// How many copies the change log has to have, at least.
     copies: Copies,
+    /// Before what has changed its kind leaves a list.
     hold: Hold,
 }
 

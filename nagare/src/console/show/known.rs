@@ -109,7 +109,7 @@ fn row(opened: &Opened, body: &Value) -> Markup {
                 span class="tag" { (text("state")) }
                 @match opened.what {
                     What::Poll => {
-                        span { (layout::counted(number("votes") as usize, "vote", "votes")) }
+                        span { (layout::counted(number("votes"), "vote", "votes")) }
                         span { "until " time { (text("closes_at")) } }
                     },
                     What::Battle => {
@@ -191,16 +191,6 @@ mod tests {
     use crate::console::{Account, Mode};
     use crate::running::Note;
 
-    fn opened(battle: &str, at: &str) -> Vec<(&'static str, String)> {
-        let members =
-            [("f.battle_id", battle), ("f.actor_id", "anna"), ("f.hp", "10"), ("f.at", at)];
-        let members = members.map(|(name, value)| (name, value.to_owned()));
-        [("type", "battle.opened".to_owned()), ("confirmed", "123456789012".to_owned())]
-            .into_iter()
-            .chain(members)
-            .collect()
-    }
-
     #[tokio::test]
     async fn on_an_account_what_was_opened_here_is_listed() {
         let account = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
@@ -214,10 +204,16 @@ mod tests {
         for (battle, at) in
             [("first", "2026-01-01T00:00:00+01:00"), ("second", "2026-01-01T00:00:00Z")]
         {
-            let fields = opened(battle, at);
-            let fields: Vec<_> =
-                fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            console.apply(&fields).await;
+            console
+                .apply(&[
+                    ("type", "battle.opened"),
+                    ("confirmed", "123456789012"),
+                    ("f.battle_id", battle),
+                    ("f.actor_id", "anna"),
+                    ("f.hp", "10"),
+                    ("f.at", at),
+                ])
+                .await;
         }
         let listed = console.get("/console/show").await.text;
         let [first, second] = ["id=first", "id=second"].map(|link| listed.find(link));

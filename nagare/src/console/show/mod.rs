@@ -116,7 +116,7 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
 fn votes(poll: &Value) -> Markup {
     let all = poll["votes"].as_u64().unwrap_or(0);
     html! {
-        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all as usize, "vote", "votes")) ", until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
+        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all, "vote", "votes")) ", until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
         (payload::shown_again(&poll["payload"]))
         @for choice in poll["choices"].as_array().into_iter().flatten() {
             (layout::bar(choice["choice"].as_str().unwrap_or_default(), choice["votes"].as_u64().unwrap_or(0), all, "votes"))
@@ -128,7 +128,7 @@ fn boss(battle: &Value) -> Markup {
     let number = |name: &str| battle[name].as_u64().unwrap_or(0);
     let last = &battle["last_hit"];
     html! {
-        p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (layout::counted(number("hits") as usize, "hit", "hits")) }
+        p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (layout::counted(number("hits"), "hit", "hits")) }
         (payload::shown_again(&battle["payload"]))
         (layout::bar("hit points left", number("hp_left"), number("hp"), "boss"))
         @if let Some(hit) = last["hit_id"].as_str() {
