@@ -4,11 +4,14 @@ import base64
 import hmac
 import json
 import subprocess
+import time
+import urllib.request
+from contextlib import contextmanager
 
 import boto3
 import pytest
 from conftest import (
-    ROOT, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
+    NAGARE, ROOT, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
     unsay, untag, until,
     update, vote,
 )
@@ -216,6 +219,44 @@ def test_the_command_line_signs_what_it_reads(stack):
         assert "403" in stack.cli("timeline", bob, code=1).stderr
     finally:
         stack.env = kept
+
+
+@contextmanager
+def console(stack):
+    """The console of the stack for somebody; what it answers below its address."""
+    process = subprocess.Popen([NAGARE, "console", "--port", "0"], env=stack.env, stdout=subprocess.PIPE, text=True)
+    try:
+        said = process.stdout.readline()
+        assert "account 000000000000 in us-east-1" in said and "only looks" in said, said
+        address = said.split(" is at ")[1].split()[0]
+        open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+        yield lambda path: open_url(address + path, timeout=60).read().decode()
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
+    bob, anna, live = unique("viewer"), unique("actor"), unique("live")
+    owner.apply(follow(bob, anna))
+    [sent] = owner.send(publish(anna, live, instant(seconds=-1)))
+    owner.drain()
+    # The emulator makes no metric of log lines.
+    datum = {"MetricName": "EntriesWritten", "Dimensions": [{"Name": "Stage", "Value": "dev"}], "Value": 600.0,
+             "Timestamp": time.time() - 180}
+    boto3.client("cloudwatch").put_metric_data(Namespace="Nagare", MetricData=[datum])
+    with console(owner) as page:
+        lines = lambda path: page(path).split("<section")[1]
+        shown = until(lambda: (found := lines(f"log?about={live}")) and "applied" in found and found, "the line")
+        assert sent in shown and "not permitted" not in shown
+        assert live in page(f"log/{sent}")
+        assert live not in lines(f"log?about={unique('other')}")
+        numbers = page("numbers")
+        assert "Entries written, a second, over the last hour. In the last minute: Entries written 0. At most 10.0." in numbers
+    with console(stack) as page:
+        for path, action in ("log", "logs:FilterLogEvents"), ("numbers", "cloudwatch:GetMetricData"):
+            shown = page(path)
+            assert "not permitted" in shown and action in shown, shown
 
 
 def test_a_dead_letter_raises_the_alarm_and_the_alarm_reaches_a_subscriber(owner):

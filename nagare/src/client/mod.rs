@@ -4,6 +4,7 @@
 //! target   which stack it is
 //! remote   its tables and queues
 //! api      its HTTP API, on behalf of one viewer
+//! signer   signatures of single requests
 //! sender   commands onto its queue
 //! drain    waiting until its queues are empty
 //! token    tokens for a local stack that demands them
@@ -13,5 +14,6 @@ pub(crate) mod api;
 pub(crate) mod drain;
 pub(crate) mod remote;
 pub(crate) mod sender;
+pub(crate) mod signer;
 pub(crate) mod target;
 pub(crate) mod token;

@@ -1,5 +1,6 @@
 //! Clients for the stack that a command talks to.
 
+use aws_config::SdkConfig;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
 use shared::facts::Facts;
@@ -24,6 +25,8 @@ pub(crate) use crate::operator::soon;
 #[derive(Debug, Clone)]
 pub(crate) struct Remote {
     target: Target,
+    /// Of what the environment names.
+    config: Option<SdkConfig>,
     sqs: aws_sdk_sqs::Client,
     dynamodb: aws_sdk_dynamodb::Client,
     dynamo: Dynamo,
@@ -43,22 +46,30 @@ impl Remote {
     /// # Errors
     /// [`Failure::Usage`] if it does not say where it is.
     pub(crate) async fn of(target: Target) -> Result<Self, Failure> {
-        let (sqs, dynamodb) = match &target {
-            Target::Environment => {
-                let config = sdk_config().await;
-                (aws_sdk_sqs::Client::new(&config), aws_sdk_dynamodb::Client::new(&config))
+        let config = match &target {
+            Target::Environment => Some(sdk_config().await),
+            Target::Local(_) => None,
+        };
+        let (sqs, dynamodb) = match &config {
+            Some(config) => {
+                (aws_sdk_sqs::Client::new(config), aws_sdk_dynamodb::Client::new(config))
             }
-            Target::Local(_) => (
+            None => (
                 connector::sqs_over_http(&target.required(env::SQS_ENDPOINT)?),
                 connector::dynamodb_over_http(&target.required(env::DYNAMODB_ENDPOINT)?),
             ),
         };
-        Ok(Self { target, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
+        Ok(Self { target, config, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
     }
 
     /// Which stack it is.
     pub(crate) fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Credentials, region and endpoints, where the environment names them.
+    pub(crate) fn config(&self) -> Option<&SdkConfig> {
+        self.config.as_ref()
     }
 
     /// The client of its queues.

@@ -16,9 +16,10 @@
 //! letters   queues and dead letters
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
-//! inside    what only the local stack's own console sees: log, numbers, faults
+//! inside    what goes on in a stack: log, numbers, faults
 //! journal   what the functions of the local stack say, line by line
 //! numbers   what was counted there: commands, entries, units, times, and what that would cost
+//! cloudwatch  both of them where the stack is on AWS
 //! ```
 //!
 //! # How a view works
@@ -41,6 +42,7 @@
 
 mod assets;
 mod audit;
+mod cloudwatch;
 mod commands;
 mod cost;
 mod fields;
@@ -72,6 +74,7 @@ use uuid::Uuid;
 use crate::client::remote::Remote;
 use crate::failure::Failure;
 use crate::local::ports::intake::Intake;
+use cloudwatch::CloudWatch;
 use commands::Sent;
 use inside::Inside;
 use letters::Depths;
@@ -102,6 +105,8 @@ pub(crate) struct Console {
     account: Option<Account>,
     /// What is known of a stack in this process.
     inside: Option<Inside>,
+    /// What says the same of a stack on AWS, or why nothing does.
+    cloudwatch: Result<CloudWatch, Failure>,
     /// What a form has to carry.
     token: String,
     /// What reads forms.
@@ -119,6 +124,8 @@ pub(crate) struct Account {
     pub(crate) id: String,
     /// Such as `eu-west-1`.
     pub(crate) region: String,
+    /// Where the region's services are, such as `eu-west-1.amazonaws.com`.
+    pub(crate) domain: String,
 }
 
 impl Console {
@@ -128,15 +135,23 @@ impl Console {
     /// [`Failure::Usage`] if the stack is not named well enough.
     pub(crate) fn new(remote: Remote, mode: Mode) -> Result<Self, Failure> {
         let queue = remote.target().required(env::QUEUE_URL)?;
+        let region = remote.config().and_then(|config| config.region()).map(ToString::to_string);
         let account = match remote.is_local() {
             true => None,
-            false => Some(Account::of_queue(&queue).ok_or_else(|| unknown_account(&queue))?),
+            false => Some(
+                Account::of_queue(&queue, region.as_deref())
+                    .ok_or_else(|| unknown_account(&queue))?,
+            ),
+        };
+        let cloudwatch = match &account {
+            Some(account) => CloudWatch::of(&remote, account),
+            None => Err(inside::elsewhere()),
         };
         let reads = Reads::of(remote.dynamodb())?;
         let token = Uuid::new_v4().simple().to_string();
         let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
         let inside = None;
-        Ok(Self { remote, reads, mode, account, inside, token, forms, sent, depths })
+        Ok(Self { remote, reads, mode, account, inside, cloudwatch, token, forms, sent, depths })
     }
 
     /// The same for a stack that is in this process.
@@ -167,6 +182,18 @@ impl Console {
             .layer(middleware::from_fn(guard::protect))
     }
 
+    /// The names of its tables, as far as they are known.
+    fn tables(&self) -> Vec<String> {
+        let names = [
+            env::TIMELINES_TABLE,
+            env::LEDGER_TABLE,
+            env::FACTS_TABLE,
+            env::VIEWS_TABLE,
+            env::DEAD_LETTERS_TABLE,
+        ];
+        names.into_iter().filter_map(|name| self.remote.target().optional(name)).collect()
+    }
+
     fn remember(&self, sent: Sent) -> Arc<Sent> {
         let sent = Arc::new(sent);
         let mut all = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,17 +208,16 @@ impl Console {
 }
 
 impl Account {
-    /// `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`
-    fn of_queue(url: &str) -> Option<Self> {
+    /// `https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`; at any other host, the region is the one that calls are signed for.
+    fn of_queue(url: &str, region: Option<&str>) -> Option<Self> {
         let mut parts = url.strip_prefix("https://")?.split('/');
         let (host, id) = (parts.next()?, parts.next()?);
-        let mut host = host.split('.');
-        let region = match host.next()? {
-            "sqs" => host.next()?,
-            _ => return None,
+        let (region, domain) = match host.strip_prefix("sqs.") {
+            Some(domain) => (domain.split('.').next()?, domain.to_owned()),
+            None => region.map(|region| (region, format!("{region}.amazonaws.com")))?,
         };
         let is_id = id.len() == 12 && id.bytes().all(|b| b.is_ascii_digit());
-        is_id.then(|| Self { id: id.to_owned(), region: region.to_owned() })
+        is_id.then(|| Self { id: id.to_owned(), region: region.to_owned(), domain })
     }
 }
 
@@ -204,7 +230,7 @@ impl std::fmt::Display for Account {
 fn unknown_account(queue: &str) -> Failure {
     Failure::Usage(format!(
         "the account of {queue} is not known: {} has to be https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, as the \
-         stack's output has it, or a queue of a local stack",
+         stack's output has it (of another host, AWS_REGION has to be set, too), or a queue of a local stack",
         env::QUEUE_URL
     ))
 }

@@ -16,6 +16,12 @@ use crate::running::Note;
 
 pub(super) const HTML: &str = r#"<script>alert(1)</script>"#;
 
+/// An account that there is not.
+pub(super) fn account() -> Account {
+    let queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/nagare-commands";
+    Account::of_queue(queue, None).unwrap()
+}
+
 /// A stack, and a console for it.
 pub(super) struct Fixture {
     pub(super) stack: Stack,
@@ -47,6 +53,15 @@ impl Fixture {
         let console =
             |remote| Console::new(remote, Mode::Write).unwrap().with_inside(inside.clone());
         Self::of(console, &inside).await
+    }
+
+    /// A console that only looks, of an account that has this.
+    pub(super) async fn reading(account: Account, cloudwatch: CloudWatch) -> Self {
+        let console = |remote| {
+            let (account, cloudwatch) = (Some(account), Ok(cloudwatch));
+            Console { account, cloudwatch, ..Console::new(remote, Mode::ReadOnly).unwrap() }
+        };
+        Self::of(console, &Inside::default()).await
     }
 
     async fn of(console: impl FnOnce(Remote) -> Console, inside: &Inside) -> Self {
@@ -187,7 +202,7 @@ async fn a_read_only_console_changes_nothing() {
 /// Each change is asked about once more, with the account's number to be typed.
 #[tokio::test]
 async fn a_real_account_is_named_before_it_changes() {
-    let account = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
+    let account = account();
     let console = Fixture::new(Mode::Write, Some(account)).await;
     for answer in [None, Some("yes"), Some("123456789013")] {
         let mut fields = FOLLOW.to_vec();
@@ -307,13 +322,21 @@ async fn every_view_of_the_menu_is_there() {
 
 #[test]
 fn an_account_is_named_by_its_queue() {
-    let account =
-        Account::of_queue("https://sqs.eu-west-1.amazonaws.com/123456789012/nagare-commands");
-    let expected = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
-    assert_eq!(account, Some(expected));
+    let named = |queue: &str, region| {
+        Account::of_queue(queue, region).map(|account| (account.to_string(), account.domain))
+    };
+    let expected =
+        |domain: &str| Some(("account 123456789012 in eu-west-1".to_owned(), domain.to_owned()));
+    let queue = "https://sqs.eu-west-1.amazonaws.com/123456789012/nagare-commands";
+    assert_eq!(named(queue, Some("us-east-1")), expected("eu-west-1.amazonaws.com"));
+    let elsewhere = "https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/123456789012/nagare-commands";
+    assert_eq!(named(elsewhere, Some("eu-west-1")), expected("eu-west-1.amazonaws.com"));
+    assert_eq!(named(elsewhere, None), None);
+    let china = named("https://sqs.cn-north-1.amazonaws.com.cn/123456789012/q", None).unwrap();
+    assert_eq!(china.1, "cn-north-1.amazonaws.com.cn");
     for other in
         ["http://127.0.0.1:3002/000000000000/q", "https://sqs.eu-west-1.amazonaws.com/12/q", "q"]
     {
-        assert_eq!(Account::of_queue(other), None);
+        assert_eq!(named(other, Some("eu-west-1")), None);
     }
 }

@@ -5,7 +5,7 @@
 //! `NAGARE_AUTHORIZATION` says what the API demands. `nagare up` prints it, and the output `Environment` of a
 //! stack on AWS has it.
 //!
-//! - `iam`: each request is [signed](signer) with the AWS credentials of whoever runs the command.
+//! - `iam`: each request is [signed](super::signer) with the AWS credentials of whoever runs the command.
 //! - `jwt`: the token in `NAGARE_TOKEN`, or one made with the key of a local stack ([`super::token`]).
 //! - `open`: nothing is needed. A token that is there is sent anyway.
 //! - Not set: a token if there is one. Without a token the first 403 means `iam`, because an API that
@@ -16,21 +16,22 @@
 //! Every character of a path or a query is escaped unless it means itself everywhere (RFC 3986,
 //! "unreserved"). What is sent is then exactly what is signed, byte by byte.
 
-mod signer;
-
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use shared::dynamo::sdk_config;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use timeline_reader::Authorization;
 
-use self::signer::Signer;
+use super::signer::{Signer, Unsigned};
 use super::target::Target;
 use super::token;
 use crate::failure::Failure;
 
+/// API Gateway, as signatures name it.
+const SERVICE: &str = "execute-api";
 /// What is escaped in paths and queries.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -131,7 +132,7 @@ impl Api {
         if !demands_signature {
             return Ok(answer);
         }
-        self.caller = Caller::Signer(Signer::from_environment().await?);
+        self.caller = Caller::signing().await?;
         self.send(url).await
     }
 
@@ -141,7 +142,8 @@ impl Api {
             Caller::Nobody { .. } => request,
             Caller::Bearer(token) => request.bearer_auth(token),
             Caller::Signer(signer) => {
-                request.headers(signer.headers(url, Clock::system().now()).await?)
+                let now = Clock::system().now();
+                request.headers(signer.headers("GET", url, &[], &[], now).await.map_err(unsigned)?)
             }
         };
         request.send().await.map_err(|e| self.unreachable(e))
@@ -174,11 +176,15 @@ impl Caller {
     async fn of(target: &Target, viewer: &str) -> Result<Self, Failure> {
         let mode = target.authorization()?;
         if mode == Some(Authorization::Iam) {
-            return Ok(Self::Signer(Signer::from_environment().await?));
+            return Self::signing().await;
         }
         let token = env::optional(env::TOKEN).or_else(|| token::for_reading(target, viewer));
         let nobody = Self::Nobody { may_sign: mode.is_none() };
         Ok(token.map_or(nobody, Self::Bearer))
+    }
+
+    async fn signing() -> Result<Self, Failure> {
+        Signer::of(&sdk_config().await, SERVICE).map(Self::Signer).map_err(unsigned)
     }
 
     /// What the request carried, for somebody whom the API turned away.
@@ -189,6 +195,11 @@ impl Caller {
             Self::Signer(_) => "signed with the AWS credentials of the environment",
         }
     }
+}
+
+fn unsigned(reason: Unsigned) -> Failure {
+    let demand = "the API takes signed requests only (NAGARE_AUTHORIZATION=iam)";
+    Failure::Usage(format!("{demand}, and {reason}"))
 }
 
 fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {

@@ -9,7 +9,7 @@ use axum::routing::get;
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{Inside, gone};
+use super::{Inside, elsewhere, gone};
 use crate::console::fields::{Fields, Posted};
 use crate::console::layout::{self, Place};
 use crate::console::{Console, PATH};
@@ -36,14 +36,23 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 }
 
 async fn view(State(console): State<Arc<Console>>) -> Response {
-    let instead = html! { p { "A stack on AWS has no such switch. What it survives, and how that is tested, is in " code { "docs/FAULTS.md" } "." } };
-    console.inside_view(Place::Faults, TITLE, &instead, |inside| {
-        let faults = inside.faults.get();
-        let value = |name: &str| {
-            faults.settings().find(|(setting, _)| setting.name == name).and_then(|(_, value)| value)
-        };
-        page(&console, inside, &value)
-    })
+    let content = match (&console.inside, &console.account) {
+        (Some(inside), _) => {
+            let faults = inside.faults.get();
+            let value = |name: &str| {
+                faults
+                    .settings()
+                    .find(|(setting, _)| setting.name == name)
+                    .and_then(|(_, value)| value)
+            };
+            page(&console, inside, &value)
+        }
+        (None, None) => layout::problem(&elsewhere()),
+        (None, Some(_)) => html! {
+            p role="status" { "A stack on AWS has no such switch. What it survives, and how that is tested, is in " code { "docs/FAULTS.md" } "." }
+        },
+    };
+    layout::page(&console, Place::Faults, TITLE, content).into_response()
 }
 
 async fn set(State(console): State<Arc<Console>>, posted: Posted) -> Response {

@@ -1,7 +1,7 @@
 //! What the functions say, newest first, and what became of one message.
 //!
-//! Everything that narrows the lines is in the address, so that it can be sent to somebody else. The newest page asks each
-//! second whether there is anything new that fits, and is made again only then.
+//! Everything that narrows the lines is in the address, so that it can be sent to somebody else. The newest page asks again
+//! and again whether there is anything new that fits, and is made again only then.
 
 use std::sync::Arc;
 
@@ -13,9 +13,11 @@ use http::StatusCode;
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::message::Subject;
+use shared::values::Timestamp;
 use tracing::Level;
 
 use super::{Inside, gone};
+use crate::console::cloudwatch::{CloudWatch, Lines};
 use crate::console::fields::Fields;
 use crate::console::journal::{FUNCTIONS, Filter, Line, OUTCOMES};
 use crate::console::layout::{self, Place};
@@ -26,7 +28,18 @@ const PAGE: usize = 50;
 /// The most lines of one message. There are five deliveries, and a dead letter.
 const STORY: usize = 1_000;
 /// The parameters that narrow the lines.
-const FILTERS: [&str; 7] = ["about", "person", "message", "outcome", "level", "function", "text"];
+const FILTERS: [&str; 8] =
+    ["about", "person", "message", "outcome", "level", "function", "text", WITHIN];
+/// How far back CloudWatch is looked through: an hour where nothing is said, or the milliseconds of one of these.
+const WITHIN: &str = "within";
+const SPANS: [(&str, i64); 3] =
+    [("six hours", 6 * HOUR), ("a day", 24 * HOUR), ("a week", 7 * 24 * HOUR)];
+const AN_HOUR: (&str, i64) = ("an hour", HOUR);
+const HOUR: i64 = 3_600_000;
+/// What is meant by no choice.
+const ANY: &str = "any";
+/// How far back the lines of one message are looked for: a day, in which it is delivered or a dead letter.
+const STORY_SPAN: i64 = 24 * HOUR;
 const LEVELS: [&str; 3] = ["INFO", "WARN", "ERROR"];
 const TITLE: &str = "Log";
 
@@ -37,46 +50,128 @@ pub(super) fn routes() -> Router<Arc<Console>> {
         .route("/console/log/{message}", get(story))
 }
 
+/// Some lines, and what can be done with them.
+struct Excerpt {
+    lines: Vec<Arc<Line>>,
+    /// Where the page of older lines begins.
+    older: Option<String>,
+    /// What tells whether there is anything new.
+    seen: String,
+    /// How often it is asked whether there is.
+    every: &'static str,
+    /// What is said of them.
+    said: Markup,
+}
+
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    console.inside_view(Place::Log, TITLE, &instead(), |inside| {
-        html! {
-            (form(&fields))
-            (lines(inside, &fields))
+    let content = match (&console.inside, &console.cloudwatch) {
+        (Some(inside), _) => {
+            html! { (form(&fields, None)) (section(&fields, &kept(inside, &fields))) }
         }
-    })
+        (None, Ok(cloudwatch)) => {
+            let names = SPANS.map(|(name, _)| name);
+            let spans = choice(WITHIN, "Within", AN_HOUR.0, &names, &fields);
+            let found = found(cloudwatch, &fields).await;
+            html! { (form(&fields, Some(spans))) (section(&fields, &found)) }
+        }
+        (None, Err(why)) => layout::problem(why),
+    };
+    layout::page(&console, Place::Log, TITLE, content).into_response()
 }
 
 /// The lines again, if there are newer ones that fit.
 async fn news(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let Some(inside) = &console.inside else { return gone() };
-    let seen = number(&fields, "seen").unwrap_or(0);
-    if inside.journal.behind(seen, &filter(&fields), 1).lines.is_empty() {
-        return StatusCode::NO_CONTENT.into_response();
+    let seen = fields.get("seen").unwrap_or_default();
+    let excerpt = match (&console.inside, &console.cloudwatch) {
+        (Some(inside), _) => {
+            let seen = seen.parse().unwrap_or(0);
+            let new = inside.journal.behind(seen, &filter(&fields), 1);
+            (!new.lines.is_empty()).then(|| kept(inside, &fields))
+        }
+        (None, Ok(cloudwatch)) => {
+            Some(found(cloudwatch, &fields).await).filter(|found| found.seen != seen)
+        }
+        (None, Err(_)) => return gone(),
+    };
+    match excerpt {
+        Some(excerpt) => Html(section(&fields, &excerpt).into_string()).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
     }
-    Html(lines(inside, &fields).into_string()).into_response()
 }
 
 async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>) -> Response {
-    let title = format!("Message {message}");
-    console.inside_view(Place::Log, &title, &instead(), |inside| {
-        let lines = inside.journal.story(&message, STORY);
-        let activity = lines.iter().find_map(|line| line.field("activity_id"));
-        html! {
-            @if lines.is_empty() { p role="status" { "No line is about it: it has not been received yet, or its lines are dropped." } }
-            ol class="entries" aria-label="In the order of time" { @for line in &lines { (row(line)) } }
-            @if let Some(activity) = activity {
-                p { a href=(address("log", &[("about", activity)])) { "Everything about " (activity) } }
-            }
-            p { a href=(address("log", &[])) { "All lines" } }
+    let (lines, said) = match (&console.inside, &console.cloudwatch) {
+        (Some(inside), _) => (inside.journal.story(&message, STORY), html! {}),
+        (None, Ok(cloudwatch)) => {
+            let filter = Filter { message: Some(message.clone()), ..Filter::default() };
+            let now = cloudwatch.clock().now().unix_millis();
+            let mut found = cloudwatch.newest(&filter, (now - STORY_SPAN, now), STORY).await;
+            found.lines.reverse();
+            (std::mem::take(&mut found.lines), said(&found))
         }
-    })
+        (None, Err(why)) => (Vec::new(), layout::problem(why)),
+    };
+    let activity = lines.iter().find_map(|line| line.field("activity_id"));
+    let content = html! {
+        (said)
+        @if lines.is_empty() { p role="status" { "No line is about it: it has not been received yet, or its lines are dropped." } }
+        ol class="entries" aria-label="In the order of time" { @for line in &lines { (row(line)) } }
+        @if let Some(activity) = activity {
+            p { a href=(address("log", &[("about", activity)])) { "Everything about " (activity) } }
+        }
+        p { a href=(address("log", &[])) { "All lines" } }
+    };
+    layout::page(&console, Place::Log, &format!("Message {message}"), content).into_response()
 }
 
-/// Where lines are on AWS.
-fn instead() -> Markup {
+/// Lines that are kept in this process.
+fn kept(inside: &Inside, fields: &Fields) -> Excerpt {
+    let page = inside.journal.newest(&filter(fields), number(fields, "before"), PAGE);
+    let (kept, dropped) = inside.journal.counts();
+    Excerpt {
+        older: page.older.map(|number| number.to_string()),
+        seen: page.latest.to_string(),
+        every: "every 1s",
+        said: html! { span class="quiet" { (kept) " lines are kept, " (dropped) " older ones were dropped." } },
+        lines: page.lines,
+    }
+}
+
+/// Lines that CloudWatch has.
+async fn found(cloudwatch: &CloudWatch, fields: &Fields) -> Excerpt {
+    let now = cloudwatch.clock().now().unix_millis();
+    let span = fields.get(WITHIN).and_then(|name| SPANS.iter().find(|(other, _)| *other == name));
+    let (name, span) = span.copied().unwrap_or(AN_HOUR);
+    let before = number::<i64>(fields, "before");
+    let until = before.map_or(now, |before| before.saturating_sub(1).clamp(0, now));
+    let since = until.saturating_sub(span).max(0);
+    let found = cloudwatch.newest(&filter(fields), (since, until), PAGE).await;
+    let known_from = Timestamp::from_unix_millis(found.known_from);
+    Excerpt {
+        older: (found.known_from <= until).then(|| found.known_from.to_string()),
+        seen: found.fingerprint(),
+        every: "every 10s",
+        said: html! {
+            (said(&found))
+            @if found.known_from > since {
+                span class="quiet" { "All lines since " time { (known_from) } "." }
+            } @else {
+                span class="quiet" { "All lines of " (name) "." }
+            }
+        },
+        lines: found.lines,
+    }
+}
+
+/// What CloudWatch did not answer, or not to the end.
+fn said(found: &Lines) -> Markup {
     html! {
-        p { "On AWS each function writes these lines to its own log group. The queries for CloudWatch Logs Insights are in " code { "docs/OPERATIONS.md" }
-            ", under “What the functions tell”; the dashboard of the stack shows two of them." }
+        @for (function, error) in &found.unread {
+            p role="alert" class="problem" { "The lines of " (function) ": " (error) }
+        }
+        @if found.is_cut && found.lines.is_empty() {
+            p role="status" class="problem" { "CloudWatch has more to look through than a page waits for: ask for a shorter time, or for less." }
+        }
     }
 }
 
@@ -93,11 +188,12 @@ fn filter(fields: &Fields) -> Filter {
     }
 }
 
-fn number(fields: &Fields, name: &str) -> Option<u64> {
+fn number<N: std::str::FromStr>(fields: &Fields, name: &str) -> Option<N> {
     fields.get(name)?.parse().ok()
 }
 
-fn form(fields: &Fields) -> Markup {
+/// What narrows the lines, and how far back they are looked for where that is asked.
+fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
     let field = |name, label| layout::input(name, label, fields.get(name), false);
     html! {
         form method="get" action=(address("log", &[])) class="card" aria-label="Which lines" {
@@ -106,9 +202,10 @@ fn form(fields: &Fields) -> Markup {
                 (field("person", "Person"))
                 (field("message", "Message id"))
                 (field("text", "Text"))
-                (choice("outcome", "What became of it", &OUTCOMES, fields))
-                (choice("level", "At least", &LEVELS, fields))
-                (choice("function", "Function", &FUNCTIONS, fields))
+                (choice("outcome", "What became of it", ANY, &OUTCOMES, fields))
+                (choice("level", "At least", ANY, &LEVELS, fields))
+                (choice("function", "Function", ANY, &FUNCTIONS, fields))
+                @if let Some(spans) = spans { (spans) }
             }
             p class="row" {
                 button type="submit" { "Show" }
@@ -118,13 +215,14 @@ fn form(fields: &Fields) -> Markup {
     }
 }
 
-fn choice(name: &str, label: &str, values: &[&str], fields: &Fields) -> Markup {
+/// A choice of values, and what is meant where nothing is chosen.
+fn choice(name: &str, label: &str, otherwise: &str, values: &[&str], fields: &Fields) -> Markup {
     let chosen = fields.get(name);
     html! {
         div class="field" {
             label for=(name) { (label) }
             select id=(name) name=(name) {
-                option value="" { "any" }
+                option value="" { (otherwise) }
                 @for value in values { option value=(value) selected[chosen == Some(*value)] { (value) } }
             }
         }
@@ -132,31 +230,28 @@ fn choice(name: &str, label: &str, values: &[&str], fields: &Fields) -> Markup {
 }
 
 /// A page of lines. The newest one asks for itself again, unless it is told to stand still.
-fn lines(inside: &Inside, fields: &Fields) -> Markup {
-    let before = number(fields, "before");
+fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
+    let is_newest = fields.get("before").is_none();
     let is_paused = fields.get("paused").is_some();
-    let page = inside.journal.newest(&filter(fields), before, PAGE);
-    let (kept, dropped) = inside.journal.counts();
     let narrowed = fields.of(&FILTERS);
     let with = |view, name, value: &str| {
         let query: Vec<_> = narrowed.iter().copied().chain([(name, value)]).collect();
         address(view, &query)
     };
-    let again = (before.is_none() && !is_paused)
-        .then(|| with("log-lines", "seen", &page.latest.to_string()));
-    let trigger = again.is_some().then_some("every 1s");
+    let again = (is_newest && !is_paused).then(|| with("log-lines", "seen", &excerpt.seen));
+    let trigger = again.is_some().then_some(excerpt.every);
     html! {
         section #lines aria-label="Lines" hx-get=[again] hx-trigger=[trigger] hx-swap="outerHTML" {
             div class="row" {
-                @if before.is_some() { a href=(address("log", &narrowed)) { "Newest" } }
+                @if !is_newest { a href=(address("log", &narrowed)) { "Newest" } }
                 @else if is_paused { a #still href=(address("log", &narrowed)) { "Go on" } }
                 @else { a #still href=(with("log", "paused", "true")) { "Stand still" } }
-                span class="quiet" { (kept) " lines are kept, " (dropped) " older ones were dropped." }
+                (excerpt.said)
             }
-            @if page.lines.is_empty() { p role="status" { "No line fits." } }
-            ol class="entries" aria-label="The newest first" { @for line in &page.lines { (row(line)) } }
-            @if let Some(older) = page.older {
-                p { a href=(with("log", "before", &older.to_string())) { "Older" } }
+            @if excerpt.lines.is_empty() { p role="status" { "No line fits." } }
+            ol class="entries" aria-label="The newest first" { @for line in &excerpt.lines { (row(line)) } }
+            @if let Some(older) = &excerpt.older {
+                p { a href=(with("log", "before", older)) { "Older" } }
             }
         }
     }

@@ -1,11 +1,14 @@
-//! What a console sees that is in the process of the stack itself: what its functions say, what was counted, and what goes
-//! wrong on purpose. A console of any other stack says in their place where to look.
+//! What goes on in a stack: what its functions say, what was counted, and what goes wrong on purpose.
 //!
 //! ```text
 //! log     lines, newest first, as filtered by the address; what became of one message
 //! plots   the numbers of the last hour, and what they cost
 //! faults  a form with everything that can go wrong
 //! ```
+//!
+//! There are two sources. A console in the process of its stack has an [`Inside`], which is asked at no cost. That of a stack on
+//! AWS reads CloudWatch (`super::cloudwatch`). The pages are the same, but that the second are made again less often, and
+//! say what a source does not have. A console of a local stack in another process has neither, and says where to look.
 
 mod faults;
 mod log;
@@ -18,12 +21,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use maud::{Markup, html};
 
 use super::journal::Journal;
-use super::layout::{self, Place};
 use super::numbers::Numbers;
 use super::{Console, PATH};
+use crate::failure::Failure;
 use crate::faults::FaultsHandle;
 
 /// What is known of a stack in this process. Cheap to clone.
@@ -41,34 +43,12 @@ pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new().merge(log::routes()).merge(plots::routes()).merge(faults::routes())
 }
 
-impl Console {
-    /// A view of the inside, or what to do instead where it is another process's.
-    fn inside_view(
-        &self,
-        place: Place,
-        title: &str,
-        instead: &Markup,
-        view: impl FnOnce(&Inside) -> Markup,
-    ) -> Response {
-        let content = match &self.inside {
-            Some(inside) => view(inside),
-            None => absent(self, instead),
-        };
-        layout::page(self, place, title, content).into_response()
-    }
-}
-
-/// What is said where there is no inside.
-fn absent(console: &Console, instead: &Markup) -> Markup {
-    html! {
-        p role="status" class="problem" {
-            "This console is not in the process of its stack, so it does not see this."
-        }
-        @match console.account {
-            None => p { "The stack's own console does: open " code { (PATH) } " at the port of its API." },
-            Some(_) => (instead),
-        }
-    }
+/// What is said by a console of a local stack in another process.
+pub(super) fn elsewhere() -> Failure {
+    Failure::No(format!(
+        "This console is not in the process of its stack, so it does not see this. The stack's own console does: \
+         open {PATH} at the port of its API."
+    ))
 }
 
 /// Of a region where there is no inside.

@@ -6,8 +6,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
-use crate::console::tests::{Fixture, HTML, Page};
-use crate::console::{Account, Mode};
+use crate::console::Mode;
+use crate::console::tests::{Fixture, HTML, Page, account};
 
 impl Fixture {
     /// A page that is as it should be.
@@ -137,19 +137,25 @@ async fn faults_change_by_a_form_and_by_a_button() {
 
 #[tokio::test]
 async fn a_console_elsewhere_says_where_to_look() {
-    let account = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
-    for (account, says) in [(None, "at the port of its API"), (Some(account), "docs/")] {
-        let console = Fixture::new(Mode::ReadOnly, account).await;
-        for path in ["/console/log", "/console/log/m-1", "/console/numbers", "/console/faults"] {
-            let page = console.page(path).await;
-            assert!(page.contains("does not see this") && page.contains(says), "{path}: {page}");
-        }
-        for region in ["/console/log-lines", "/console/numbers-now"] {
-            assert_eq!(console.get(region).await.status, StatusCode::NOT_FOUND);
-        }
-        assert_eq!(console.submit("/console/faults", &[]).await.status, StatusCode::FORBIDDEN);
-        console.stack.shut_down().await;
+    let views = ["/console/log", "/console/log/m-1", "/console/numbers", "/console/faults"];
+    let console = Fixture::new(Mode::ReadOnly, None).await;
+    for path in views {
+        let page = console.page(path).await;
+        assert!(page.contains("does not see this") && page.contains("port of its API"), "{page}");
     }
+    for region in ["/console/log-lines", "/console/numbers-now"] {
+        assert_eq!(console.get(region).await.status, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(console.submit("/console/faults", &[]).await.status, StatusCode::FORBIDDEN);
+    console.stack.shut_down().await;
+}
+
+#[tokio::test]
+async fn faults_of_an_account_are_none_of_ours() {
+    let console = Fixture::new(Mode::ReadOnly, Some(account())).await;
+    let page = console.page("/console/faults").await;
+    assert!(page.contains("no such switch") && page.contains("docs/FAULTS.md"), "{page}");
+    console.stack.shut_down().await;
 }
 
 #[tokio::test]

@@ -25,7 +25,11 @@ pub const OUTCOMES: [&str; 16] = [
 ];
 
 /// The fields of the projector, which names what a change is about by its kind and id.
-const SUBJECTS: [&str; 2] = ["subject", "view"];
+pub(in crate::console) const SUBJECTS: [&str; 2] = ["subject", "view"];
+/// The fields that say what a line is about.
+pub(in crate::console) const ABOUT: [&str; 4] = ["activity_id", "poll_id", "battle_id", "room_id"];
+/// The fields that name a message. A dead letter that is not the first under its message's id has an id of its own.
+pub(in crate::console) const OF_MESSAGE: [&str; 2] = ["message_id", "dead_letter"];
 
 /// Which lines somebody wants to see: those that fit all that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,14 +77,12 @@ impl Filter {
     }
 }
 
-/// A dead letter that is not the first under its message's id has an id of its own.
 fn is_of_message(line: &Line, id: &str) -> bool {
-    ["message_id", "dead_letter"].iter().any(|name| line.field(name) == Some(id))
+    OF_MESSAGE.iter().any(|name| line.field(name) == Some(id))
 }
 
 fn is_about(line: &Line, id: &str) -> bool {
-    let ids = ["activity_id", "poll_id", "battle_id", "room_id"];
-    ids.iter().any(|name| line.field(name) == Some(id))
+    ABOUT.iter().any(|name| line.field(name) == Some(id))
         || SUBJECTS.iter().filter_map(|name| line.field(name)).any(|subject| {
             // `likes of live-1`, or `activity#live-1`.
             subject.split([' ', '#']).any(|part| part == id)

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shared::runtime::clock::Clock;
 
+pub(super) use filter::{ABOUT, OF_MESSAGE, SUBJECTS};
 pub use filter::{Filter, OUTCOMES};
 pub use layer::FUNCTIONS;
 pub use line::Line;

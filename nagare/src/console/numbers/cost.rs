@@ -5,7 +5,9 @@ use crate::cost::bill::Line;
 use crate::cost::month::DAYS;
 use crate::cost::prices::Prices;
 
-const MILLISECONDS_OF_A_DAY: f64 = 86_400_000.0;
+/// Of a month.
+const HOURS: f64 = 24.0 * DAYS;
+const MILLISECONDS_OF_AN_HOUR: f64 = 3_600_000.0;
 
 /// What units and requests cost. Computing, storage, logs and what costs the same in any month are not among it: `nagare
 /// estimate` has these.
@@ -25,24 +27,58 @@ impl Numbers {
     pub fn cost(&self, prices: &Prices) -> Cost {
         let lines = lines(prices, |name, by| self.ever(name, by));
         let hour = lines_sum(&self::lines(prices, |name, by| self.recent(name, by, 60)));
-        let months = DAYS * MILLISECONDS_OF_A_DAY / self.observed_millis() as f64;
-        Cost { dollars: lines_sum(&lines), month: hour * months, lines }
+        let hours = self.observed_millis() as f64 / MILLISECONDS_OF_AN_HOUR;
+        Cost { dollars: lines_sum(&lines), month: hour / hours * HOURS, lines }
+    }
+}
+
+impl Cost {
+    /// What an hour costs in which these were counted: requests to the API, and units.
+    #[must_use]
+    pub fn of_hour(prices: &Prices, written: f64, read: f64, requests: f64) -> Self {
+        let lines = vec![
+            Counted::WriteUnits.line(prices, written),
+            Counted::ReadUnits.line(prices, read),
+            Counted::ApiRequests.line(prices, requests),
+        ];
+        let dollars = lines_sum(&lines);
+        Self { dollars, month: dollars * HOURS, lines }
+    }
+}
+
+/// What is paid for by the piece.
+#[derive(Clone, Copy)]
+enum Counted {
+    WriteUnits,
+    ReadUnits,
+    Invocations,
+    QueueRequests,
+    ApiRequests,
+}
+
+impl Counted {
+    fn line(self, prices: &Prices, number: f64) -> Line {
+        let (service, what, price) = match self {
+            Self::WriteUnits => ("DynamoDB", "write units", prices.dynamodb_million_writes),
+            Self::ReadUnits => ("DynamoDB", "read units", prices.dynamodb_million_reads),
+            Self::Invocations => ("Lambda", "requests", prices.lambda_million_requests),
+            Self::QueueRequests => ("SQS", "requests", prices.sqs_million_requests),
+            Self::ApiRequests => ("API Gateway", "requests", prices.http_api_million_requests),
+        };
+        let amount = number / 1e6;
+        Line { service, what, amount, unit: "million", price, dollars: amount * price }
     }
 }
 
 fn lines(prices: &Prices, total: impl Fn(&str, Option<&str>) -> Total) -> Vec<Line> {
-    let line = |service, what, (name, by), price: f64| {
-        let amount = total(name, by).sum / 1e6;
-        Line { service, what, amount, unit: "million", price, dollars: amount * price }
-    };
-    let api_requests = (INVOCATIONS, Some(READER));
-    vec![
-        line("DynamoDB", "write units", (WRITE_UNITS, None), prices.dynamodb_million_writes),
-        line("DynamoDB", "read units", (READ_UNITS, None), prices.dynamodb_million_reads),
-        line("Lambda", "requests", (INVOCATIONS, None), prices.lambda_million_requests),
-        line("SQS", "requests", (QUEUE_REQUESTS, None), prices.sqs_million_requests),
-        line("API Gateway", "requests", api_requests, prices.http_api_million_requests),
-    ]
+    let counted = [
+        (Counted::WriteUnits, WRITE_UNITS, None),
+        (Counted::ReadUnits, READ_UNITS, None),
+        (Counted::Invocations, INVOCATIONS, None),
+        (Counted::QueueRequests, QUEUE_REQUESTS, None),
+        (Counted::ApiRequests, INVOCATIONS, Some(READER)),
+    ];
+    counted.map(|(counted, name, by)| counted.line(prices, total(name, by).sum)).into()
 }
 
 fn lines_sum(lines: &[Line]) -> f64 {

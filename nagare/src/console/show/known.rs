@@ -187,13 +187,13 @@ mod tests {
 
     use crate::client::remote::Remote;
     use crate::client::target::Target;
-    use crate::console::tests::Fixture;
-    use crate::console::{Account, Mode};
+    use crate::console::Mode;
+    use crate::console::tests::{Fixture, account};
     use crate::running::Note;
 
     #[tokio::test]
     async fn on_an_account_what_was_opened_here_is_listed() {
-        let account = Account { id: "123456789012".to_owned(), region: "eu-west-1".to_owned() };
+        let account = account();
         let console = Fixture::new(Mode::Write, Some(account)).await;
         let note = Note::new(console.stack.port(), console.stack.environment());
         let remote = Remote::of(Target::Local(note)).await.unwrap();

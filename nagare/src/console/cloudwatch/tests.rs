@@ -1,0 +1,407 @@
+//! CloudWatch as far as it is used here, on this machine: what it holds is known, so what a page shows can be told.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex as Shared;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use aws_config::Region;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use fastrand::Rng;
+use serde_json::{Value, json};
+use shared::values::Timestamp;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::console::journal::{FUNCTIONS, Filter};
+use crate::console::tests::{Fixture, HTML, Page, account};
+
+/// 2026-11-24T08:00:30Z
+const NOW: i64 = 1_795_507_230_000;
+const MINUTE: i64 = 60_000;
+
+/// What CloudWatch holds, and how it answers.
+#[derive(Default)]
+struct Held {
+    /// The lines of each log group, by time.
+    groups: BTreeMap<String, Vec<(i64, String)>>,
+    /// The values of metrics, by namespace, name, dimension and statistic: minutes before the last, and the value.
+    metrics: BTreeMap<String, Vec<(i64, f64)>>,
+    /// The most events, or metrics, of one answer.
+    at_once: usize,
+    /// Whether it knows that the newest may be asked for first.
+    turns: bool,
+    /// The log group that nobody may read; and then no metric either.
+    forbidden: Option<String>,
+    /// The metric that cannot be had.
+    broken: Option<&'static str>,
+    /// How many calls are still turned away because there are too many.
+    busy: AtomicUsize,
+    /// What was asked, by operation.
+    asked: Shared<Vec<(String, Value)>>,
+}
+
+impl Held {
+    fn new() -> Self {
+        Self { at_once: 1_000, turns: true, ..Self::default() }
+    }
+
+    fn say(&mut self, function: &str, at: i64, line: impl Into<String>) {
+        let group = format!("/aws/lambda/nagare-dev-{}", function.replace('_', "-"));
+        let lines = self.groups.entry(group).or_default();
+        lines.push((at, line.into()));
+        lines.sort_by_key(|(at, _)| *at);
+    }
+
+    fn count(&mut self, metric: &str, values: &[(i64, f64)]) {
+        self.metrics.insert(metric.to_owned(), values.to_vec());
+    }
+
+    fn times_asked(&self, operation: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|(other, _)| other == operation).count()
+    }
+
+    fn events(&self, input: &Value) -> (StatusCode, Value) {
+        let number = |name: &str| input[name].as_i64().unwrap();
+        let group = input["logGroupName"].as_str().unwrap();
+        if self.forbidden.as_deref() == Some(group) {
+            let message = format!(
+                "User: arn:aws:iam::123456789012:user/{HTML} is not authorized to perform: logs:FilterLogEvents on {group}"
+            );
+            return (
+                StatusCode::BAD_REQUEST,
+                json!({ "__type": "AccessDeniedException", "message": message }),
+            );
+        }
+        let within = number("startTime")..=number("endTime");
+        let lines =
+            self.groups.get(group).into_iter().flatten().filter(|(at, _)| within.contains(at));
+        let mut events: Vec<_> =
+            lines.map(|(at, text)| json!({ "timestamp": at, "message": text })).collect();
+        if self.turns && input["startFromHead"] == json!(false) {
+            events.reverse();
+        }
+        let start: usize = input["nextToken"].as_str().map_or(0, |token| token.parse().unwrap());
+        let limit = self.at_once.min(number("limit") as usize);
+        let end = (start + limit).min(events.len());
+        let next = (end < events.len()).then(|| end.to_string());
+        (StatusCode::OK, json!({ "events": events[start..end], "nextToken": next }))
+    }
+
+    fn data(&self, input: &Value) -> (StatusCode, Value) {
+        if self.forbidden.is_some() {
+            let message = "not authorized to perform: cloudwatch:GetMetricData";
+            return (
+                StatusCode::BAD_REQUEST,
+                json!({ "__type": "com.amazonaws#AccessDenied", "Message": message }),
+            );
+        }
+        let end = input["EndTime"].as_i64().unwrap();
+        let results = input["MetricDataQueries"].as_array().unwrap().iter().map(|query| {
+            let metric = &query["MetricStat"]["Metric"];
+            let dimension = &metric["Dimensions"][0];
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let parts = [
+                text(&metric["Namespace"]),
+                text(&metric["MetricName"]),
+                format!("{}={}", text(&dimension["Name"]), text(&dimension["Value"])),
+                text(&query["MetricStat"]["Stat"]),
+            ];
+            let held = self.metrics.get(&parts.join(" ")).cloned().unwrap_or_default();
+            let times: Vec<_> = held.iter().map(|(ago, _)| end - (ago + 1) * 60).collect();
+            let values: Vec<_> = held.iter().map(|(_, value)| *value).collect();
+            let is_broken = self.broken.is_some_and(|name| metric["MetricName"] == name);
+            let status = if is_broken { "InternalError" } else { "Complete" };
+            json!({ "Id": query["Id"], "StatusCode": status, "Timestamps": times, "Values": values })
+        });
+        let results: Vec<_> = results.collect();
+        let start: usize = input["NextToken"].as_str().map_or(0, |token| token.parse().unwrap());
+        let stop = (start + self.at_once).min(results.len());
+        let next = (stop < results.len()).then(|| stop.to_string());
+        (StatusCode::OK, json!({ "MetricDataResults": results[start..stop], "NextToken": next }))
+    }
+}
+
+async fn answer(
+    State(held): State<Arc<Held>>,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, String) {
+    let signature = headers["authorization"].to_str().unwrap();
+    assert!(signature.starts_with("AWS4-HMAC-SHA256 Credential=AKID/"), "{signature}");
+    assert!(signature.contains("content-type;host;x-amz-date;x-amz-target"), "{signature}");
+    let target = headers["x-amz-target"].to_str().unwrap();
+    let input: Value = serde_json::from_str(&body).unwrap();
+    let operation = target.rsplit('.').next().unwrap().to_owned();
+    held.asked.lock().unwrap().push((operation, input.clone()));
+    let turn_away = |busy: usize| busy.checked_sub(1);
+    if held.busy.fetch_update(SeqCst, SeqCst, turn_away).is_ok() {
+        let error = json!({ "__type": "ThrottlingException", "message": "Rate exceeded" });
+        return (StatusCode::BAD_REQUEST, error.to_string());
+    }
+    let (status, body) = match target {
+        "Logs_20140328.FilterLogEvents" => held.events(&input),
+        "GraniteServiceVersion20100801.GetMetricData" => held.data(&input),
+        other => panic!("nothing calls {other}"),
+    };
+    (status, body.to_string())
+}
+
+/// What holds this, served, and a client of it.
+async fn serve(held: Held) -> (CloudWatch, Arc<Held>, Clock) {
+    let held = Arc::new(held);
+    let router = Router::new().route("/", post(answer)).with_state(Arc::clone(&held));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let keys = Credentials::new("AKID", "secret", None, None, "test");
+    let config = SdkConfig::builder()
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(SharedCredentialsProvider::new(keys))
+        .endpoint_url(endpoint)
+        .build();
+    let clock = Clock::manual(Timestamp::from_unix_millis(NOW));
+    let cloudwatch = CloudWatch::new(&config, "unused", "dev".to_owned(), clock.clone()).unwrap();
+    (cloudwatch, held, clock)
+}
+
+/// A line as functions log it.
+fn line(message: &str, fields: &Value) -> String {
+    let mut line = json!({ "timestamp": "2026-11-24T08:00:00.123456Z", "level": "INFO", "message": message, "target": "fanout_writer::log", "spans": [] });
+    let members = fields.as_object().unwrap().clone();
+    line.as_object_mut().unwrap().extend(members);
+    line.to_string()
+}
+
+fn applied(message_id: &str, activity_id: &str) -> String {
+    line(
+        "applied",
+        &json!({ "message_id": message_id, "activity_id": activity_id, "duration_ms": 1.234_56 }),
+    )
+}
+
+const METRICS: &str = r#"{"_aws":{"Timestamp":1},"CommandsApplied":1,"Stage":"dev"}"#;
+
+/// Page after page, every line that fits is shown once, the newest first, however CloudWatch cuts its answers.
+#[tokio::test]
+async fn pages_have_every_line_once() {
+    for seed in 0..20 {
+        let mut rng = Rng::with_seed(seed);
+        let mut held = Held { at_once: rng.usize(3..12), ..Held::new() };
+        let mut expected = Vec::new();
+        for n in 0..rng.usize(0..400) {
+            // Some in one millisecond, but not more than are answered at once.
+            let at = NOW - (n as i64 * 20 / 7) * rng.i64(1..3);
+            let function = rng.choice(FUNCTIONS).unwrap();
+            let person = *rng.choice(&["bob", "eve"]).unwrap();
+            let text =
+                line("applied", &json!({ "message_id": n.to_string(), "viewer_id": person }));
+            held.say(
+                function,
+                at,
+                if rng.u8(..5) == 0 { METRICS.to_owned() } else { text.clone() },
+            );
+            let is_there = held.groups.values().flatten().any(|(_, held)| *held == text);
+            if is_there && person == "bob" {
+                expected.push((at, n.to_string()));
+            }
+        }
+        let since = NOW - rng.i64(0..2_000);
+        expected.retain(|(at, _)| *at >= since);
+        expected.sort();
+        let (cloudwatch, _, _) = serve(held).await;
+        let bobs = Filter { person: Some("bob".to_owned()), ..Filter::default() };
+        let (mut shown, mut until) = (Vec::new(), NOW);
+        while until >= since {
+            let page = cloudwatch.newest(&bobs, (since, until), 10).await;
+            assert!(page.unread.is_empty(), "seed {seed}: {:?}", page.unread);
+            assert!(page.known_from <= until, "seed {seed}: no way on from {until}");
+            let times: Vec<_> = page.lines.iter().map(|line| line.at).collect();
+            assert!(times.is_sorted_by(|a, b| a >= b), "seed {seed}");
+            let ids = page.lines.iter().map(|line| line.field("message_id").unwrap().to_owned());
+            shown.extend(page.lines.iter().map(|line| line.at.unix_millis()).zip(ids));
+            until = page.known_from - 1;
+        }
+        shown.sort();
+        assert_eq!(shown, expected, "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn a_busy_service_is_asked_again_and_the_oldest_first_is_no_answer() {
+    let mut held = Held { turns: false, busy: AtomicUsize::new(3), ..Held::new() };
+    (0..5).for_each(|n| held.say("projector", NOW - n, applied(&n.to_string(), "live-1")));
+    let (cloudwatch, served, _) = serve(held).await;
+    let page = cloudwatch.newest(&Filter::default(), (NOW - 10, NOW), 3).await;
+    let ids: Vec<_> = page.lines.iter().map(|line| line.field("message_id").unwrap()).collect();
+    assert_eq!((ids, page.is_cut), (vec!["0", "1", "2"], false), "{:?}", page.unread);
+    assert_eq!(served.times_asked("FilterLogEvents"), 4 + 3);
+
+    let mut held = Held { turns: false, at_once: 4, ..Held::new() };
+    (0..5).for_each(|n| held.say("projector", NOW - n, applied(&n.to_string(), "live-1")));
+    let page = serve(held).await.0.newest(&Filter::default(), (NOW - 10, NOW), 3).await;
+    assert!(matches!(&*page.unread, [("projector", CallError::OldestFirst)]), "{:?}", page.unread);
+}
+
+impl Fixture {
+    /// A console of an account whose CloudWatch holds this.
+    async fn with_cloudwatch(held: Held) -> (Self, Arc<Held>, Clock) {
+        let (cloudwatch, held, clock) = serve(held).await;
+        (Self::reading(account(), cloudwatch).await, held, clock)
+    }
+
+    async fn shows(&self, path: &str) -> String {
+        let Page { status, text, .. } = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {text}");
+        assert!(!text.contains(HTML), "{path}: {text}");
+        text
+    }
+}
+
+/// A page without its form, which names all outcomes.
+fn lines_of(page: &str) -> &str {
+    page.split_once("<section").unwrap().1
+}
+
+#[tokio::test]
+async fn the_log_is_read_with_its_filters_and_goes_on_by_itself() {
+    let mut held = Held::new();
+    held.say("fanout_writer", NOW - 3_000, applied("m-1", "live-1"));
+    held.say(
+        "fanout_writer",
+        NOW - 2_000,
+        line(&format!("refused: {HTML}"), &json!({ "message_id": "m-2", "level": "WARN" })),
+    );
+    held.say(
+        "dlq_alerter",
+        NOW - 1_500,
+        line("dead letter", &json!({ "message_id": "m-2", "dead_letter": "m-2" })),
+    );
+    held.say("fanout_writer", NOW - 1_000, METRICS);
+    held.say("projector", NOW - 500, line("set aside", &json!({ "view": "activity#live-1" })));
+    held.say(
+        "timeline_reader",
+        NOW - 400,
+        r#"{"time":"2026","type":"platform.report","record":{"status":"timeout"}}"#,
+    );
+    held.say("timeline_reader", NOW - 90 * MINUTE, applied("m-0", "live-0"));
+    let (console, held, _) = Fixture::with_cloudwatch(held).await;
+
+    let all = console.shows("/console/log").await;
+    let lines = lines_of(&all);
+    let found = ["platform.report", "set aside", "dead letter", "refused", "applied"]
+        .map(|text| lines.find(text));
+    assert!(found.is_sorted() && found[0].is_some(), "{found:?}: {lines}");
+    assert!(all.contains("duration_ms=</span>1.235") && !all.contains("CommandsApplied"), "{all}");
+    assert!(!all.contains("live-0") && all.contains("All lines of an hour"), "{all}");
+    assert!(console.shows("/console/log?within=a+day").await.contains("live-0"));
+    let older = format!("before={}", NOW - 60 * MINUTE);
+    assert!(all.contains(&older), "{all}");
+    assert!(console.shows(&format!("/console/log?{older}")).await.contains("live-0"));
+
+    let about = console.shows("/console/log?about=live-1").await;
+    assert!(
+        about.contains("m-1") && about.contains("set aside") && !about.contains("m-2"),
+        "{about}"
+    );
+    let warnings = console.shows("/console/log?level=WARN").await;
+    let warnings = lines_of(&warnings);
+    assert!(
+        warnings.contains("refused") && warnings.contains("timeout") && !warnings.contains("m-1")
+    );
+    let one = console.shows("/console/log?function=dlq_alerter").await;
+    let one = lines_of(&one);
+    assert!(one.contains("dead letter") && !one.contains("refused"), "{one}");
+    let patterns: Vec<_> = held
+        .asked
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(_, input)| input["filterPattern"].clone())
+        .collect();
+    assert!(patterns.iter().any(|pattern| {
+        pattern.as_str().is_some_and(|text| text.contains(r#"$.activity_id = "live-1""#))
+    }));
+
+    let story = console.shows("/console/log/m-2").await;
+    assert!(story.find("refused") < story.find("dead letter"), "{story}");
+
+    let again = all.split_once("hx-get=\"").unwrap().1.split_once('"').unwrap().0;
+    assert!(all.contains("every 10s") && again.contains("seen="), "{again}");
+    assert_eq!(console.get(again).await.status, StatusCode::NO_CONTENT);
+    assert!(
+        console.shows("/console/log-lines?seen=other").await.starts_with("<section id=\"lines\"")
+    );
+    assert!(!console.shows("/console/log?paused=true").await.contains("hx-get"));
+    console.stack.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_not_permitted_says_so_and_the_rest_stands() {
+    let mut held = Held::new();
+    held.say("fanout_writer", NOW, applied("m-1", "live-1"));
+    held.forbidden = Some("/aws/lambda/nagare-dev-projector".to_owned());
+    let (console, _, _) = Fixture::with_cloudwatch(held).await;
+    let page = console.shows("/console/log").await;
+    assert!(page.contains("The lines of projector: not permitted: User:"), "{page}");
+    assert!(page.contains("logs:FilterLogEvents") && page.contains("m-1"), "{page}");
+    for path in ["/console/numbers", "/console/numbers-now"] {
+        let page = console.shows(path).await;
+        assert!(
+            page.contains("not permitted: not authorized to perform: cloudwatch:GetMetricData"),
+            "{page}"
+        );
+    }
+    console.stack.shut_down().await;
+}
+
+#[tokio::test]
+async fn numbers_are_read_once_a_minute_and_plotted() {
+    let mut held = Held { at_once: 7, ..Held::new() };
+    held.count("Nagare CommandsApplied Stage=dev Sum", &[(0, 120.0), (1, 60.0), (59, 6.0)]);
+    held.count("Nagare CommandsRefused Stage=dev Sum", &[(0, 60.0)]);
+    held.count("Nagare EntriesWritten Stage=dev Sum", &[(0, 600.0)]);
+    held.count("Nagare EntriesRepeated Stage=dev Sum", &[(0, 6.0)]);
+    held.count("Nagare PageLatency Stage=dev SampleCount", &[(3, 2_000_000.0)]);
+    held.count("Nagare PageLatency Stage=dev p50", &[(3, 4.0), (4, 7.0)]);
+    held.count("Nagare PageLatency Stage=dev p99", &[(3, 9.5)]);
+    let (console, held, clock) = Fixture::with_cloudwatch(held).await;
+    let page = console.shows("/console/numbers").await;
+    for says in [
+        "Commands, a second, over the last hour. In the last minute: Commands 3.00. At most 3.00.",
+        "Page, inside the reader, ms, over the last hour. In the last minute: half of them none, 99 % none. At most 9.50.",
+        "viewBox=\"0 0 59 40\"",
+        "2026-11-24T07:59:00",
+        "1.010",
+        "<td>API Gateway</td><td>requests</td><td>2000000</td><td>2.000000</td>",
+        "A month of hours like the last",
+        "<th scope=\"row\">5 to 0</th><td>7.00</td><td>9.50</td>",
+    ] {
+        assert!(page.contains(says), "{says}: {page}");
+    }
+    assert!(!page.contains("Since the start"), "{page}");
+    // Functions have 21 metrics here, five tables two each, seven in an answer.
+    let answers = held.times_asked("GetMetricData");
+    assert_eq!(answers, 5, "{answers}");
+    assert!(console.shows("/console/numbers-now").await.starts_with("<div id=\"numbers\""));
+    assert_eq!(held.times_asked("GetMetricData"), answers, "what was read a moment ago is kept");
+    clock.set(Timestamp::from_unix_millis(NOW + MINUTE));
+    console.shows("/console/numbers-now").await;
+    assert_eq!(held.times_asked("GetMetricData"), 2 * answers);
+    console.stack.shut_down().await;
+}
+
+/// A metric that is not known is not one of which there was nothing.
+#[tokio::test]
+async fn a_metric_that_cannot_be_had_is_no_zero() {
+    let held = Held { broken: Some("DeadLetters"), ..Held::new() };
+    let (console, _, _) = Fixture::with_cloudwatch(held).await;
+    let page = console.shows("/console/numbers").await;
+    assert!(page.contains("DeadLetters: InternalError"), "{page}");
+    assert!(!page.contains("over the last hour"), "{page}");
+    console.stack.shut_down().await;
+}
