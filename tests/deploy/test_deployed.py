@@ -3,6 +3,7 @@
 import base64
 import hmac
 import json
+import re
 import subprocess
 import time
 import urllib.request
@@ -251,6 +252,9 @@ def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
         assert sent in shown and "not permitted" not in shown
         assert live in page(f"log/{sent}")
         assert live not in lines(f"log?about={unique('other')}")
+        timeline = page(f"timeline?viewer={bob}")
+        units = re.search(r"<dt>read units</dt><dd>([\d.]+)</dd>", timeline)
+        assert live in timeline and float(units[1]) > 0
         numbers = page("numbers")
         assert "Entries written, a second, over the last hour. In the last minute: Entries written 0. At most 10.0." in numbers
     with console(stack) as page:

@@ -25,10 +25,7 @@ pub(super) fn shown(cost: &Cost, why: &str) -> Markup {
                 div { dt { "calls" } dd { (cost.calls) } }
                 div {
                     dt { "read units" }
-                    dd { @match cost.units {
-                        Some(units) => (units),
-                        None => abbr title="Signed calls are sent as they are; only a local stack is asked for units" { "not asked" },
-                    } }
+                    dd { (cost.units) }
                 }
                 div { dt { "ms" } dd { (format!("{millis:.1}")) } }
             }

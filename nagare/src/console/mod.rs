@@ -147,7 +147,7 @@ impl Console {
             Some(account) => CloudWatch::of(&remote, account),
             None => Err(inside::elsewhere()),
         };
-        let reads = Reads::of(remote.dynamodb())?;
+        let reads = Reads::of(&remote)?;
         let token = Uuid::new_v4().simple().to_string();
         let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
         let inside = None;

@@ -6,8 +6,8 @@
 //! gets, on an account too, whatever its API demands of callers. Each answer is read anew, with nothing kept from
 //! the answer before: the cost is that of a reader that has just started.
 //!
-//! Units are what the tables report. A call that is signed cannot be changed below the signature, so on an account
-//! nobody asks for them, and only calls and milliseconds are known.
+//! Units are what the tables report, which they do only where a call asks for it. What is asked for is part of what is
+//! signed, so a call to an account is signed again.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,11 +19,13 @@ use aws_smithy_runtime_api::client::http::{
     http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, to_bytes};
 use form_urlencoded::Serializer;
 use http::{Request, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Url;
 use serde_json::Value;
 use shared::crypto::seal::Secrets;
 use shared::paging::CursorSeal;
@@ -35,6 +37,7 @@ use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tower::ServiceExt;
 
 use crate::client::remote::Remote;
+use crate::client::signer::Signer;
 use crate::failure::Failure;
 use crate::local::consumed;
 use crate::local::data_dir::random_secret;
@@ -52,8 +55,8 @@ const LONGEST: usize = 8 << 20;
 pub(super) struct Cost {
     /// Calls of the tables.
     pub(super) calls: u32,
-    /// Read units, where the tables were asked for them.
-    pub(super) units: Option<f64>,
+    /// Read units.
+    pub(super) units: f64,
     /// From the question to the answer, inside this process.
     pub(super) took: Duration,
 }
@@ -69,6 +72,8 @@ pub(super) struct Read {
 pub(super) struct Reads {
     /// The client of the tables without the counting.
     client: aws_sdk_dynamodb::Client,
+    /// Signs what is changed on its way to an account.
+    signer: Option<Arc<Signer>>,
     seal: CursorSeal,
     silence: LogSampling,
 }
@@ -81,13 +86,16 @@ impl Reads {
     /// Over the tables of a stack.
     ///
     /// # Errors
-    /// [`Failure::No`] if no secret for cursors can be made.
-    pub(super) fn of(client: &aws_sdk_dynamodb::Client) -> Result<Self, Failure> {
+    /// [`Failure::Usage`] if there is nothing to sign with, [`Failure::No`] if no secret for cursors can be made.
+    pub(super) fn of(remote: &Remote) -> Result<Self, Failure> {
+        let signer = remote.config().map(|config| Signer::of(config, "dynamodb")).transpose();
+        let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?.map(Arc::new);
         // Cursors of the console are its own: nobody gives it the stack's secret.
         let secret = random_secret();
         let secrets = Secrets::new(secret.as_bytes()).map_err(|e| Failure::No(e.to_string()))?;
         let silence = RARELY.parse().map_err(|e| Failure::No(format!("{RARELY}: {e}")))?;
-        Ok(Self { client: client.clone(), seal: CursorSeal::new(&secrets), silence })
+        let (client, seal) = (remote.dynamodb().clone(), CursorSeal::new(&secrets));
+        Ok(Self { client, signer, seal, silence })
     }
 
     /// What the API answers for a path, given by its segments: nothing for what is not there.
@@ -118,7 +126,6 @@ impl Reads {
             status => return Err(refusal(status, &body)),
         }
         let (calls, units) = meter.read();
-        let units = remote.is_local().then_some(units);
         Ok(Some(Read { body, cost: Cost { calls, units, took: begun.elapsed() } }))
     }
 
@@ -144,7 +151,7 @@ impl Reads {
         let config = self.client.config();
         let inside = config.http_client();
         let inside = inside.ok_or_else(|| Failure::No("there is no HTTP client".to_owned()))?;
-        let metered = meter.around(inside, remote.is_local());
+        let metered = meter.around(inside, self.signer.clone());
         let config = config.to_builder().http_client(metered).build();
         let tables = remote.tables(aws_sdk_dynamodb::Client::from_conf(config))?;
         let reader = Reader {
@@ -190,12 +197,13 @@ impl Meter {
         counted.1 += units;
     }
 
-    /// A client that counts what another does, and asks the tables for units if it may.
-    fn around(&self, inside: SharedHttpClient, asks: bool) -> SharedHttpClient {
+    /// A client that counts what another does, and asks the tables for units.
+    fn around(&self, inside: SharedHttpClient, signer: Option<Arc<Signer>>) -> SharedHttpClient {
         let meter = self.clone();
         http_client_fn(move |settings, components| {
             let inside = inside.http_connector(settings, components);
-            SharedHttpConnector::new(Metered { inside, asks, meter: meter.clone() })
+            let (signer, meter) = (signer.clone(), meter.clone());
+            SharedHttpConnector::new(Metered { inside, signer, meter })
         })
     }
 }
@@ -204,25 +212,23 @@ impl Meter {
 #[derive(Debug)]
 struct Metered {
     inside: SharedHttpConnector,
-    asks: bool,
+    signer: Option<Arc<Signer>>,
     meter: Meter,
 }
 
 impl HttpConnector for Metered {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-        let asking = request.body().bytes().filter(|_| self.asks).and_then(consumed::asking);
-        if let Some(body) = asking {
-            request.headers_mut().insert("content-length", body.len().to_string());
-            *request.body_mut() = SdkBody::from(body);
-        }
-        let (call, meter) = (self.inside.call(request), self.meter.clone());
-        let asks = self.asks;
+        let (inside, signer) = (self.inside.clone(), self.signer.clone());
+        let meter = self.meter.clone();
         HttpConnectorFuture::new(async move {
-            let mut answer = call.await?;
-            if !asks {
-                meter.add(0.0);
-                return Ok(answer);
+            if let Some(body) = request.body().bytes().and_then(consumed::asking) {
+                if let Some(signer) = signer {
+                    signed_again(&mut request, &body, &signer).await?;
+                }
+                request.headers_mut().insert("content-length", body.len().to_string());
+                *request.body_mut() = SdkBody::from(body);
             }
+            let mut answer = inside.call(request).await?;
             // The body comes over a connection: it is read here, and handed on whole.
             let body = std::mem::replace(answer.body_mut(), SdkBody::empty());
             let body = consumed::whole(body).await?;
@@ -231,6 +237,26 @@ impl HttpConnector for Metered {
             Ok(answer)
         })
     }
+}
+
+/// Puts the signature for another body in the place of the one that a request has.
+async fn signed_again(
+    request: &mut HttpRequest,
+    body: &[u8],
+    signer: &Signer,
+) -> Result<(), ConnectorError> {
+    let url = Url::parse(request.uri()).map_err(|e| ConnectorError::user(e.into()))?;
+    for name in ["authorization", "x-amz-date", "x-amz-security-token"] {
+        request.headers_mut().remove(name);
+    }
+    let is_signed = |name: &str| name == "content-type" || name.starts_with("x-amz-");
+    let named: Vec<_> = request.headers().iter().filter(|(name, _)| is_signed(name)).collect();
+    let signature = signer.headers("POST", &url, &named, body, Clock::system().now()).await;
+    for (name, value) in &signature.map_err(|e| ConnectorError::user(e.into()))? {
+        let value = value.to_str().map_err(|e| ConnectorError::user(e.into()))?.to_owned();
+        request.headers_mut().insert(name.as_str().to_owned(), value);
+    }
+    Ok(())
 }
 
 fn escaped(segment: &str) -> String {

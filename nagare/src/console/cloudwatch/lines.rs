@@ -124,6 +124,9 @@ impl CloudWatch {
             if is_turned && (!is_all || events.len() >= AT_ONCE) {
                 return Err(CallError::OldestFirst);
             }
+            if is_turned {
+                events.reverse();
+            }
             events.sort_by_key(|event| std::cmp::Reverse(event.timestamp));
             if let Some(oldest) = events.last() {
                 // There may be more of its millisecond.

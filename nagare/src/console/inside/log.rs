@@ -19,7 +19,7 @@ use tracing::Level;
 use super::{Inside, gone};
 use crate::console::cloudwatch::{CloudWatch, Lines};
 use crate::console::fields::Fields;
-use crate::console::journal::{FUNCTIONS, Filter, Line, OUTCOMES};
+use crate::console::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use crate::console::layout::{self, Place};
 use crate::console::{Console, PATH};
 
@@ -66,7 +66,8 @@ struct Excerpt {
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let content = match (&console.inside, &console.cloudwatch) {
         (Some(inside), _) => {
-            html! { (form(&fields, None)) (section(&fields, &kept(inside, &fields))) }
+            let kept = kept(inside, &fields).await;
+            html! { (form(&fields, None)) (section(&fields, &kept)) }
         }
         (None, Ok(cloudwatch)) => {
             let names = SPANS.map(|(name, _)| name);
@@ -84,9 +85,9 @@ async fn news(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let seen = fields.get("seen").unwrap_or_default();
     let excerpt = match (&console.inside, &console.cloudwatch) {
         (Some(inside), _) => {
-            let seen = seen.parse().unwrap_or(0);
-            let new = inside.journal.behind(seen, &filter(&fields), 1);
-            (!new.lines.is_empty()).then(|| kept(inside, &fields))
+            let (seen, filter) = (seen.parse().unwrap_or(0), filter(&fields));
+            let new = searched(inside, move |journal| journal.behind(seen, &filter, 1)).await;
+            if new.lines.is_empty() { None } else { Some(kept(inside, &fields).await) }
         }
         (None, Ok(cloudwatch)) => {
             Some(found(cloudwatch, &fields).await).filter(|found| found.seen != seen)
@@ -100,21 +101,28 @@ async fn news(State(console): State<Arc<Console>>, fields: Fields) -> Response {
 }
 
 async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>) -> Response {
-    let (lines, said) = match (&console.inside, &console.cloudwatch) {
-        (Some(inside), _) => (inside.journal.story(&message, STORY), html! {}),
+    let (lines, said, none) = match (&console.inside, &console.cloudwatch) {
+        (Some(inside), _) => {
+            let message = message.clone();
+            let none =
+                "No line is about it: it has not been received yet, or its lines are dropped.";
+            let lines = searched(inside, move |journal| journal.story(&message, STORY)).await;
+            (lines, html! {}, none)
+        }
         (None, Ok(cloudwatch)) => {
             let filter = Filter { message: Some(message.clone()), ..Filter::default() };
             let now = cloudwatch.clock().now().unix_millis();
             let mut found = cloudwatch.newest(&filter, (now - STORY_SPAN, now), STORY).await;
             found.lines.reverse();
-            (std::mem::take(&mut found.lines), said(&found))
+            let none = "No line of the last day that could be read is about it.";
+            (std::mem::take(&mut found.lines), said(&found), none)
         }
-        (None, Err(why)) => (Vec::new(), layout::problem(why)),
+        (None, Err(why)) => (Vec::new(), layout::problem(why), "So its lines are not shown."),
     };
     let activity = lines.iter().find_map(|line| line.field("activity_id"));
     let content = html! {
         (said)
-        @if lines.is_empty() { p role="status" { "No line is about it: it has not been received yet, or its lines are dropped." } }
+        @if lines.is_empty() { p role="status" { (none) } }
         ol class="entries" aria-label="In the order of time" { @for line in &lines { (row(line)) } }
         @if let Some(activity) = activity {
             p { a href=(address("log", &[("about", activity)])) { "Everything about " (activity) } }
@@ -124,9 +132,20 @@ async fn story(State(console): State<Arc<Console>>, Path(message): Path<String>)
     layout::page(&console, Place::Log, &format!("Message {message}"), content).into_response()
 }
 
+/// What somebody looks for among lines that are kept in this process. Of many it takes long, and nobody else shall wait for it.
+async fn searched<T: Send + 'static>(
+    inside: &Inside,
+    look: impl FnOnce(&Journal) -> T + Send + 'static,
+) -> T {
+    let journal = inside.journal.clone();
+    let search = tokio::task::spawn_blocking(move || look(&journal)).await;
+    search.unwrap_or_else(|ended| std::panic::resume_unwind(ended.into_panic()))
+}
+
 /// Lines that are kept in this process.
-fn kept(inside: &Inside, fields: &Fields) -> Excerpt {
-    let page = inside.journal.newest(&filter(fields), number(fields, "before"), PAGE);
+async fn kept(inside: &Inside, fields: &Fields) -> Excerpt {
+    let (filter, before) = (filter(fields), number(fields, "before"));
+    let page = searched(inside, move |journal| journal.newest(&filter, before, PAGE)).await;
     let (kept, dropped) = inside.journal.counts();
     Excerpt {
         older: page.older.map(|number| number.to_string()),
@@ -146,17 +165,16 @@ async fn found(cloudwatch: &CloudWatch, fields: &Fields) -> Excerpt {
     let until = before.map_or(now, |before| before.saturating_sub(1).clamp(0, now));
     let since = until.saturating_sub(span).max(0);
     let found = cloudwatch.newest(&filter(fields), (since, until), PAGE).await;
-    let known_from = Timestamp::from_unix_millis(found.known_from);
     Excerpt {
         older: (found.known_from <= until).then(|| found.known_from.to_string()),
         seen: found.fingerprint(),
         every: "every 10s",
         said: html! {
             (said(&found))
-            @if found.known_from > since {
-                span class="quiet" { "All lines since " time { (known_from) } "." }
-            } @else {
+            @if found.known_from == since {
                 span class="quiet" { "All lines of " (name) "." }
+            } @else if !found.is_cut {
+                (since_when(&found))
             }
         },
         lines: found.lines,
@@ -171,8 +189,15 @@ fn said(found: &Lines) -> Markup {
         }
         @if found.is_cut && found.lines.is_empty() {
             p role="status" class="problem" { "CloudWatch has more to look through than a page waits for: ask for a shorter time, or for less." }
+        } @else if found.is_cut {
+            (since_when(found))
         }
     }
+}
+
+fn since_when(found: &Lines) -> Markup {
+    let known_from = Timestamp::from_unix_millis(found.known_from);
+    html! { span class="quiet" { "All lines since " time { (known_from) } "." } }
 }
 
 fn filter(fields: &Fields) -> Filter {
