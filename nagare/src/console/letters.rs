@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use futures::{StreamExt, TryStreamExt, stream};
+use http::StatusCode;
 use maud::{Markup, html};
 use shared::dead_letters::DeadLetter;
 use shared::runtime::clock::Clock;
@@ -227,12 +228,8 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
             true => console.remote.dead_letters()?.get(id, soon()).await?,
             false => None,
         };
-        let Some(letter) = letter else {
-            return Ok(
-                html! { p role="status" { "There is no such dead letter: it was sent again or dropped." } },
-            );
-        };
-        Ok::<_, Failure>(html! {
+        let Some(letter) = letter else { return Ok(None) };
+        Ok::<_, Failure>(Some(html! {
             p class="problem" { strong { (letter.reason) } ": " @if !letter.verified { "(unverified) " } (letter.detail) }
             (buttons(&console, &[("id", &letter.id)], "this letter"))
             dl {
@@ -245,10 +242,16 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
             h2 { "Body" }
             pre class="code" { (letter.body) }
             p { a href="queues" { "All dead letters" } }
-        })
+        }))
     };
-    let content = layout::or_problem(shown.await);
-    layout::page(&console, Place::Queues, "Dead letter", content).into_response()
+    let (status, content) = match shown.await.transpose() {
+        Some(shown) => (StatusCode::OK, layout::or_problem(shown)),
+        None => (
+            StatusCode::NOT_FOUND,
+            html! { p role="status" { "There is no such dead letter: it was sent again or dropped." } },
+        ),
+    };
+    (status, layout::page(&console, Place::Queues, "Dead letter", content)).into_response()
 }
 
 /// What can be done about a letter.

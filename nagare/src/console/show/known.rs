@@ -22,8 +22,10 @@ use crate::client::remote::soon;
 use crate::console::{Console, layout};
 use crate::failure::Failure;
 
-/// Of each kind.
+/// Of each kind, beside all that run.
 const LISTED: usize = 20;
+/// Of each kind, whose state is read: the latest.
+const READ: usize = 200;
 /// Facts that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 20_000;
 /// Read at once.
@@ -69,17 +71,20 @@ pub(super) async fn list(console: &Console) -> Result<Markup, Failure> {
 
 async fn of_kind(console: &Console, title: &str, all: Vec<Opened>) -> Result<Markup, Failure> {
     let number = all.len();
-    let reads = all.into_iter().take(LISTED).map(|one| read(console, one));
+    let reads = all.into_iter().take(READ).map(|one| read(console, one));
     let stand: Vec<_> = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
     let mut stand: Vec<_> = stand.into_iter().flatten().collect();
     // A stable sort: the latest stay first within each.
     stand.sort_by_key(|(_, body)| rank(body));
+    let run = stand.iter().take_while(|(_, body)| rank(body) == 0).count();
+    stand.truncate(run.max(LISTED));
     Ok(html! {
         section class="card" aria-label=(title) {
             h2 { (title) }
             @if stand.is_empty() { p class="quiet" { "None is known." } }
             ul class="entries" { @for (opened, body) in &stand { (row(opened, body)) } }
-            @if number > LISTED { p class="quiet" { "These were opened last, of " (number) "." } }
+            @if number > READ { p class="quiet" { "Those that run, and the latest others, of the " (READ) " that were opened last. There are " (number) "." } }
+            @else if number > stand.len() { p class="quiet" { "Those that run, and the latest others, of " (number) "." } }
         }
     })
 }
@@ -181,25 +186,54 @@ fn opened_here(console: &Console) -> Vec<Opened> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use serde_json::json;
     use shared::command::Command;
     use shared::queue::Message;
     use shared::runtime::clock::Clock;
+    use shared::values::Timestamp;
 
+    use super::LISTED;
     use crate::client::remote::Remote;
     use crate::client::target::Target;
     use crate::console::Mode;
     use crate::console::tests::{Fixture, account};
     use crate::running::Note;
 
+    /// Sends a command to the queue, past the console.
+    async fn send(console: &Fixture, body: &str) {
+        let note = Note::new(console.stack.port(), console.stack.environment());
+        let remote = Remote::of(Target::Local(note)).await.unwrap();
+        let command = Command::parse(body, Clock::system().now()).unwrap();
+        remote.sender().unwrap().send_message(&Message::from(&command)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_runs_is_listed_however_much_was_opened_since() {
+        let console = Fixture::new(Mode::Write, None).await;
+        let now = Clock::system().now().unix_millis();
+        let at = |minutes: i64| Timestamp::from_unix_millis(now + minutes * 60_000).to_string();
+        let poll = |id: &str, from: i64, to: i64| {
+            json!({ "type": "poll.opened", "poll_id": id, "actor_id": "anna", "choices": ["a", "b"],
+                "opens_at": at(from), "closes_at": at(to) })
+            .to_string()
+        };
+        for n in 0..LISTED + 5 {
+            send(&console, &poll(&format!("over-{n}"), -20, -10)).await;
+        }
+        send(&console, &poll("runs", -60, 60)).await;
+        let all = format!("of {}.", LISTED + 6);
+        let listed = console.until("/console/show", &all).await.text;
+        assert_eq!(listed.matches("poll?id=").count(), LISTED, "{listed}");
+        assert!(listed.find("id=runs") < listed.find("id=over-"), "{listed}");
+        console.stack.shut_down().await;
+    }
+
     #[tokio::test]
     async fn on_an_account_what_was_opened_here_is_listed() {
         let account = account();
         let console = Fixture::new(Mode::Write, Some(account)).await;
-        let note = Note::new(console.stack.port(), console.stack.environment());
-        let remote = Remote::of(Target::Local(note)).await.unwrap();
         let body = r#"{"type":"battle.opened","battle_id":"theirs","actor_id":"anna","hp":10,"at":"2026-01-01T00:00:00Z"}"#;
-        let command = Command::parse(body, Clock::system().now()).unwrap();
-        remote.sender().unwrap().send_message(&Message::from(&command)).await.unwrap();
+        send(&console, body).await;
         console.until("/console/battle?id=theirs", "hit points left").await;
         for (battle, at) in
             [("first", "2026-01-01T00:00:00+01:00"), ("second", "2026-01-01T00:00:00Z")]
