@@ -17,8 +17,11 @@ TESTS = Path(__file__).resolve().parents[1]
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
            --disable-component-update --disable-sync""".split()
+# Where pictures of what a test failed at are left.
+FAILED = TESTS.parent / "target/console-failed"
 # How long a page may take to come to what is expected of it.
 PATIENCE = 20_000
+HAS_FAILED = pytest.StashKey[bool]()
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -69,8 +72,22 @@ class Visitor:
         elsewhere = {url for url in self.requested if not url.startswith((f"{origin}/", "data:"))}
         assert not elsewhere, f"asked of another address: {elsewhere}"
 
+    def picture(self, name):
+        """Each page as it is now."""
+        FAILED.mkdir(parents=True, exist_ok=True)
+        for number, page in enumerate(self.context.pages):
+            page.screenshot(path=FAILED / f"{name}-{number}.png")
+
     def close(self):
         self.context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.when == "call":
+        item.stash[HAS_FAILED] = report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -107,6 +124,9 @@ def visit(chromium, request):
         return visitors[-1]
 
     yield come
+    if request.node.stash.get(HAS_FAILED, False):
+        for number, visitor in enumerate(visitors):
+            visitor.picture(re.sub(r"\W+", "-", f"{request.node.name}-{number}"))
     for visitor in visitors:
         visitor.close()
     for visitor in visitors:

@@ -1,13 +1,16 @@
 """The four pictures of the console: tests/console/screenshots.sh."""
 
+import sys
+from pathlib import Path
+
 from conftest import CHROMIUM, FLAGS, NARROW, TESTS, Visitor, console_of, course, e2e, expect, send_raw, timeline_of
 from playwright.sync_api import sync_playwright
 
-FOLDER = TESTS.parent / "docs/console"
+FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else TESTS.parent / "docs/console"
 
 
 def main():
-    FOLDER.mkdir(exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     with e2e.Stack("--sample") as stack, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = Visitor(browser, console_of(stack)).open()

@@ -109,6 +109,20 @@ fn the_oldest_lines_are_dropped_and_counted() {
 }
 
 #[test]
+fn a_million_lines_take_no_more_than_a_hundred_thousand() {
+    let journal = roomy(|| {
+        (0..1_000_000).for_each(|n| {
+            applied("01JD5Q0Z7W3W0N0ZJ0Q9C6R4KX", "live-1", if n % 2 == 0 { "bob" } else { "eve" })
+        });
+    });
+    assert_eq!(journal.counts(), (LINES as u64, 1_000_000 - LINES as u64));
+    let ring = journal.ring.lock();
+    let taken: usize = ring.lines.iter().map(|line| line.bytes()).sum();
+    assert_eq!((ring.bytes, taken <= BYTES), (taken, true));
+    assert!(ring.lines.capacity() < 2 * LINES, "{}", ring.lines.capacity());
+}
+
+#[test]
 fn filters_by_what_a_line_is_about() {
     let journal = roomy(|| {
         applied("m-1", "live-1", "bob");
