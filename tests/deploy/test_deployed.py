@@ -258,7 +258,9 @@ def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
         numbers = page("numbers")
         assert "Entries written, a second, over the last hour. In the last minute: Entries written 0. At most 10.0." in numbers
     with console(stack) as page:
-        for path, action in ("log", "logs:FilterLogEvents"), ("numbers", "cloudwatch:GetMetricData"):
+        for path, action in {
+            "log": "logs:FilterLogEvents", "numbers": "cloudwatch:GetMetricData", f"timeline?viewer={bob}": "dynamodb:",
+        }.items():
             shown = page(path)
             assert "not permitted" in shown and action in shown, shown
 

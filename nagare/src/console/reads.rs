@@ -10,7 +10,7 @@
 //! signed, so a call to an account is signed again.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
@@ -80,7 +80,15 @@ pub(super) struct Reads {
 
 /// What was counted so far.
 #[derive(Debug, Clone, Default)]
-struct Meter(Arc<Mutex<(u32, f64)>>);
+struct Meter(Arc<Mutex<Counted>>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    calls: u32,
+    units: f64,
+    /// What the tables say if the caller may not read them. A viewer is told no such thing by the API.
+    denied: Option<String>,
+}
 
 impl Reads {
     /// Over the tables of a stack.
@@ -101,7 +109,8 @@ impl Reads {
     /// What the API answers for a path, given by its segments: nothing for what is not there.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for what the API calls bad input, [`Failure::Unreachable`] if the tables do not answer.
+    /// [`Failure::Usage`] for what the API calls bad input, [`Failure::No`] for what is not permitted,
+    /// [`Failure::Unreachable`] if the tables do not answer.
     pub(super) async fn find(
         &self,
         remote: &Remote,
@@ -123,9 +132,12 @@ impl Reads {
         match status {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND => return Ok(None),
-            status => return Err(refusal(status, &body)),
+            status => {
+                let denied = meter.counted().denied.take();
+                return Err(denied.map_or_else(|| refusal(status, &body), Failure::No));
+            }
         }
-        let (calls, units) = meter.read();
+        let Counted { calls, units, .. } = *meter.counted();
         Ok(Some(Read { body, cost: Cost { calls, units, took: begun.elapsed() } }))
     }
 
@@ -187,14 +199,19 @@ type Answering = futures::future::BoxFuture<
 >;
 
 impl Meter {
-    fn read(&self) -> (u32, f64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, units: f64) {
-        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.0 += 1;
-        counted.1 += units;
+    /// Counts a call by its answer.
+    fn add(&self, answer: &[u8]) {
+        let units: f64 = consumed::consumed(answer).into_iter().map(|(_, units)| units).sum();
+        let mut counted = self.counted();
+        counted.calls += 1;
+        counted.units += units;
+        if let Some(denied) = denied(answer) {
+            counted.denied = Some(denied);
+        }
     }
 
     /// A client that counts what another does, and asks the tables for units.
@@ -232,7 +249,7 @@ impl HttpConnector for Metered {
             // The body comes over a connection: it is read here, and handed on whole.
             let body = std::mem::replace(answer.body_mut(), SdkBody::empty());
             let body = consumed::whole(body).await?;
-            meter.add(consumed::consumed(&body).into_iter().map(|(_, units)| units).sum());
+            meter.add(&body);
             *answer.body_mut() = SdkBody::from(body);
             Ok(answer)
         })
@@ -259,6 +276,15 @@ async fn signed_again(
     Ok(())
 }
 
+/// What an answer says is not permitted.
+fn denied(answer: &[u8]) -> Option<String> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    let code = answer["__type"].as_str()?.rsplit('#').next()?;
+    let message = answer["message"].as_str().or(answer["Message"].as_str());
+    (code == "AccessDeniedException")
+        .then(|| format!("not permitted: {}", message.unwrap_or("no reason given")))
+}
+
 fn escaped(segment: &str) -> String {
     utf8_percent_encode(segment, ESCAPED).to_string()
 }
@@ -271,5 +297,47 @@ fn refusal(status: StatusCode, body: &Value) -> Failure {
         StatusCode::BAD_REQUEST => Failure::Usage(sentence),
         StatusCode::FORBIDDEN => Failure::No(sentence),
         _ => Failure::Unreachable(sentence),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+
+    use super::*;
+    use crate::client::target::Target;
+    use crate::local::{Stack, StackConfig};
+    use crate::running::Note;
+
+    /// Tables that nobody may read.
+    #[derive(Debug)]
+    struct Denying;
+
+    impl HttpConnector for Denying {
+        fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+            let body = r#"{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"eve is not authorized to perform: dynamodb:Query"}"#;
+            let status = StatusCode::BAD_REQUEST.into();
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(body))))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_permitted_says_so() {
+        let stack = Stack::start(StackConfig::default()).await.unwrap();
+        let note = Note::new(stack.port(), stack.environment());
+        let remote = Remote::of(Target::Local(note)).await.unwrap();
+        let reads = Reads::of(&remote).unwrap();
+        let denying = http_client_fn(|_, _| SharedHttpConnector::new(Denying));
+        let config = remote.dynamodb().config().to_builder().http_client(denying).build();
+        let client = aws_sdk_dynamodb::Client::from_conf(config);
+        let reads = Reads { client, ..reads };
+        for path in [["v1", "timelines", "bob"], ["v1", "polls", "mvp"]] {
+            let failure = reads.get(&remote, &path, &[]).await.unwrap_err();
+            let said = "not permitted: eve is not authorized to perform: dynamodb:Query";
+            assert_eq!(failure.to_string(), said, "{path:?}");
+        }
+        stack.shut_down().await;
     }
 }

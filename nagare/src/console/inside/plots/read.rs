@@ -53,7 +53,7 @@ pub(super) async fn report(
         remark: html! {
             p class="quiet" {
                 "From CloudWatch, the hour until " time { (minutes.until) } "; what functions count is there about a minute late. \
-                 Units are those of everybody who calls the tables. Of a time, a row of a table has the worst minute."
+                 Units are those of everybody who calls the tables. Of a time, a row of a table has the worst minute. What functions and queues cost by the request is not known here."
             }
         },
         every: EVERY,
