@@ -258,7 +258,7 @@ async fn very_many_who_have_left_are_passed_in_several_requests() {
         query = format!("limit=100&cursor={cursor}");
     }
     assert_eq!(ids(&shown).len(), 7);
-    assert!((2..6).contains(&requests) && most <= 7, "{requests} requests, at most {most} calls");
+    assert!((2..60).contains(&requests) && most <= 5, "{requests} requests, at most {most} calls");
 }
 
 /// Since when each follows each, by the commands alone: of those on one pair the latest counts, on a tie the unfollow.

@@ -8,8 +8,8 @@
 //! Whoever begins to follow is shown nothing of the actor until all of it is there, and whoever leaves, nothing
 //! from the moment before the edge says so ([`shared::follows::HiddenActors`]). A page may read the entries a
 //! moment before or after what is hidden. So a [hold](shared::runtime::hold) passes between hiding the actor and the
-//! edge that lets entries in ([`shared::follows::Follows::record`]), between the last entry and showing the actor, and
-//! between hiding the actor and taking out the first entry.
+//! edge that lets entries in ([`shared::follows::Follows::record`]), and between the last entry and showing the actor; a
+//! long one between hiding the actor and taking out the first entry, and after the actor is shown.
 
 use futures::future::try_join;
 use shared::activities::{Activities, OutboxPage, OutboxRow};
@@ -92,7 +92,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) state: FollowState,
     /// The activity that is reached, from the newest on.
     pub(crate) position: Option<SortKey>,
-    /// A hold has passed since the actor was hidden.
+    /// A long hold has passed since the actor was hidden.
     has_waited: bool,
     /// Entries were written, by this delivery or an earlier one.
     has_copied: bool,
@@ -124,9 +124,6 @@ impl Pair<'_> {
         enough: Deadline,
         deadline: Deadline,
     ) -> Result<Step, DynamoError> {
-        if !self.state.following && !std::mem::replace(&mut self.has_waited, true) {
-            self.of.hold.wait().await;
-        }
         loop {
             let from = self.of.retention.start(self.of.clock.now());
             let (activities, after) = (&self.of.activities, self.position.as_ref());
@@ -137,7 +134,10 @@ impl Pair<'_> {
                     self.has_copied |= !rows.is_empty();
                     self.backfill(&rows, enough, deadline).await?
                 }
-                false => self.clear(&rows, enough, deadline).await?,
+                false => {
+                    self.wait_before_purge(&rows).await;
+                    self.clear(&rows, enough, deadline).await?
+                }
             };
             let passed = match passed {
                 Passed::Rows(passed) => passed,
@@ -160,6 +160,13 @@ impl Pair<'_> {
         }
     }
 
+    /// A page that has read just before that the actor is shown still finds all entries.
+    async fn wait_before_purge(&mut self, rows: &[OutboxRow]) {
+        if !rows.is_empty() && !std::mem::replace(&mut self.has_waited, true) {
+            self.of.hold.long().wait().await;
+        }
+    }
+
     /// Shows the actor, now that the timeline is complete.
     async fn show(&self, deadline: Deadline) -> Result<(), DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
@@ -169,13 +176,16 @@ impl Pair<'_> {
             }
             let followed_at = self.state.changed_at;
             follows.show(self.viewer, self.actor, followed_at, deadline).await?;
+            if self.has_copied {
+                hold.long().wait().await;
+            }
         }
         Ok(())
     }
 
     /// Copies rows into the timeline and checks again.
     async fn backfill(
-        &self,
+        &mut self,
         rows: &[OutboxRow],
         enough: Deadline,
         deadline: Deadline,
@@ -195,6 +205,7 @@ impl Pair<'_> {
             if now.following {
                 return Ok(Passed::Again(now));
             }
+            self.wait_before_purge(copied).await;
             self.purge(now, copied, deadline, deadline).await?.whole()?;
             return Ok(Passed::Over);
         }

@@ -8,7 +8,7 @@
 //! # Why it is right at every moment
 //!
 //! **Hide, then change the edge; show only what is complete.** *Marks* say why an actor is hidden: the viewer
-//! has left at some instant, the latest of which stays, or a follow is bringing the actor in, or both.
+//! has left at some instant, the latest of which stays, or a follow of some instant is bringing the actor in, or both.
 //!
 //! 1. A command that will change an edge writes its mark first, unless it is there already. Fan-outs go by edges,
 //!    so no entry can be missing because of an unfollow, nor be there because of a follow, unless the actor is
@@ -20,30 +20,39 @@
 //!    has changed the item, and be it only its version, once its edge was on record. The late one finds the later edge
 //!    when it reads again. If its mark came before, it is taken off as any mark of an earlier unfollow is.
 //! 3. A mark is taken off by whoever has made the timeline complete for a follow that the edge says, and never
-//!    that of a later unfollow. Whoever changes the edge to one has marked before. That another follow is
-//!    bringing the actor in as well is no reason to stay hidden.
-//! 4. A command that dies in between is delivered again and goes on; if it is given up, its actor stays
+//!    that of a later unfollow or of a later follow: its own is yet to put the edge, or to complete what an unfollow in
+//!    between has taken out.
+//! 4. The mark of a follow that an unfollow has overtaken is taken off by whoever finds the unfollow on record, and not
+//!    before: no follow up to that instant is ever in force again, and the unfollow hides the actor.
+//! 5. A command that dies in between is delivered again and goes on; if it is given up, its actor stays
 //!    hidden, which is what the query says without that follow or with that unfollow, or until it is redriven.
 //!
 //! # How large it gets
 //!
-//! The mark of an unfollow stays until retention has passed: a fan-out that died may have left an entry, which
-//! only a later delivery takes out. Who leaves more than [`MOST`] actors in that time has the marks replaced
-//! by one instant, [`HiddenActors::asks_edges`], up to which their pages ask for edges instead: an unfollow
-//! is hidden by its edge then.
+//! The item has [`MOST_BYTES`] of marks at most, whatever is sent: every page of the viewer reads it. A mark is needed
+//! until retention has passed. That of an unfollow: a fan-out that died may have left an entry, which
+//! only a later delivery takes out. That of a follow: what was published before it has expired by then, and fan-outs
+//! have brought the rest.
+//!
+//! Where there is no room for one more, an instant takes the place of all marks of unfollows:
+//! [`HiddenActors::asks_edges`], up to which pages ask for edges as well. An unfollow is hidden by its edge then. A follow
+//! for which there is still no room puts its mark [into the edge](super::EdgeState): the put that lets
+//! entries in hides them as well.
+//!
+//! The item is written as a whole, with the attributes that this version does not know, so no expression grows
+//! with the number of marks.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::{FollowChange, FollowState, Follows, keys};
-use crate::dynamo::item::{Row, number, text, truth};
-use crate::dynamo::{DynamoError, Update};
+use super::{EdgeState, FollowChange};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
-use crate::runtime::deadline::Deadline;
-use crate::values::{ActorId, Retention, Timestamp, ViewerId};
+use crate::values::{ActorId, Retention, Timestamp};
 
-/// Actors that a viewer has left, of whom the item holds a mark each: about three read units.
-pub(super) const MOST: usize = 200;
+/// The marks of the item, in bytes: with its key and what else it says less than two read units.
+pub(super) const MOST_BYTES: usize = 6_000;
 /// Marks stay a little longer than the entries that they hide: clocks differ.
 const SLACK: Duration = Duration::from_secs(86_400);
 /// How the names of the attributes begin that are marks.
@@ -51,11 +60,15 @@ const LEFT: &str = "left#";
 const JOINING: &str = "joining#";
 /// Until when pages ask for edges, in unix seconds.
 const EDGES_UNTIL: &str = "edges_until";
+/// How often an actor was shown again.
+pub(super) const SHOWS: &str = "shows";
+/// When a mark was noted that does not say so: writers of an earlier version leave such.
+const UNKNOWN: i64 = i64::MAX;
 
-/// That the viewer has left an actor.
+/// Why an actor is hidden, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Left {
-    /// The `at` of the unfollow.
+struct Mark {
+    /// The `at` of the command.
     at: Timestamp,
     /// When it was processed, in unix seconds.
     noted_at: i64,
@@ -64,11 +77,13 @@ struct Left {
 /// The actors whose entries a viewer is not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenActors {
-    left: HashMap<ActorId, Left>,
-    joining: HashSet<ActorId>,
+    left: HashMap<ActorId, Mark>,
+    joining: HashMap<ActorId, Mark>,
     edges_until: Option<i64>,
+    /// How often an actor was shown again.
+    shows: i64,
     /// Another text after each change; nothing before the first.
-    at: Option<String>,
+    pub(super) at: Option<String>,
 }
 
 impl HiddenActors {
@@ -81,20 +96,19 @@ impl HiddenActors {
         let named = |name: &str, actor| {
             ActorId::new(actor).map_err(|_| row.corrupt(name, "the mark of an actor"))
         };
-        let (mut left, mut joining) = (HashMap::new(), HashSet::new());
+        let (mut left, mut joining) = (HashMap::new(), HashMap::new());
         for name in row.item.keys() {
             if let Some(actor) = name.strip_prefix(LEFT) {
-                let mark = Left::parse(row.text(name)?);
-                let mark = mark.ok_or_else(|| row.corrupt(name, "since when, and when noted"))?;
-                left.insert(named(name, actor)?, mark);
+                left.insert(named(name, actor)?, Mark::read(row, name)?);
             } else if let Some(actor) = name.strip_prefix(JOINING) {
-                joining.insert(named(name, actor)?);
+                joining.insert(named(name, actor)?, Mark::read(row, name)?);
             }
         }
         Ok(Self {
             left,
             joining,
             edges_until: until.transpose()?,
+            shows: if row.item.contains_key(SHOWS) { row.number(SHOWS)? } else { 0 },
             at: row.optional_text("at")?.map(ToOwned::to_owned),
         })
     }
@@ -102,7 +116,7 @@ impl HiddenActors {
     /// True if entries of the actor are not to be shown.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        self.left.contains_key(actor) || self.joining.contains(actor)
+        self.left.contains_key(actor) || self.joining.contains_key(actor)
     }
 
     /// True if edges have to be asked for as well.
@@ -111,68 +125,168 @@ impl HiddenActors {
         self.edges_until.is_some_and(|until| now.unix_millis() / 1000 < until)
     }
 
-    /// True if nothing was changed between two readings.
+    /// What was changed since an earlier reading; nothing if that cannot be told.
+    ///
+    /// Who was hidden and is not any more was shown, once. More shows than that are of actors who were hidden and shown in
+    /// between. Of edges the item says nothing.
     #[must_use]
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-
-    /// How the item is changed before an edge that says `edge` is; nothing if it may stay as it is.
-    fn change(
-        &self,
-        FollowChange { followee_id: actor, state, .. }: &FollowChange,
-        edge: Option<FollowState>,
-        now: Timestamp,
-        retention: Retention,
-    ) -> Option<Change> {
-        if state.following {
-            // A mark of an unfollow alone would not do: it may go when there are too many, or when it is old.
-            let is_complete = edge.is_some_and(|edge| edge.following) && !self.hides(actor);
-            let is_joining = self.joining.contains(actor);
-            return (!is_complete && !is_joining).then(|| Change::Join(actor.clone()));
+    pub fn since(&self, earlier: &Self) -> Option<HiddenChange> {
+        if self.at == earlier.at {
+            return Some(HiddenChange::default());
         }
-        if self.left.get(actor).is_some_and(|left| left.at >= state.changed_at) {
+        let hidden = earlier.left.keys().chain(earlier.joining.keys());
+        let shown: HashSet<_> = hidden.filter(|actor| !self.hides(actor)).collect();
+        let asks_edges = self.edges_until.is_some() || earlier.edges_until.is_some();
+        if asks_edges || usize::try_from(self.shows - earlier.shows) != Ok(shown.len()) {
             return None;
         }
-        let seconds = now.unix_millis() / 1000;
+        let new = |marks: &HashMap<ActorId, Mark>| {
+            let new = marks.keys().filter(|actor| !earlier.hides(actor));
+            new.cloned().collect::<HashSet<_>>()
+        };
+        let left = new(&self.left);
+        let joining = new(&self.joining).difference(&left).cloned().collect();
+        Some(HiddenChange { joining, left, shows: shown.len() })
+    }
+
+    /// True if a follow up to an instant is bringing the actor in.
+    pub(super) fn is_joining_up_to(&self, actor: &ActorId, at: Timestamp) -> bool {
+        self.joining.get(actor).is_some_and(|mark| mark.at <= at)
+    }
+
+    /// True if the viewer has left the actor before an instant.
+    pub(super) fn has_left_before(&self, actor: &ActorId, at: Timestamp) -> bool {
+        self.left.get(actor).is_some_and(|mark| mark.at < at)
+    }
+
+    /// True if it says that edges are asked for, at whatever time.
+    pub(super) fn has_asked_edges(&self) -> bool {
+        self.edges_until.is_some()
+    }
+
+    /// What the item has to say before an edge that says `edge` is changed, and where the mark of a follow is then;
+    /// nothing if it may stay as it is.
+    pub(super) fn hiding(
+        &self,
+        FollowChange { followee_id: actor, state, .. }: &FollowChange,
+        edge: Option<EdgeState>,
+        now: Timestamp,
+        retention: Retention,
+    ) -> Option<(Self, Marked)> {
+        let mark = Mark { at: state.changed_at, noted_at: now.unix_millis() / 1000 };
         let kept = i64::try_from((retention.as_duration() + SLACK).as_secs()).unwrap_or(i64::MAX);
-        let (mut old, mut young) = (Vec::new(), Vec::new());
-        for (actor, left) in &self.left {
-            let is_old = left.noted_at + kept < seconds;
-            (if is_old { &mut old } else { &mut young }).push(actor.clone());
+        if state.following {
+            // A mark of an unfollow alone would not do: it may go when there are too many, or when it is old.
+            let is_complete = edge.is_some_and(EdgeState::shows) && !self.hides(actor);
+            let is_joining = self.joining.get(actor).is_some_and(|there| there.at >= mark.at);
+            return (!is_complete && !is_joining).then(|| self.joined(actor, mark, now, kept));
         }
-        if young.len() >= MOST || self.asks_edges(now) {
-            let removed = old.into_iter().chain(young).collect();
-            return Some(Change::AskEdges { until: seconds + kept, removed });
+        if self.left.get(actor).is_some_and(|left| left.at >= mark.at) {
+            return None;
         }
-        let left = Left { at: state.changed_at, noted_at: seconds };
-        old.retain(|old| old != actor);
-        Some(Change::Leave { actor: actor.clone(), left, removed: old })
+        let mut next = self.without_old(mark.noted_at, kept);
+        if !self.asks_edges(now) {
+            next.left.insert(actor.clone(), mark);
+            if next.bytes() <= MOST_BYTES {
+                return Some((next, Marked::InItem));
+            }
+        }
+        let next = self.without_old(mark.noted_at, kept).asking_edges(mark.noted_at + kept);
+        Some((next, Marked::InEdge))
+    }
+
+    /// With the mark of a follow, here or in its edge.
+    fn joined(&self, actor: &ActorId, mark: Mark, now: Timestamp, kept: i64) -> (Self, Marked) {
+        let with_mark = |mut next: Self| {
+            next.joining.insert(actor.clone(), mark);
+            (next.bytes() <= MOST_BYTES).then_some((next, Marked::InItem))
+        };
+        let young = self.without_old(mark.noted_at, kept);
+        if !self.asks_edges(now)
+            && let Some(marked) = with_mark(young.clone())
+        {
+            return marked;
+        }
+        let asking = young.asking_edges(mark.noted_at + kept);
+        with_mark(asking.clone()).unwrap_or((asking, Marked::InEdge))
+    }
+
+    /// Without the marks that nobody needs any more.
+    fn without_old(&self, now: i64, kept: i64) -> Self {
+        let young = |marks: &HashMap<ActorId, Mark>| {
+            let young = marks.iter().filter(|(_, mark)| mark.noted_at.saturating_add(kept) >= now);
+            let dated = |mark: Mark| Mark { noted_at: mark.noted_at.min(now), ..mark };
+            young.map(|(actor, mark)| (actor.clone(), dated(*mark))).collect()
+        };
+        let edges_until = self.edges_until.filter(|until| *until > now);
+        let (left, joining) = (young(&self.left), young(&self.joining));
+        Self { left, joining, edges_until, shows: self.shows, at: None }
+    }
+
+    /// With edges asked for instead of marks of unfollows. What an earlier version has left beyond the bound goes, too.
+    fn asking_edges(mut self, until: i64) -> Self {
+        self.left.clear();
+        self.edges_until = Some(until.max(self.edges_until.unwrap_or(until)));
+        if self.bytes() > MOST_BYTES {
+            self.joining.retain(|_, mark| mark.at != Timestamp::FIRST);
+        }
+        self
+    }
+
+    /// How large its marks are.
+    fn bytes(&self) -> usize {
+        self.marks().map(|(name, value)| name.len() + value.len()).sum()
+    }
+
+    fn marks(&self) -> impl Iterator<Item = (String, String)> {
+        let left = self.left.iter().map(|(actor, mark)| (format!("{LEFT}{actor}"), mark.text()));
+        let joining = self.joining.iter();
+        left.chain(joining.map(|(actor, mark)| (format!("{JOINING}{actor}"), mark.text())))
+    }
+
+    /// As the item has it, with what else was read of the item.
+    pub(super) fn into_item(self, mut there: Item, version: String) -> Item {
+        there.retain(|name, _| !name.starts_with(LEFT) && !name.starts_with(JOINING));
+        // It may be marked as expired, if the person was erased.
+        for name in [FORGET_AT, EDGES_UNTIL] {
+            there.remove(name);
+        }
+        there.extend(self.marks().map(|(name, mark)| (name, text(mark))));
+        there.extend(self.edges_until.map(|until| (EDGES_UNTIL.to_owned(), number(until))));
+        there.insert("at".to_owned(), text(version));
+        there
     }
 }
 
-/// What came of hiding an actor.
-pub(super) enum Hiding {
-    /// The actor is hidden.
-    Done,
-    /// The item may stay as it is.
-    NotNeeded,
-    /// The edge says this, which is the same state or a later one: it is not to be changed.
-    Overtaken(FollowState),
+/// Who is hidden by now and was not when the item was read before, and how many are shown that were hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HiddenChange {
+    /// Whom a follow is bringing in.
+    pub joining: HashSet<ActorId>,
+    /// Whom the viewer has left.
+    pub left: HashSet<ActorId>,
+    shows: usize,
 }
 
-/// A change of the item.
-enum Change {
-    /// Hides an actor whom a follow brings in.
-    Join(ActorId),
-    /// Hides an actor whom the viewer leaves, and removes marks that are no longer needed.
-    Leave { actor: ActorId, left: Left, removed: Vec<ActorId> },
-    /// Has pages ask for edges up to a second, instead of these marks.
-    AskEdges { until: i64, removed: Vec<ActorId> },
+impl HiddenChange {
+    /// True if the same actors are hidden.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.joining.is_empty() && self.left.is_empty() && self.shows == 0
+    }
 }
 
-impl Left {
-    /// That of an earlier unfollow is the lesser text.
+/// What hides an actor once the item is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marked {
+    /// The item does.
+    InItem,
+    /// The edge has to, as it will be written.
+    InEdge,
+}
+
+impl Mark {
+    /// That of an earlier command is the lesser text.
     fn text(self) -> String {
         format!("{}#{}", self.at, self.noted_at)
     }
@@ -181,176 +295,14 @@ impl Left {
         let (at, noted_at) = text.split_once('#')?;
         Some(Self { at: at.parse().ok()?, noted_at: noted_at.parse().ok()? })
     }
-}
 
-impl Follows {
-    /// The actors hidden from a viewer.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn hidden(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<HiddenActors, DynamoError> {
-        let row = self.ledger.get(keys::hidden(viewer), deadline).await?;
-        row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)
-    }
-
-    /// Hides the actor from the follower if the change of the edge asks for that.
-    pub(super) async fn hide(
-        &self,
-        change: &FollowChange,
-        now: Timestamp,
-        retention: Retention,
-        deadline: Deadline,
-    ) -> Result<Hiding, DynamoError> {
-        let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
-        loop {
-            // In this order: see above.
-            let hidden = self.hidden(viewer, deadline).await?;
-            let edge = self.state(viewer, actor, deadline).await?;
-            if let Some(in_force) = edge.filter(|edge| edge >= state) {
-                return Ok(Hiding::Overtaken(in_force));
-            }
-            let Some(change) = hidden.change(change, edge, now, retention) else {
-                return Ok(Hiding::NotNeeded);
-            };
-            if self.change_hidden(viewer, &hidden, &change, deadline).await? {
-                return Ok(Hiding::Done);
-            }
+    fn read(row: &Row<'_>, name: &str) -> Result<Self, DynamoError> {
+        // A follow's, of an earlier version: any follow that is complete takes it off.
+        if row.item.get(name).is_some_and(|mark| mark.as_bool().is_ok()) {
+            return Ok(Self { at: Timestamp::FIRST, noted_at: UNKNOWN });
         }
-    }
-
-    /// Gives the item another version, so that nobody goes by what it said before.
-    pub(super) async fn touch_hidden(
-        &self,
-        viewer: &ViewerId,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let update = Update { expression: "SET #at = :at", ..Update::default() };
-        self.change_item(viewer, update, deadline).await.map(|_| ())
-    }
-
-    /// Changes the item, unless somebody has changed it since it was read: false.
-    async fn change_hidden(
-        &self,
-        viewer: &ViewerId,
-        seen: &HiddenActors,
-        change: &Change,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        let mut set = vec!["#at = :at".to_owned()];
-        let (mut values, mut names) = (Vec::new(), Vec::new());
-        let gone = match change {
-            Change::Join(actor) => {
-                set.push("#actor = :mark".to_owned());
-                names.push(("#actor".to_owned(), format!("{JOINING}{actor}")));
-                values.push((":mark", truth(true)));
-                &Vec::new()
-            }
-            Change::Leave { actor, left, removed } => {
-                set.push("#actor = :mark".to_owned());
-                names.push(("#actor".to_owned(), format!("{LEFT}{actor}")));
-                values.push((":mark", text(left.text())));
-                removed
-            }
-            Change::AskEdges { until, removed } => {
-                set.push(format!("{EDGES_UNTIL} = :until"));
-                values.push((":until", number(until)));
-                removed
-            }
-        };
-        // It may be marked as expired, if the person was erased.
-        let mut removed = vec![FORGET_AT.to_owned()];
-        for (index, actor) in gone.iter().enumerate() {
-            names.push((format!("#r{index}"), format!("{LEFT}{actor}")));
-            removed.push(format!("#r{index}"));
-        }
-        let condition = match &seen.at {
-            None => "attribute_not_exists(#at)",
-            Some(seen) => {
-                values.push((":seen", text(seen)));
-                "#at = :seen"
-            }
-        };
-        let (set, removed) = (set.join(", "), removed.join(", "));
-        let update = Update {
-            expression: &format!("SET {set} REMOVE {removed}"),
-            condition: Some(condition),
-            names: names.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect(),
-            values,
-        };
-        self.change_item(viewer, update, deadline).await
-    }
-
-    /// Shows an actor to a viewer whose timeline is complete for a follow that the edge says, unless the viewer has
-    /// left the actor later than that.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; the actor may be shown.
-    pub async fn show(
-        &self,
-        viewer: &ViewerId,
-        actor: &ActorId,
-        followed_at: Timestamp,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let [left, joining] = &marks_of(actor);
-        // The mark of an unfollow at that very instant is the greater: it wins over the follow.
-        let both = Update {
-            expression: "SET #at = :at REMOVE #left, #joining",
-            condition: Some(
-                "attribute_exists(#joining) AND attribute_not_exists(#left) OR #left < :followed",
-            ),
-            names: vec![("#left", left), ("#joining", joining)],
-            values: vec![(":followed", text(followed_at.to_string()))],
-        };
-        if self.change_item(viewer, both, deadline).await? {
-            return Ok(());
-        }
-        // Left later: no follow that is complete brings anybody in any more.
-        let joining = Update {
-            expression: "SET #at = :at REMOVE #joining",
-            condition: Some("attribute_exists(#joining)"),
-            names: vec![("#joining", joining)],
-            ..Update::default()
-        };
-        self.change_item(viewer, joining, deadline).await.map(|_| ())
-    }
-
-    /// Takes an actor's name out of what is hidden from a viewer, whatever the reason: nothing of the actor is
-    /// left that could be shown.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it may be taken out.
-    pub async fn forget_hidden(
-        &self,
-        viewer: &ViewerId,
-        actor: &ActorId,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let [left, joining] = &marks_of(actor);
-        let both = Update {
-            expression: "SET #at = :at REMOVE #left, #joining",
-            condition: Some("attribute_exists(#left) OR attribute_exists(#joining)"),
-            names: vec![("#left", left), ("#joining", joining)],
-            ..Update::default()
-        };
-        self.change_item(viewer, both, deadline).await.map(|_| ())
-    }
-
-    /// Changes the item as an update says that sets `#at` to `:at`. False if its condition did not hold.
-    async fn change_item(
-        &self,
-        viewer: &ViewerId,
-        mut update: Update<'_>,
-        deadline: Deadline,
-    ) -> Result<bool, DynamoError> {
-        update.names.push(("#at", "at"));
-        update.values.push((":at", text(unique())));
-        let key = keys::hidden(viewer).into_item();
-        Ok(self.ledger.table().update(key, update, deadline).await?.is_some())
+        let mark = Self::parse(row.text(name)?);
+        mark.ok_or_else(|| row.corrupt(name, "since when, and when noted"))
     }
 }
 
@@ -360,7 +312,5 @@ pub fn marks_of(actor: &ActorId) -> [String; 2] {
     [LEFT, JOINING].map(|mark| format!("{mark}{actor}"))
 }
 
-/// What the item has in `at`: never the same text twice. Whoever changes or erases it goes by that.
-fn unique() -> String {
-    format!("{:016x}", fastrand::u64(..))
-}
+#[cfg(test)]
+mod tests;

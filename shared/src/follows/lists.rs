@@ -5,8 +5,8 @@
 //!
 //! **Former followers** stay among the edges, and unfollowed actors for some days among the rows. The query looks at
 //! [three times](SPARE) as many as it has to find, which costs little beside the profiles of those it finds. Where
-//! more than that have left, further queries look at more and more of them, up to [`LOOKS`] in all, which is some thirty
-//! thousand. Then what was found is the page, fewer than were asked for or none, with where to go on: somebody
+//! more than that have left, further queries look at more of them, [`LOOKS`] in all and no more than
+//! [`MOST_BYTES`] of items. Then what was found is the page, fewer than were asked for or none, with where to go on: somebody
 //! whose million followers have all left can be asked for without any request taking long.
 
 use super::{Follows, keys};
@@ -19,9 +19,13 @@ use crate::values::{ActorId, Timestamp, ViewerId};
 /// How many items are looked at for each one that is to be found.
 const SPARE: usize = 3;
 /// Queries of one page, at most.
-const LOOKS: usize = 6;
+const LOOKS: usize = 4;
 /// How many times more items each of them looks at than the one before.
-const GROWTH: i32 = 4;
+const GROWTH: usize = 4;
+/// What the items that a page looks at have at most, in bytes, whatever the ids are: 140 read units or so.
+const MOST_BYTES: usize = 560 * 1024;
+/// What an item has besides the ids of its owner, in bytes: the longest id twice, names, an instant.
+const ITEM: usize = 2 * 128 + 110;
 
 /// Somebody in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct ListPage {
 /// Where a list is, and how its items are read.
 struct List {
     pk: String,
+    /// The most items of it that a page looks at.
+    most: usize,
     /// The attribute that says since when.
     since: &'static str,
     /// The sort key of somebody's item.
@@ -66,6 +72,7 @@ impl Follows {
     ) -> Result<ListPage, DynamoError> {
         let list = List {
             pk: keys::following(follower),
+            most: most_items(follower.as_str()),
             since: "at",
             sort_key: ViewerId::to_string,
             viewer: |sort_key| ViewerId::new(sort_key).ok(),
@@ -86,6 +93,7 @@ impl Follows {
     ) -> Result<ListPage, DynamoError> {
         let list = List {
             pk: keys::followers(followee),
+            most: most_items(followee.as_str()),
             since: "changed_at",
             sort_key: keys::edge_sort_key,
             viewer: keys::follower_of,
@@ -102,7 +110,8 @@ impl Follows {
     ) -> Result<ListPage, DynamoError> {
         let start = |viewer| LedgerKey { pk: list.pk.clone(), sk: (list.sort_key)(viewer) };
         // With one beyond the page, which shows whether there is more.
-        let first_look = (limit + 1) * SPARE;
+        let mut looks_at = (limit + 1) * SPARE;
+        let mut left = list.most;
         let mut query = Query {
             keys: Some("pk = :pk"),
             filter: Some("following = :yes"),
@@ -110,12 +119,14 @@ impl Follows {
             names: vec![("#since", list.since)],
             values: vec![(":pk", text(&list.pk)), (":yes", truth(true))],
             start: after.map(|viewer| start(viewer).into_item()),
-            limit: Some(i32::try_from(first_look).unwrap_or(i32::MAX)),
             ..Query::default()
         };
         let table = self.ledger.table();
         let mut listed = Vec::with_capacity(limit + 1);
         for _ in 0..LOOKS {
+            let now = looks_at.min(left);
+            (looks_at, left) = (looks_at * GROWTH, left - now);
+            query.limit = Some(i32::try_from(now).unwrap_or(i32::MAX));
             let page = table.page(&query, deadline).await?;
             for row in page.rows.iter().take(limit + 1 - listed.len()) {
                 listed.push(list.read(row)?);
@@ -129,11 +140,18 @@ impl Follows {
             if query.start.is_none() {
                 return Ok(ListPage { listed, next: None });
             }
-            query.limit = query.limit.map(|looked_at| looked_at.saturating_mul(GROWTH));
+            if left == 0 {
+                break;
+            }
         }
         let next = query.start.map(|key| list.viewer_of(&table.row(key))).transpose()?;
         Ok(ListPage { listed, next })
     }
+}
+
+/// How many items of somebody's list a page looks at.
+fn most_items(owner: &str) -> usize {
+    MOST_BYTES / (ITEM + 2 * owner.len())
 }
 
 impl List {

@@ -8,6 +8,7 @@
 //! following a row behind each edge, which lists whom a viewer follows
 //! lists     whom a viewer follows, and who follows an actor, for those who ask
 //! hidden    whose entries a viewer is not shown
+//! hiding    how that changes with the edges
 //! edges     the followers of an actor, page by page, for fan-outs
 //! ```
 
@@ -15,6 +16,7 @@ mod command;
 mod edges;
 mod following;
 mod hidden;
+mod hiding;
 pub mod keys;
 mod lists;
 mod state;
@@ -23,11 +25,11 @@ mod store;
 pub use command::FollowChange;
 pub use edges::{EDGES_QUERY, Edge, EdgePage, EdgesQuery};
 pub use following::{FolloweeRow, TOMBSTONE_KEPT};
-pub use hidden::{HiddenActors, marks_of};
+pub use hidden::{HiddenActors, HiddenChange, marks_of};
 pub use keys::{FollowerRange, FollowerRangeError};
 pub use lists::{ListPage, Listed};
 pub use state::FollowState;
-pub use store::read_state;
+pub use store::{EdgeState, read_state};
 
 use crate::ledger::Ledger;
 

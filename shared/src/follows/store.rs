@@ -1,6 +1,7 @@
 //! What is on record of one edge follower → followee.
 
-use super::hidden::Hiding;
+use super::hidden::Marked;
+use super::hiding::Outcome;
 use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
@@ -26,19 +27,27 @@ impl Follows {
         hold: Hold,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
+        let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         let hiding = self.hide(change, now, retention, deadline).await?;
-        if let Hiding::Overtaken(in_force) = hiding {
-            // An earlier delivery may have died between the edge and its row.
-            self.list_followee(change, in_force, now, deadline).await?;
-            return Ok(in_force);
-        }
-        if change.state.following {
-            hold.wait().await;
-        }
-        let in_force = self.put_edge(change, deadline).await?;
-        if let (Hiding::NotNeeded, true) = (hiding, change.state.following) {
-            // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
-            self.touch_hidden(&change.follower_id, deadline).await?;
+        let in_force = match hiding.outcome {
+            // An earlier delivery may have died between the edge and what comes after it.
+            Outcome::Overtaken(in_force) => in_force,
+            outcome => {
+                if state.following {
+                    hold.wait().await;
+                }
+                let is_joining = state.following && outcome == Outcome::Hidden(Marked::InEdge);
+                let in_force = self.put_edge(change, is_joining, deadline).await?;
+                if state.following && outcome == Outcome::NotNeeded {
+                    // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
+                    self.touch_hidden(viewer, deadline).await?;
+                }
+                in_force
+            }
+        };
+        let has_marked = state.following && hiding.outcome == Outcome::Hidden(Marked::InItem);
+        if !in_force.following && (hiding.has_marks || has_marked) {
+            self.end_joining(viewer, actor, in_force.changed_at, deadline).await?;
         }
         self.list_followee(change, in_force, now, deadline).await?;
         Ok(in_force)
@@ -54,7 +63,7 @@ impl Follows {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
-        let in_force = self.put_edge(change, deadline).await?;
+        let in_force = self.put_edge(change, false, deadline).await?;
         self.list_followee(change, in_force, now, deadline).await?;
         Ok(in_force)
     }
@@ -63,15 +72,19 @@ impl Follows {
     async fn put_edge(
         &self,
         change: &FollowChange,
+        is_joining: bool,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
         let FollowChange { follower_id, followee_id, state } = change;
-        let edge = Item::from([
+        let mut edge = Item::from([
             ("follower_id".to_owned(), text(follower_id.as_str())),
             ("followee_id".to_owned(), text(followee_id.as_str())),
             ("following".to_owned(), truth(state.following)),
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
         ]);
+        if is_joining {
+            edge.insert(JOINING.to_owned(), truth(true));
+        }
         // On a tie the unfollow wins. Somebody may have recorded a later one since the edge was read.
         let later = match state.following {
             true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
@@ -101,6 +114,34 @@ impl Follows {
     ) -> Result<Option<FollowState>, DynamoError> {
         let row = self.ledger.get(keys::edge(follower, followee), deadline).await?;
         row.as_ref().map(read_state).transpose()
+    }
+}
+
+/// The attribute of an edge whose follow is bringing the actor in, where [hidden actors](super::HiddenActors) have no room.
+const JOINING: &str = "joining";
+
+/// What an edge says to pages that ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EdgeState {
+    /// What is in force.
+    pub state: FollowState,
+    /// True until all that the follow brings in is there.
+    pub is_joining: bool,
+}
+
+impl EdgeState {
+    /// Reads an edge.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        Ok(Self { state: read_state(row)?, is_joining: row.item.contains_key(JOINING) })
+    }
+
+    /// True if the viewer is shown what the actor published.
+    #[must_use]
+    pub fn shows(self) -> bool {
+        self.state.following && !self.is_joining
     }
 }
 

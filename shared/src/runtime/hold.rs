@@ -13,12 +13,20 @@
 //! hold before *c* changed anything, so it was there when the first call of the page was answered. A page whose
 //! reads took longer is read again.
 //!
+//! **A long hold** is seven of them. It passes between hiding an actor whom a viewer has left and taking out entries, and
+//! between showing an actor whom a follow has brought in and the acknowledgement of that. Nobody waits for either: what
+//! is shown is what it is already. So a page that has read who is hidden, and then the entries, within a long hold knows for
+//! each actor what held in between.
+//!
 //! Both sides measure lengths on their own monotonic clocks. What time it is anywhere does not matter, nor does
 //! a process that is frozen: a writer that is frozen waits longer, a reader that is frozen reads again.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+
+/// How many holds are a long one.
+const LONG: u32 = 7;
 
 /// How long writers wait, and within what time a page's reads have to fall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +55,12 @@ impl Hold {
         self.0
     }
 
+    /// A long one.
+    #[must_use]
+    pub const fn long(self) -> Self {
+        Self(self.0.saturating_mul(LONG))
+    }
+
     /// Waits, after something was written.
     pub async fn wait(self) {
         if !self.0.is_zero() {
@@ -58,6 +72,12 @@ impl Hold {
     /// it is left for clocks that run at different rates.
     #[must_use]
     pub fn covers(self, begun: Instant) -> bool {
-        begun.elapsed() < self.0 / 10 * 9
+        self.spans(begun.elapsed())
+    }
+
+    /// True if a length of time is within one hold, likewise.
+    #[must_use]
+    pub fn spans(self, length: Duration) -> bool {
+        length < self.0 / 10 * 9
     }
 }

@@ -15,7 +15,7 @@ use crate::activities::changes::{self, Changes, Fingerprint};
 use crate::activities::{self, ActivityKey, KeptRecords, Published, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
-use crate::follows::{self, FollowState, HiddenActors, read_state};
+use crate::follows::{self, EdgeState, HiddenActors, HiddenChange};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
@@ -38,7 +38,7 @@ pub struct Hydration {
     before: Option<Changes>,
     asks_edges: bool,
     /// What the edges say, of all actors that were asked about.
-    edges: HashMap<ActorId, Option<FollowState>>,
+    edges: HashMap<ActorId, Option<EdgeState>>,
     /// What is shown of each activity that was asked about.
     records: HashMap<ActivityKey, Option<Published>>,
     /// Edges and records that were added.
@@ -56,7 +56,7 @@ impl View {
     #[must_use]
     pub fn holds_until(&self, later: &Self, hydration: &Hydration) -> bool {
         let asked = || hydration.records.keys().map(Fingerprint::of);
-        self.hidden.is_same_as(&later.hidden) && self.changes_none_until(later, asked())
+        later.hidden.since(&self.hidden).is_some_and(|change: HiddenChange| change.is_nothing()) && self.changes_none_until(later, asked())
     }
 
     /// True if none of these was changed from this to a later reading.
@@ -103,7 +103,7 @@ impl Hydration {
 
     /// What the edges said that were asked for.
     #[must_use]
-    pub fn edges(&self) -> &HashMap<ActorId, Option<FollowState>> {
+    pub fn edges(&self) -> &HashMap<ActorId, Option<EdgeState>> {
         &self.edges
     }
 
@@ -121,7 +121,12 @@ impl Hydration {
     /// True if the actor is known to be hidden from the viewer.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        let left = |edge: &Option<FollowState>| !edge.is_some_and(|edge| edge.following);
+        // Operators ask what belongs into the timeline: what a follow is bringing in does.
+        let shows = |edge: EdgeState| match self.before {
+            Some(_) => edge.shows(),
+            None => edge.state.following,
+        };
+        let left = |edge: &Option<EdgeState>| !edge.is_some_and(shows);
         self.hidden.hides(actor) || self.edges.get(actor).is_some_and(left)
     }
 
@@ -138,7 +143,7 @@ impl Hydration {
     fn add(&mut self, asked: Asked, row: &Row<'_>) -> Result<(), DynamoError> {
         match asked {
             Asked::Edge(actor) => {
-                self.edges.insert(actor, Some(read_state(row)?));
+                self.edges.insert(actor, Some(EdgeState::read(row)?));
             }
             Asked::Record(activity) => {
                 self.records.insert(activity, read_record(row)?.visible());

@@ -5,9 +5,15 @@
 //! transaction is admitted as a whole or not at all, and pays two write units an item: a table that
 //! takes 50 writes a second never admits 100 items at once. So the number of items falls by half
 //! with every refusal and doubles again with every success.
+//!
+//! A purge that has used up what its partition had to spare goes on at a [pace](PACE) that leaves capacity for others.
+//! Whoever reads passes what it has not reached yet, as far as a page goes, so nobody waits for its end.
+
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, TransactWriteItem};
+use tokio::time::{Instant, sleep_until};
 
 use super::{Timelines, entry_key};
 use crate::dynamo::DynamoError;
@@ -19,6 +25,9 @@ use crate::values::{ActorId, SortKey, ViewerId};
 
 /// Entries one transaction takes out at most: 100 items, less the check.
 const MOST: usize = 99;
+/// Entries a second that a purge takes out once it was refused, each of two write units: 700 of the 1,000 units that a
+/// partition takes. The rest is for what the viewer is sent meanwhile.
+const PACE: u32 = 350;
 
 /// How a purge ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,20 +108,26 @@ impl Timelines {
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let (mut done, mut size, mut backoff) = (0, MOST, Backoff::default());
+        let mut is_busy = false;
         while done < sort_keys.len() {
             if enough.has_passed() {
                 return Ok(Purge::Stopped(done));
             }
             let keys = &sort_keys[done..sort_keys.len().min(done + size)];
+            let begun = Instant::now();
             let failure = match self.transact(&check, viewer, keys, deadline).await {
                 Ok(Purge::Done) => {
                     done += keys.len();
                     size = (size * 2).min(MOST);
                     backoff.reset();
+                    if is_busy && done < sort_keys.len() {
+                        sleep_until(begun + time_for(keys.len())).await;
+                    }
                     continue;
                 }
                 Ok(other) => return Ok(other),
                 Err(DynamoError::Throttled) => {
+                    is_busy = true;
                     size = (keys.len() / 2).max(1);
                     None
                 }
@@ -153,4 +168,9 @@ impl Timelines {
             .build()?;
         Ok(TransactWriteItem::builder().delete(delete).build())
     }
+}
+
+/// How long so many entries take at the pace of a purge.
+fn time_for(entries: usize) -> Duration {
+    Duration::from_secs(1) * u32::try_from(entries).unwrap_or(u32::MAX) / PACE
 }

@@ -32,14 +32,22 @@ impl Effects {
                     return Ok(Standing::Applied { entries: None, remark: None });
                 }
                 // It is shown all at once, when all of it is there.
-                let hidden = self.follows.hidden(&change.follower_id, soon()).await?;
-                return Ok(match hidden.hides(&change.followee_id) {
+                return Ok(match self.is_joining(change).await? {
                     true => Standing::Pending,
                     false => Standing::Applied { entries: Some(seen.entries), remark: None },
                 });
             }
         }
         Ok(Standing::Pending)
+    }
+
+    /// True if the viewer is not shown yet what the follow brings in.
+    async fn is_joining(&self, change: &FollowChange) -> Result<bool, DynamoError> {
+        let FollowChange { follower_id, followee_id, .. } = change;
+        let hidden = self.follows.hidden(follower_id, soon()).await?;
+        let edge = self.follows.edge_state(follower_id, followee_id, soon()).await?;
+        let is_marked = edge.is_some_and(|edge| edge.is_joining);
+        Ok(hidden.hides(followee_id) || (hidden.asks_edges(self.clock.now()) && is_marked))
     }
 
     /// What the edge says of the command; nothing if it says what the command says.
