@@ -162,10 +162,7 @@ impl Follows {
         let complete = Update {
             expression: "REMOVE joining",
             condition: Some("changed_at = :followed AND following = :yes"),
-            values: vec![
-                (":followed", text(followed_at.to_string())),
-                (":yes", truth(true)),
-            ],
+            values: vec![(":followed", text(followed_at.to_string())), (":yes", truth(true))],
             ..Update::default()
         };
         let edge = keys::edge(viewer, actor).into_item();

@@ -56,7 +56,8 @@ impl View {
     #[must_use]
     pub fn holds_until(&self, later: &Self, hydration: &Hydration) -> bool {
         let asked = || hydration.records.keys().map(Fingerprint::of);
-        later.hidden.since(&self.hidden).is_some_and(|change: HiddenChange| change.is_nothing()) && self.changes_none_until(later, asked())
+        later.hidden.since(&self.hidden).is_some_and(|change: HiddenChange| change.is_nothing())
+            && self.changes_none_until(later, asked())
     }
 
     /// True if none of these was changed from this to a later reading.

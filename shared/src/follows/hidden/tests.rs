@@ -84,5 +84,7 @@ fn an_earlier_follow_needs_no_mark_beside_that_of_a_later_one() {
     let item = later.into_item(Item::new(), "1".to_owned());
     assert_eq!(hide(&item, &change(1, true, 2)), None);
     let (latest, _) = hide(&item, &change(1, true, 4)).unwrap();
-    assert!(!latest.is_joining_up_to(&actor(1), at(3)) && latest.is_joining_up_to(&actor(1), at(4)));
+    assert!(
+        !latest.is_joining_up_to(&actor(1), at(3)) && latest.is_joining_up_to(&actor(1), at(4))
+    );
 }
