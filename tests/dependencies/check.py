@@ -3,8 +3,8 @@ everything is pinned, for cargo by the lock file, for pip by the hashes of all p
 `shared` may know which others.
 
 Reads `cargo metadata` and this repository, so it needs no network and no further tool. Advisories need a
-database that no package registry serves; `cargo deny check advisories` (deny.toml) covers them where
-it can be fetched.
+database that no package registry serves; `cargo deny check advisories` (deny.toml, .github/workflows) covers them where
+it can be fetched, and advisories.py where there is a clone of it.
 """
 
 import json
