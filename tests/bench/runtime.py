@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "NAGARE_VIEWS_TABLE": "nagare-views",
     "NAGARE_DEAD_LETTERS_TABLE": "nagare-dead-letters",
     "NAGARE_QUEUE_URL": "http://127.0.0.1/000000000000/commands",
+    "NAGARE_QUEUE_ARN": "arn:aws:sqs:us-east-1:000000000000:commands",
     "NAGARE_DEAD_LETTER_QUEUE_URL": "http://127.0.0.1/000000000000/dead-letters",
     "NAGARE_CURSOR_SECRET": "0123456789abcdef0123456789abcdef",
     "NAGARE_INTERNAL_SECRET": "0123456789abcdef0123456789abcdef",

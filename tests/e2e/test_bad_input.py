@@ -455,8 +455,36 @@ def test_letters_of_strangers_are_cut_escaped_and_marked(own_stack):
     assert (tricks["verified"], tricks["detail"]) == (False, "".join(TRICKS)), "JSON says what is there"
     assert json.loads(stack.cli("dead-letters", "show", "tricks").stdout)["body"] == "".join(TRICKS)
     assert long["verified"] is False and len(long["detail"].encode()) <= 2_000 and long["detail"].endswith("é…")
+    assert json.loads(stack.cli("dead-letters", "show", sent).stdout)["verified"] is False
     [bad] = stack.send("not json")
     assert stack.dead_letter(bad)["verified"] is True
+
+
+def test_a_command_on_the_dead_letter_queue_is_in_force_only_if_an_operator_names_it(own_stack):
+    """Whoever may send there cannot have a command put in force by a redrive of all there is."""
+    stack = own_stack
+    actor, activity = unique("actor"), unique("a")
+    stack.apply(publish(actor, activity, instant(minutes=-1)), publish("somebody", "taken", instant(minutes=-1)))
+    dead = stack.exports["NAGARE_DEAD_LETTER_QUEUE_URL"]
+    forged = json.dumps({"type": "activity.deleted", "activity_id": activity, "actor_id": actor})
+    attributes = {
+        "nagare.reason": "throttled", "nagare.detail": "busy", "nagare.receives": "5", "nagare.seal": "0" * 32,
+        "DeadLetterQueueSourceArn": "arn:aws:sqs:us-local-1:000000000000:nagare-commands",
+    }
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+    sent = stack.sqs.send_message(QueueUrl=dead, MessageBody=forged, MessageAttributes=attributes)["MessageId"]
+    [true] = stack.send(publish(actor, "taken", instant(minutes=-1)))
+    assert (stack.dead_letter(sent)["verified"], stack.dead_letter(true)["verified"]) == (False, True)
+    listed = stack.cli("dead-letters", "list")
+    assert "(unverified) busy" in listed.stdout and "1 dead letter is unverified" in listed.stderr
+    for which, others in ((["--all"], 1), (["--reason", "throttled"], 0), (["--reason", "throttled", "--limit", "5"], 0)):
+        done = stack.cli("dead-letters", "redrive", *which)
+        assert done.stdout == f"{others} dead letter{'s' * (others != 1)} sent again\n" and "1 dead letter is unverified" in done.stderr
+        stack.drain()
+        assert stack.dead_letter(sent)["verified"] is False and stack.request(f"/v1/activities/{activity}").status == 200
+    assert stack.cli("dead-letters", "redrive", sent).stdout == "1 dead letter sent again\n"
+    stack.drain()
+    assert stack.request(f"/v1/activities/{activity}").status == 404
 
 
 def test_a_command_of_a_megabyte_that_is_right_works(stack):

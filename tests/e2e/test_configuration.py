@@ -16,7 +16,7 @@ NEEDED = {
     "timeline-reader": [
         "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_CURSOR_SECRET",
     ],
-    "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE"],
+    "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE", "NAGARE_QUEUE_ARN", "NAGARE_INTERNAL_SECRET"],
     "projector": [
         "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
     ],
@@ -65,6 +65,7 @@ def test_what_is_wrong_is_named_at_start(function, variable, value):
         ("timeline-reader", "NAGARE_CURSOR_SECRET"), ("timeline-reader", "NAGARE_OTHER_CURSOR_SECRET"),
         ("fanout-writer", "NAGARE_INTERNAL_SECRET"), ("fanout-writer", "NAGARE_OTHER_INTERNAL_SECRET"),
         ("projector", "NAGARE_INTERNAL_SECRET"), ("projector", "NAGARE_OTHER_INTERNAL_SECRET"),
+        ("dlq-alerter", "NAGARE_INTERNAL_SECRET"), ("dlq-alerter", "NAGARE_OTHER_INTERNAL_SECRET"),
     ],
 )
 def test_a_short_secret_is_refused_at_start(function, variable):

@@ -245,8 +245,8 @@ def test_nothing_is_left_but_tombstones(stack, others, life):
 # What every item of every table may hold, by kind. A kind or an attribute that is not here may hold an id of which
 # nothing below knows: add it here, and a place to PLACES.
 ENTRY = {"viewer_id", "sort_key", "actor_id", "expires_at"}
-LETTER = {"id", "part", "message_id", "reason", "detail", "verified", "receive_count", "sent_at", "stored_at", "parts",
-          "group_id", "body", "digest"}
+LETTER = {"id", "part", "message_id", "reason", "detail", "verified", "evidence", "receive_count", "sent_at", "stored_at",
+          "parts", "group_id", "body", "digest"}
 RECORD = {"revision", "published_at", "kind", "payload", "deleted", "edited_payload", "edited_payload_at", "edited_kind",
           "edited_kind_at"}
 KNOWN = {

@@ -28,7 +28,7 @@ class Runtime(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.events, self.answers = queue.Queue(), queue.Queue()
+        self.events, self.answers, self.invocations = queue.Queue(), queue.Queue(), []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
@@ -45,7 +45,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         event = self.server.events.get()
         end = str(int(time.time() * 1000) + 60_000)
-        headers = {"Lambda-Runtime-Aws-Request-Id": str(uuid.uuid4()), "Lambda-Runtime-Deadline-Ms": end}
+        request_id, trace = str(uuid.uuid4()), f"1-{int(time.time()):08x}-{uuid.uuid4().hex[:24]}"
+        headers = {
+            "Lambda-Runtime-Aws-Request-Id": request_id, "Lambda-Runtime-Deadline-Ms": end,
+            "Lambda-Runtime-Trace-Id": f"Root={trace};Parent=557abcec3ee5a047;Sampled=0;Lineage=1:{CANARY}:0",
+        }
+        self.server.invocations.append((request_id, trace))
         self.answer(200, event, headers)
 
     def do_POST(self):
@@ -196,6 +201,34 @@ def test_a_request_has_one_line_and_its_id(printed):
     assert [line.get("items") for line in lines] == [1, None, None, None, 1, 0]
     assert {line["request_id"] for line in lines} == {"request-1"}
     assert [line["status"] for line in functions["timeline-reader", "refused"].lines] == [503, 400, 400, 403]
+
+
+def test_every_line_has_the_ids_of_its_invocation_and_of_its_trace(printed):
+    """Under the names of Powertools for AWS Lambda, so that one query finds the lines of all functions."""
+    functions, _ = printed
+    for name, function in functions.items():
+        ids = [(line.get("function_request_id"), line.get("xray_trace_id")) for line in function.lines]
+        assert set(ids) <= set(function.runtime.invocations), name
+        # Lines come in the order of the invocations.
+        assert ids == sorted(ids, key=function.runtime.invocations.index), name
+        assert not any("spans" in line for line in function.lines), name
+    assert len({line["function_request_id"] for line in functions["fanout-writer", "well"].lines}) == 3
+
+
+def test_the_projector_says_in_which_invocation_it_could_not_fold(stack):
+    """Over views that refuse."""
+    record = {
+        "eventSource": "aws:dynamodb", "eventID": "1", "eventName": "INSERT",
+        "dynamodb": {
+            "Keys": {"pk": {"S": "likes#bob"}, "sk": {"S": "live-1"}}, "SequenceNumber": "1", "ApproximateCreationDateTime": 1795176000,
+            "NewImage": {"pk": {"S": "likes#bob"}, "sk": {"S": "live-1"}, "liked": {"BOOL": True}, "changed_at": {"S": instant()}},
+        },
+    }
+    with Function("projector", stack, AWS_ENDPOINT_URL_DYNAMODB="http://{}") as projector:
+        projector.invoke({"Records": [record], "shardId": "shardId-1"})
+    assert projector.lines
+    ids = {(line["function_request_id"], line["xray_trace_id"]) for line in projector.lines}
+    assert ids == set(projector.runtime.invocations[:1])
 
 
 def test_an_invocation_counts_what_it_did_once(printed):

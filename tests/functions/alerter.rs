@@ -7,13 +7,15 @@ use fanout_writer::Failure;
 use nagare::local::schema;
 use nagare::tables::TableNames;
 use serde_json::json;
-use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason};
+use shared::dead_letters::{
+    Evidence, REASONS, RECEIVES_EXHAUSTED, SOURCE, STREAM_BATCH, UNFOLDABLE, known_reason,
+};
 use shared::dynamo::DynamoError;
 use shared::message::CommandError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
 
-use tests::{World, event, message, publish, soon, unfinished};
+use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, soon, unfinished};
 
 #[tokio::test]
 async fn a_letter_is_kept_completely_and_counted_by_reason() {
@@ -166,40 +168,114 @@ async fn what_a_stranger_says_of_a_letter_is_cut_and_marked() {
         assert_eq!(unfinished(&response), [0_usize; 0]);
         let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
         assert_eq!(
-            (letter.reason.as_str(), &letter.body, letter.verified),
-            ("conflict", body, false)
+            (letter.reason.as_str(), &letter.body, letter.evidence),
+            ("conflict", body, None)
         );
         assert_eq!(letter.detail, "😀".repeat(499) + "…");
     }
 }
 
 #[tokio::test]
-async fn a_reason_that_the_body_bears_out_is_our_own() {
+async fn a_letter_that_nothing_vouches_for_is_unverified_whatever_it_says() {
     let world = World::new();
     let good = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
     let claims = |reason| [("nagare.reason", reason), ("nagare.detail", "their words")];
     for (id, body, reason, expected) in [
-        ("0", "not json", "not-json", ("not-json", true)),
-        ("1", "not json", "conflict", ("conflict", false)),
-        ("2", r#"{"type":"x"}"#, "not json\u{1b}[2J", ("unknown-type", true)),
-        ("3", &good, "conflict", ("conflict", false)),
-        ("4", &good, "receives-exhausted", ("receives-exhausted", true)),
-        ("5", &good, "", ("receives-exhausted", true)),
+        ("0", "not json", "not-json", "not-json"),
+        ("1", "not json", "conflict", "conflict"),
+        ("2", r#"{"type":"x"}"#, "not json\u{1b}[2J", "unknown-type"),
+        ("3", &good, "conflict", "conflict"),
+        ("4", &good, "receives-exhausted", "receives-exhausted"),
+        ("5", &good, "", "receives-exhausted"),
     ] {
         let batch = event([claiming(id, body, &claims(reason))]);
         world.alerter.handle(batch, soon()).await.unwrap();
         let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
-        assert_eq!((letter.reason.as_str(), letter.verified), expected, "{body} {reason}");
-        assert_eq!(letter.detail == "their words", !letter.verified, "{body} {reason}");
+        assert_eq!((letter.reason.as_str(), letter.evidence), (expected, None), "{body} {reason}");
+        assert_eq!(letter.detail == "their words", expected == "conflict", "{body} {reason}");
     }
-    // In a list too; nothing is known of letters that were stored before there was a mark.
+}
+
+/// What SQS moved is a letter of the command queue's; what it says of itself is its producer's.
+#[tokio::test]
+async fn what_the_command_queue_gave_up_is_verified_and_judged_by_its_body() {
+    let world = World::new();
+    let claims = [
+        ("nagare.reason", "access-denied"),
+        ("nagare.detail", "their words"),
+        ("nagare.receives", "77"),
+        ("nagare.sent", "1"),
+    ];
+    let good = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
+    let mut from_elsewhere = claiming("2", &good, &[]);
+    let elsewhere = COMMAND_QUEUE_ARN.replace("commands", "commands-of-somebody-else");
+    from_elsewhere.attributes.insert(SOURCE.to_owned(), elsewhere);
+    let mut claimed = claiming("1", &good, &claims);
+    claimed.attributes = moved("1", &good).attributes;
+    // A message attribute of that name is anybody's.
+    let forged = claiming("3", &good, &[(SOURCE, COMMAND_QUEUE_ARN)]);
+    let batch = event([moved("0", "not json"), claimed, from_elsewhere, forged]);
+    world.alerter.handle(batch, soon()).await.unwrap();
+    let get = async |id| world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+    for (id, reason) in [("0", "not-json"), ("1", "receives-exhausted")] {
+        let letter = get(id).await;
+        assert_eq!((letter.reason.as_str(), letter.evidence), (reason, Some(Evidence::Redrive)));
+        assert_eq!(letter.receive_count, 5);
+        assert_eq!(letter.sent_at.unix_millis(), 1_795_176_000_000);
+    }
+    assert_ne!(get("1").await.detail, "their words");
+    for id in ["2", "3"] {
+        assert_eq!(get(id).await.evidence, None, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_writer_sealed_is_verified_and_nothing_that_was_made_of_it() {
+    let world = World::new();
+    let body = r#"{"type":"activity.deleted","activity_id":"b","actor_id":"a","x":"#;
+    assert_eq!(world.write(&[body], 1).await, [0_usize; 0]);
+    let [sealed] = world.take_dead_letters().await.try_into().unwrap();
+    let mut other_body = sealed.clone();
+    other_body.message_id = Some("1".to_owned());
+    other_body.body = Some(publish("a", "b", "2026-11-20T11:00:00Z").to_string());
+    let (mut other_detail, mut other_place) = (sealed.clone(), sealed.clone());
+    for (message, id, name) in
+        [(&mut other_detail, "2", "nagare.detail"), (&mut other_place, "3", "nagare.origin")]
+    {
+        message.message_id = Some(id.to_owned());
+        message.message_attributes.get_mut(name).unwrap().string_value = Some(id.to_owned());
+    }
+    for message in [&sealed, &other_body, &other_detail, &other_place] {
+        world.alerter.handle(event([message.clone()]), soon()).await.unwrap();
+    }
+    let mut kept = world.kept_letters().await;
+    kept.sort_by(|a, b| a.message_id.cmp(&b.message_id));
+    let kept: Vec<_> = kept.iter().map(|l| (l.message_id.len(), l.evidence)).collect();
+    assert_eq!(kept.iter().filter(|(_, evidence)| *evidence == Some(Evidence::Seal)).count(), 1);
+    assert_eq!(kept.iter().filter(|(id, evidence)| *id == 1 && evidence.is_none()).count(), 3);
+}
+
+/// Neither does a copy of a letter take its evidence away, nor do letters have any that were kept before it was asked
+/// for.
+#[tokio::test]
+async fn evidence_is_neither_lost_nor_made_up_later() {
+    let world = World::new();
+    let body = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
+    world.alerter.handle(event([moved("0", &body)]), soon()).await.unwrap();
+    let copy = claiming("1", &body, &[("nagare.origin", "0"), ("nagare.reason", "conflict")]);
+    for _ in 0..2 {
+        world.alerter.handle(event([copy.clone()]), soon()).await.unwrap();
+    }
+    let get = async |id| world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+    assert_eq!(get("0").await.evidence, Some(Evidence::Redrive));
+    assert_eq!((get("1").await.evidence, get("1").await.reason.as_str()), (None, "conflict"));
+    assert_eq!(world.kept_letters().await.len(), 2);
+    // As it was stored when `verified` said that the body bears out its reason.
     let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "0"}, "part": {"S": "letter"}},
-                         "UpdateExpression": "REMOVE verified"});
+                         "UpdateExpression": "REMOVE evidence"});
     let (status, answer) = world.engine.call("UpdateItem", request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
-    let kept = world.kept_letters().await;
-    let verified: BTreeSet<_> = kept.iter().filter(|l| l.verified).map(|l| l.id.as_str()).collect();
-    assert_eq!(verified, BTreeSet::from(["2", "4", "5"]));
+    assert!(world.kept_letters().await.iter().all(|letter| !letter.is_verified()));
 }
 
 /// Parts of a body without their letter, as each of these cases leaves them, and how many they are.
@@ -214,21 +290,23 @@ async fn parts_that_no_letter_needs_are_found() {
     };
     let spare = async || letters.spare_parts(soon).await.unwrap();
     keep("0", &long, &[]).await;
+    // Of 60,000 bytes.
+    let parts = 700_000_usize.div_ceil(60_000);
     assert_eq!(spare().await.len(), 0, "its letter needs them");
     // Refused: the id is taken by another body. It is kept under its own.
     keep("1", &"y".repeat(700_000), &[("nagare.origin", "0")]).await;
-    assert_eq!(spare().await.len(), 3);
+    assert_eq!(spare().await.len(), parts);
     // Overtaken: the same letter comes in another message. Whoever read the former one cannot drop it.
     let seen = letters.get("0", soon()).await.unwrap().unwrap();
     keep("2", &long, &[("nagare.origin", "0")]).await;
     assert!(!letters.remove(&seen, soon()).await.unwrap());
-    assert_eq!(spare().await.len(), 6);
+    assert_eq!(spare().await.len(), 2 * parts);
     // Interrupted: the letter is gone, and its parts are not.
     let request = json!({"TableName": "nagare-dead-letters", "Key": {"id": {"S": "1"}, "part": {"S": "letter"}}});
     let (status, answer) = world.engine.call("DeleteItem", request.to_string().as_bytes());
     assert_eq!(status, 200, "{answer}");
     let spare_parts = spare().await;
-    assert_eq!(spare_parts.len(), 9);
+    assert_eq!(spare_parts.len(), 3 * parts);
     // One is stored again meanwhile, and another has its letter by now: both stay.
     world.set_clock("2026-11-20T12:30:00.000Z");
     keep("1", &"y".repeat(700_000), &[]).await;
@@ -236,8 +314,67 @@ async fn parts_that_no_letter_needs_are_found() {
     for part in &spare_parts {
         dropped += usize::from(letters.remove_spare_part(part, soon()).await.unwrap());
     }
-    assert_eq!((dropped, spare().await.len()), (6, 0));
+    assert_eq!((dropped, spare().await.len()), (2 * parts, 0));
     for (id, body) in [("0", long), ("1", "y".repeat(700_000))] {
         assert_eq!(letters.get(id, soon()).await.unwrap().unwrap().body, body);
     }
+}
+
+/// What a producer got wrong is counted and wakes nobody; nor does somebody who sends to this queue.
+#[tokio::test]
+async fn nobody_is_woken_for_what_a_producer_got_wrong() {
+    let world = World::new();
+    let good = publish("a", "b", "2026-11-20T11:00:00Z").to_string();
+    let batch = json!({"DDBStreamBatchInfo": {"shardId": "s", "startSequenceNumber": "1", "endSequenceNumber": "2", "batchSize": 2}});
+    let throttled = claiming("2", &good, &[("nagare.reason", "throttled")]);
+    for (letter, wakes) in [
+        (moved("0", "not json"), false),
+        (moved("1", &good), true),
+        (throttled, false),
+        (message("3", &batch.to_string(), 1), true),
+    ] {
+        let before = world.metrics.lines().len();
+        world.alerter.handle(event([letter]), soon()).await.unwrap();
+        let line = &world.metrics.lines()[before];
+        assert_eq!(
+            (&line["DeadLetters"], line["SystemDeadLetters"] == 1),
+            (&json!(1), wakes),
+            "{line}"
+        );
+    }
+    world.done(&[publish("a", "b", "2026-11-20T11:00:00Z")]).await;
+    let taken = publish("c", "b", "2026-11-20T11:00:00Z").to_string();
+    assert_eq!(world.write(&[&taken], 1).await, [0_usize; 0]);
+    let before = world.metrics.lines().len();
+    world.alerter.handle(event(world.take_dead_letters().await), soon()).await.unwrap();
+    let line = &world.metrics.lines()[before];
+    assert_eq!((&line["Reason"], &line["SystemDeadLetters"]), (&json!("conflict"), &json!(null)));
+}
+
+/// However long the body is, and whatever is said of it.
+#[tokio::test]
+async fn no_item_of_a_letter_is_above_64_kb() {
+    let world = World::new();
+    let long = "é".repeat(1_000);
+    let claims = [("nagare.reason", "conflict"), ("nagare.detail", long.as_str())];
+    let whole = 1_048_576 - 2_100;
+    for (id, bytes) in [("0", 60_000), ("1", 60_001), ("2", whole)] {
+        let mut letter = claiming(id, &"x".repeat(bytes), &claims);
+        letter.attributes.insert("MessageGroupId".to_owned(), "g".repeat(128));
+        world.alerter.handle(event([letter]), soon()).await.unwrap();
+        let kept = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
+        assert_eq!(kept.body.len(), bytes);
+    }
+    let mut longest = 0;
+    for id in ["0", "1", "2"] {
+        let request = json!({"TableName": "nagare-dead-letters", "KeyConditionExpression": "id = :id",
+                             "ExpressionAttributeValues": {":id": {"S": id}}});
+        let (status, answer) = world.engine.call("Query", request.to_string().as_bytes());
+        assert_eq!(status, 200, "{answer}");
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        // What JSON puts around names and values is more than what DynamoDB weighs them with.
+        let lengths = answer["Items"].as_array().unwrap().iter().map(|item| item.to_string().len());
+        longest = lengths.max().unwrap().max(longest);
+    }
+    assert!((62_000..=65_536).contains(&longest), "{longest}");
 }

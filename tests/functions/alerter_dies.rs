@@ -93,7 +93,7 @@ impl Steps {
 
 /// A short letter, one in two parts, and one that was redriven before.
 fn letters() -> Vec<SqsMessage> {
-    let long = format!("{{\"type\":\"é{}\"", "x".repeat(300_000));
+    let long = format!("{{\"type\":\"é{}\"", "x".repeat(60_000));
     let mut redriven = message("c", &publish("anna", "a", "2026-11-20T11:00:00Z").to_string(), 1);
     let origin = serde_json::json!({"nagare.origin": {"stringValue": "o", "dataType": "String"}});
     redriven.message_attributes = serde_json::from_value(origin).unwrap();

@@ -14,12 +14,14 @@ use nagare::local::faults::Faulty;
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{REASON, RECEIVES_EXHAUSTED};
+use shared::dead_letters::{Evidence, REASON, RECEIVES_EXHAUSTED, SOURCE};
 use shared::fanout::FanOutKind;
 use shared::follows::{FollowChange, FollowState};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, ActorId, ViewerId};
-use tests::{NOW, World, delete, event, publish, said, soon, unfinished, unfollow};
+use tests::{
+    COMMAND_QUEUE_ARN, NOW, World, delete, event, publish, said, soon, unfinished, unfollow,
+};
 
 pub(crate) const FOLLOWERS: usize = 1_200;
 
@@ -187,12 +189,17 @@ async fn a_segment_that_was_a_dead_letter_is_applied_as_it_was_sealed() {
     world.done(&[publish("star", "live", NOW)]).await;
     let segments = world.take_commands().await;
     // The function died on them every time, so the queue itself has moved them.
-    world.alerter.handle(event(segments.clone()), soon()).await.unwrap();
+    let died = segments.iter().cloned().map(|mut segment| {
+        segment.attributes.insert(SOURCE.to_owned(), COMMAND_QUEUE_ARN.to_owned());
+        segment
+    });
+    world.alerter.handle(event(died), soon()).await.unwrap();
     let mut kept = Vec::new();
     for segment in &segments {
         let id = segment.message_id.as_deref().unwrap();
         let letter = world.tables.dead_letters.get(id, soon()).await.unwrap().unwrap();
-        assert_eq!((letter.reason.as_str(), letter.verified), (RECEIVES_EXHAUSTED, true));
+        assert_eq!(letter.reason, RECEIVES_EXHAUSTED);
+        assert_eq!(letter.evidence, Some(Evidence::Redrive));
         assert_eq!(Some(&letter.body), segment.body.as_ref());
         kept.push(letter.body);
     }

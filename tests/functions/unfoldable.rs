@@ -327,7 +327,11 @@ async fn a_batch_that_was_given_up_is_kept_and_not_redriven() {
     let sent = message("0", &body.to_string(), 1);
     world.alerter.handle(event([sent]), soon()).await.unwrap();
     let letter = world.tables.dead_letters.get("0", soon()).await.unwrap().unwrap();
-    assert_eq!((letter.reason.as_str(), letter.verified), ("stream-batch", true));
+    assert_eq!(
+        (letter.reason.as_str(), letter.evidence),
+        ("stream-batch", None),
+        "Lambda has no seal"
+    );
     assert_eq!(letter.detail, "3 changes of shardId-1, 111 to 222: RetryAttemptsExhausted");
     let redriven = nagare::cli::redrive(&world.tables.dead_letters, &world.sender, &letter).await;
     let refused = redriven.unwrap_err().to_string();

@@ -7,7 +7,7 @@ use nagare::tables::TableNames;
 use serde_json::json;
 use shared::queue::{BatchError, Sender};
 
-use tests::{World, delete, event, follow, message, publish, soon, unfollow};
+use tests::{World, delete, event, follow, letter_seal, message, publish, soon, unfollow};
 
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
@@ -61,7 +61,7 @@ async fn what_cannot_be_given_up_comes_again() {
         inside
     });
     let nowhere = Sender::new(sqs.unwrap(), "http://queue/000000000000/elsewhere");
-    world.writer.dead_letters = DeadLetterQueue(nowhere);
+    world.writer.dead_letters = DeadLetterQueue::new(nowhere, letter_seal());
     assert_eq!(world.write(&["not json"], 1).await, [0]);
 }
 

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use serde_json::{Value, json};
+use shared::dead_letters::SOURCE;
 use shared::runtime::deadline::Deadline;
+
+use crate::COMMAND_QUEUE_ARN;
 
 /// A deadline that no test comes near.
 #[must_use]
@@ -35,6 +38,14 @@ pub fn message(id: &str, body: &str, receives: u32) -> SqsMessage {
         "attributes": {"ApproximateReceiveCount": receives.to_string(), "SentTimestamp": "1795176000000"},
     }))
     .unwrap()
+}
+
+/// A message that SQS moved from the queue of commands to that of dead letters.
+#[must_use]
+pub fn moved(id: &str, body: &str) -> SqsMessage {
+    let mut moved = message(id, body, 1);
+    moved.attributes.insert(SOURCE.to_owned(), COMMAND_QUEUE_ARN.to_owned());
+    moved
 }
 
 /// A batch of messages.

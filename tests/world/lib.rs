@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
-use shared::dead_letters::DeadLetter;
+use shared::dead_letters::{DeadLetter, LetterSeal};
 use shared::paging::CursorSeal;
 use shared::queue;
 use shared::rooms::KnownRooms;
@@ -50,12 +50,15 @@ use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics};
 
 pub use events::{
-    api_event, delete, event, follow, message, publish, soon, unfinished, unfinished_ids, unfollow,
+    api_event, delete, event, follow, message, moved, publish, soon, unfinished, unfinished_ids,
+    unfollow,
 };
 use observed::Observed;
 
 /// What the clock of a new world shows.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
+/// The queue that every world's commands come from.
+pub const COMMAND_QUEUE_ARN: &str = "arn:aws:sqs:us-local-1:000000000000:commands";
 const COMMANDS: &str = "commands";
 const DEAD_LETTERS: &str = "dead";
 
@@ -87,6 +90,12 @@ pub struct World {
 #[must_use]
 pub fn internal_seal() -> InternalSeal {
     InternalSeal::new(&secrets(8))
+}
+
+/// What the functions of every world seal dead letters with.
+#[must_use]
+pub fn letter_seal() -> LetterSeal {
+    LetterSeal::new(&secrets(8))
 }
 
 /// Secrets that consist of one byte.
@@ -182,8 +191,10 @@ impl World {
         let to = |name| sender_of("fanout-writer", name);
         let (writers, readers) = (of("fanout-writer"), of("timeline-reader"));
         let projectors = of("projector");
-        let (commands, dead_letters) =
-            (CommandQueue::new(to(COMMANDS), internal_seal()), DeadLetterQueue(to(DEAD_LETTERS)));
+        let (commands, dead_letters) = (
+            CommandQueue::new(to(COMMANDS), internal_seal()),
+            DeadLetterQueue::new(to(DEAD_LETTERS), letter_seal()),
+        );
         let to_commands = to(COMMANDS);
         let sizes = Sizes::default();
         Self {
@@ -219,6 +230,8 @@ impl World {
             },
             alerter: Alerter {
                 letters: of("dlq-alerter").dead_letters,
+                seal: letter_seal(),
+                command_queue_arn: COMMAND_QUEUE_ARN.to_owned(),
                 metrics: metrics.clone(),
                 clock: clock.clone(),
             },
@@ -228,6 +241,7 @@ impl World {
                 dead_letters: projector::DeadLetterQueue::new(
                     sender_of("projector", DEAD_LETTERS),
                     internal_seal(),
+                    letter_seal(),
                 ),
                 metrics,
                 clock: clock.clone(),

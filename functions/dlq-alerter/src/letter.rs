@@ -3,23 +3,30 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::Command;
 use shared::dead_letters::{
-    DETAIL, DeadLetter, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT,
-    STREAM_BATCH, StreamBatch, cut, is_reason,
+    DETAIL, DeadLetter, Evidence, MAX_RECEIVES, ORIGIN, REASON, RECEIVES, RECEIVES_EXHAUSTED, SENT,
+    SOURCE, STREAM_BATCH, StreamBatch, cut, is_reason,
 };
 use shared::values::{Timestamp, is_message_id};
 
+use crate::Alerter;
+
 /// Reads a letter out of the message with this id. Nothing can be wrong enough with a message for it
 /// not to be kept.
-pub(crate) fn read(message_id: &str, message: &SqsMessage, now: Timestamp) -> DeadLetter {
+pub(crate) fn read(alerter: &Alerter, message_id: &str, message: &SqsMessage) -> DeadLetter {
+    let now = alerter.clock.now();
     // SQS takes no message without a body. What has none says nothing, and is kept as that.
     let body = message.body.clone().unwrap_or_default();
-    let Cause { reason, detail, verified } = cause(message, &body, now);
+    let evidence = evidence(alerter, message, &body);
+    let Cause { reason, detail } = cause(message, &body, evidence, now);
+    // What a message that SQS moved says of its receives is its producer's word.
+    let said = |name| sent(message, name).filter(|_| evidence != Some(Evidence::Redrive));
     let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
     let system = |name: &str| message.attributes.get(name).map(String::as_str);
     DeadLetter {
+        // Anybody may name an id: it is one's own place, or a place where nothing else is.
         id: sent(message, ORIGIN).filter(|id| is_message_id(id)).unwrap_or(message_id).to_owned(),
-        receive_count: number(sent(message, RECEIVES)).unwrap_or(i64::from(MAX_RECEIVES)),
-        sent_at: number(sent(message, SENT))
+        receive_count: number(said(RECEIVES)).unwrap_or(i64::from(MAX_RECEIVES)),
+        sent_at: number(said(SENT))
             .or(number(system("SentTimestamp")))
             .map_or(now, Timestamp::from_unix_millis),
         stored_at: now,
@@ -27,8 +34,17 @@ pub(crate) fn read(message_id: &str, message: &SqsMessage, now: Timestamp) -> De
         message_id: message_id.to_owned(),
         reason,
         detail,
-        verified,
+        evidence,
         body,
+    }
+}
+
+/// What shows where a message comes from.
+fn evidence(alerter: &Alerter, message: &SqsMessage, body: &str) -> Option<Evidence> {
+    let moved_from = message.attributes.get(SOURCE);
+    match moved_from.is_some_and(|queue| *queue == alerter.command_queue_arn) {
+        true => Some(Evidence::Redrive),
+        false => alerter.seal.fits(body, |name| sent(message, name)).then_some(Evidence::Seal),
     }
 }
 
@@ -36,17 +52,19 @@ pub(crate) fn read(message_id: &str, message: &SqsMessage, now: Timestamp) -> De
 struct Cause {
     reason: String,
     detail: String,
-    verified: bool,
 }
 
-/// What the body itself bears out, or else what the message says of itself. The writer's messages say
-/// that, but anybody who may send to the dead-letter queue can.
-fn cause(message: &SqsMessage, body: &str, now: Timestamp) -> Cause {
+/// What the functions say, or else what the body itself bears out. Of a letter without evidence it is what the
+/// message says of itself.
+fn cause(message: &SqsMessage, body: &str, evidence: Option<Evidence>, now: Timestamp) -> Cause {
     let judged = judged(body, now);
-    let claimed = sent(message, REASON).filter(|reason| is_reason(reason));
-    let Some(reason) = claimed.filter(|reason| *reason != judged.reason) else { return judged };
-    let detail = cut(sent(message, DETAIL).map_or_else(String::new, ToOwned::to_owned));
-    Cause { reason: reason.to_owned(), detail, verified: false }
+    let said = match evidence {
+        Some(Evidence::Redrive) => None,
+        Some(Evidence::Seal) | None => sent(message, REASON).filter(|reason| is_reason(reason)),
+    };
+    let Some(reason) = said.filter(|reason| *reason != judged.reason) else { return judged };
+    let detail = sent(message, DETAIL).unwrap_or_default().to_owned();
+    Cause { reason: reason.to_owned(), detail: cut(detail) }
 }
 
 /// The body says whether it is a command at all, or what Lambda sends of changes that it gave up. If it is a command,
@@ -58,7 +76,7 @@ fn judged(body: &str, now: Timestamp) -> Cause {
         (Err(error), None) => (error.reason(), error.unredacted()),
         (Ok(_), _) => (RECEIVES_EXHAUSTED, format!("not done after {MAX_RECEIVES} receives")),
     };
-    Cause { reason: reason.to_owned(), detail: cut(detail), verified: true }
+    Cause { reason: reason.to_owned(), detail: cut(detail) }
 }
 
 /// The text of a message attribute, if it was sent.

@@ -18,7 +18,7 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use futures::future::{BoxFuture, join_all};
 use metrics::Arrivals;
 use shared::command::Command;
-use shared::dead_letters::{DeadLetter, DeadLetters, known_reason};
+use shared::dead_letters::{DeadLetter, DeadLetters, LetterSeal, known_reason};
 use shared::dynamo::DynamoError;
 use shared::log_subject;
 use shared::queue::{BatchError, message_ids};
@@ -32,6 +32,10 @@ use tracing::error;
 pub struct Alerter {
     /// Where letters are kept.
     pub letters: DeadLetters,
+    /// What writer and projector seal letters with.
+    pub seal: LetterSeal,
+    /// The queue that commands come from: what SQS moves from there is a letter.
+    pub command_queue_arn: String,
     /// Where letters are counted.
     pub metrics: Metrics,
     /// What time it is.
@@ -75,7 +79,7 @@ impl Alerter {
         message: &SqsMessage,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let mut letter = letter::read(id, message, self.clock.now());
+        let mut letter = letter::read(self, id, message);
         let mut tries = 0_u32;
         while !self.letters.put(&letter, deadline).await? {
             letter.id = other_id(id, tries);
@@ -98,11 +102,12 @@ impl Alerter {
             message_id = letter.message_id,
             command = command.as_ref().map(Command::type_name),
             reason,
+            verified = letter.is_verified(),
             receives = letter.receive_count,
             sent_at = %letter.sent_at,
             "dead letter"
         );
-        self.metrics.record(&Arrivals { reason, dead_letters: 1.into() }, now);
+        self.metrics.record(&Arrivals::one(letter), now);
     }
 }
 

@@ -3,10 +3,11 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use dlq_alerter::Alerter;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use shared::dead_letters::DeadLetters;
+use shared::dead_letters::{DeadLetters, LetterSeal};
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 
@@ -18,12 +19,16 @@ async fn main() -> Result<(), Error> {
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let alerter = Alerter {
         letters: DeadLetters::new(dynamo.table(&env::required(env::DEAD_LETTERS_TABLE)?)),
+        seal: LetterSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),
+        command_queue_arn: env::required(env::QUEUE_ARN)?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let deadline = Deadline::of_invocation(event.context.deadline, alerter.clock.now());
-        alerter.handle(event.payload, deadline).await.map_err(Error::from)
+        let LambdaEvent { payload, context } = event;
+        let deadline = Deadline::of_invocation(context.deadline, alerter.clock.now());
+        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
+        invocation.scope(alerter.handle(payload, deadline)).await.map_err(Error::from)
     }))
     .await
 }

@@ -1,7 +1,8 @@
-//! What is counted: dead letters. The alarm stands on this metric and not on the depth of the queue,
+//! What is counted: dead letters. The alarms stand on these metrics and not on the depth of the queue,
 //! which this function keeps at zero.
 
 use metrique::writer::Entry;
+use shared::dead_letters::{DeadLetter, STREAM_BATCH, is_of_a_producer, known_reason};
 use shared::runtime::metrics::{Count, Record};
 
 /// Dead letters that were kept.
@@ -10,6 +11,20 @@ use shared::runtime::metrics::{Count, Record};
 pub(crate) struct Arrivals {
     pub(crate) reason: &'static str,
     pub(crate) dead_letters: Count,
+    /// Those that somebody has to be woken for.
+    pub(crate) system_dead_letters: Count,
+}
+
+impl Arrivals {
+    /// One letter. Nobody is woken for what a producer got wrong, nor by somebody who sends to this queue.
+    pub(crate) fn one(letter: &DeadLetter) -> Self {
+        let reason = known_reason(&letter.reason);
+        // Lambda sends those by itself, so nothing vouches for them.
+        let is_ours = letter.is_verified() || reason == STREAM_BATCH;
+        let wakes = is_ours && !is_of_a_producer(reason);
+        let system_dead_letters = u64::from(wakes).into();
+        Self { reason, dead_letters: 1.into(), system_dead_letters }
+    }
 }
 
 impl Record for Arrivals {

@@ -2,7 +2,7 @@
 //! wait for their five receives, and take their reason along.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use shared::dead_letters::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
+use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
 use shared::values::is_message_id;
@@ -11,9 +11,28 @@ use crate::Failure;
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]
-pub struct DeadLetterQueue(pub Sender);
+pub struct DeadLetterQueue {
+    sender: Sender,
+    seal: LetterSeal,
+}
 
 impl DeadLetterQueue {
+    /// A queue to send to, and what to seal with what goes there.
+    #[must_use]
+    pub fn new(sender: Sender, seal: LetterSeal) -> Self {
+        Self { sender, seal }
+    }
+
+    /// The same queue for another piece of work, whose retries are counted by themselves.
+    pub(crate) fn metered(&self) -> Self {
+        Self { sender: self.sender.metered(), seal: self.seal.clone() }
+    }
+
+    /// How many calls were made again since it was metered.
+    pub(crate) fn retries(&self) -> u64 {
+        self.sender.retries()
+    }
+
     /// Sends a message there, with why it failed. Once it is accepted the original may go.
     ///
     /// # Errors
@@ -26,12 +45,14 @@ impl DeadLetterQueue {
         failure: &Failure,
         deadline: Deadline,
     ) -> Result<(), SendError> {
-        self.0.send(&[letter(id, message, receives, failure)?], deadline).await
+        let letter = letter(&self.seal, id, message, receives, failure)?;
+        self.sender.send(&[letter], deadline).await
     }
 }
 
 /// The dead letter that a message becomes.
 fn letter(
+    seal: &LetterSeal,
     id: &str,
     message: &SqsMessage,
     receives: u32,
@@ -43,7 +64,7 @@ fn letter(
     // Whoever sends commands can send that attribute too.
     let origin = former.filter(|former| is_message_id(former)).unwrap_or(id);
     let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
-    let mut attributes = vec![
+    let attributes = vec![
         (REASON, failure.reason().to_owned()),
         (DETAIL, cut(failure.unredacted())),
         (ORIGIN, origin.to_owned()),
@@ -53,7 +74,8 @@ fn letter(
     // A letter without its body says nothing.
     let body =
         message.body.clone().ok_or_else(|| SendError::not_built("the message has no body"))?;
-    // A body as long as a message can be travels alone; the alerter judges it by itself.
+    let mut attributes = seal.sealed(&body, attributes);
+    // A body as long as a message can be travels alone, and its letter is an unverified one.
     if !fits(&body, &attributes) {
         attributes.clear();
     }

@@ -5,6 +5,7 @@ use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
+use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
@@ -14,6 +15,7 @@ use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
+use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
@@ -32,6 +34,7 @@ async fn main() -> Result<(), Error> {
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
+    let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -39,9 +42,12 @@ async fn main() -> Result<(), Error> {
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         commands: CommandQueue::new(
             Sender::new(sqs.clone(), env::required(env::QUEUE_URL)?),
-            InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),
+            InternalSeal::new(&secrets),
         ),
-        dead_letters: DeadLetterQueue(Sender::new(sqs, env::required(env::DEAD_LETTER_QUEUE_URL)?)),
+        dead_letters: DeadLetterQueue::new(
+            Sender::new(sqs, env::required(env::DEAD_LETTER_QUEUE_URL)?),
+            LetterSeal::new(&secrets),
+        ),
         sizes: Sizes::default(),
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
@@ -51,8 +57,10 @@ async fn main() -> Result<(), Error> {
         hold: Hold::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let deadline = Deadline::of_invocation(event.context.deadline, clock.now());
-        writer.handle(event.payload, deadline).await.map_err(Error::from)
+        let LambdaEvent { payload, context } = event;
+        let deadline = Deadline::of_invocation(context.deadline, clock.now());
+        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
+        invocation.scope(writer.handle(payload, deadline)).await.map_err(Error::from)
     }))
     .await
 }

@@ -31,13 +31,13 @@ impl Connections {
         Self {
             dynamo: writer.ledger.table().dynamo().metered(),
             commands: writer.commands.metered(),
-            dead_letters: DeadLetterQueue(writer.dead_letters.0.metered()),
+            dead_letters: writer.dead_letters.metered(),
         }
     }
 
     fn usage(&self) -> Usage {
         let mut usage = self.dynamo.usage();
-        usage.retries += self.commands.retries() + self.dead_letters.0.retries();
+        usage.retries += self.commands.retries() + self.dead_letters.retries();
         usage
     }
 }

@@ -2,7 +2,7 @@
 //! them later, sealed: whoever redrives them cannot make one up.
 
 use shared::command::{Command, InternalSeal};
-use shared::dead_letters::{DETAIL, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
+use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, UNFOLDABLE, cut};
 use shared::dynamo::item::Key;
 use shared::projection::{Change, Shard, Unfolded, UnfoldedChange};
 use shared::queue::{Message, SendError, Sender};
@@ -13,13 +13,14 @@ use shared::runtime::deadline::Deadline;
 pub struct DeadLetterQueue {
     sender: Sender,
     seal: InternalSeal,
+    letters: LetterSeal,
 }
 
 impl DeadLetterQueue {
-    /// A queue to send to, and what to seal with what goes there.
+    /// A queue to send to, and what to seal commands and letters with that go there.
     #[must_use]
-    pub fn new(sender: Sender, seal: InternalSeal) -> Self {
-        Self { sender, seal }
+    pub fn new(sender: Sender, seal: InternalSeal, letters: LetterSeal) -> Self {
+        Self { sender, seal, letters }
     }
 
     /// Sends changes of a shard that a view has set aside. Once they are accepted the batch may go.
@@ -55,6 +56,7 @@ impl DeadLetterQueue {
         ];
         let command = Command::Changed(unfolded);
         let (body, group) = (self.seal.to_body(&command), Some(command.group().to_owned()));
+        let attributes = self.letters.sealed(&body, attributes);
         Message { body, group, attributes, delay_seconds: None }
     }
 }

@@ -3,12 +3,14 @@
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use projector::{DeadLetterQueue, Projector, StreamEvent};
 use shared::command::InternalSeal;
+use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::facts::Facts;
 use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 
@@ -18,6 +20,7 @@ async fn main() -> Result<(), Error> {
     telemetry::init_json();
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+    let secrets = env::secrets(env::INTERNAL_SECRETS)?;
     let projector = Projector {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
@@ -26,7 +29,8 @@ async fn main() -> Result<(), Error> {
                 aws_sdk_sqs::Client::new(&config),
                 env::required(env::DEAD_LETTER_QUEUE_URL)?,
             ),
-            InternalSeal::new(&env::secrets(env::INTERNAL_SECRETS)?),
+            InternalSeal::new(&secrets),
+            LetterSeal::new(&secrets),
         ),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
@@ -34,10 +38,11 @@ async fn main() -> Result<(), Error> {
     };
     let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {
-        let deadline = Deadline::of_invocation(event.context.deadline, projector.clock.now());
-        let mut event = event.payload;
+        let LambdaEvent { payload: mut event, context } = event;
+        let deadline = Deadline::of_invocation(context.deadline, projector.clock.now());
+        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
         event.shard_id = event.shard_id.or_else(|| only_shard.clone());
-        projector.handle(event, deadline).await.map_err(Error::from)
+        invocation.scope(projector.handle(event, deadline)).await.map_err(Error::from)
     }))
     .await
 }

@@ -12,6 +12,7 @@ use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
+use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
@@ -44,8 +45,10 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
     };
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
+        let LambdaEvent { payload, context } = event;
         let deadline = Deadline::after(PATIENCE);
-        Ok::<_, Error>(reader.handle(&event.payload, deadline).await)
+        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
+        Ok::<_, Error>(invocation.scope(reader.handle(&payload, deadline)).await)
     }))
     .await
 }

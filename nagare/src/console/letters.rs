@@ -195,7 +195,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                     li class="entry" {
                         a href=(layout::address("letter", &[("id", &letter.id)])) { (letter.id) }
                         " " span class="tag" { (letter.reason) } " " time { (letter.stored_at) }
-                        p { @if !letter.verified { "(unverified) " } (letter.detail) }
+                        p { @if !letter.is_verified() { "(unverified) " } (letter.detail) }
                     }
                 }
             }
@@ -230,7 +230,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
         };
         let Some(letter) = letter else { return Ok(None) };
         Ok::<_, Failure>(Some(html! {
-            p class="problem" { strong { (letter.reason) } ": " @if !letter.verified { "(unverified) " } (letter.detail) }
+            p class="problem" { strong { (letter.reason) } ": " @if !letter.is_verified() { "(unverified) " } (letter.detail) }
             (buttons(&console, &[("id", &letter.id)], "this letter"))
             dl {
                 dt { "Letter" } dd class="code" { (letter.id) }

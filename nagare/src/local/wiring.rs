@@ -14,6 +14,7 @@ use projector::Projector;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
+use shared::dead_letters::LetterSeal;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
 use shared::rooms::KnownRooms;
@@ -21,10 +22,12 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::hold::Hold;
+use shared::runtime::invocation::Invocation;
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use uuid::Uuid;
 
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
@@ -36,7 +39,7 @@ use super::faults::{Deliveries, Faulty};
 use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use super::given_up::GivingUp;
 use super::schema;
-use super::sqs::{Queues, REGION, Wire};
+use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
 use super::stream_source::StreamSource;
 use crate::console::numbers::{Numbers, READER};
@@ -50,6 +53,16 @@ const WRITERS: usize = 16;
 /// Requests that Lambda makes of a queue for each invocation.
 const RECEIVE_AND_DELETE: u32 = 2;
 
+/// An invocation under a new id, as Lambda gives each one. There is no X-Ray here.
+fn invocation() -> Invocation {
+    Invocation::new(&Uuid::new_v4().to_string(), None)
+}
+
+/// The queue that commands come from, as SQS names it in what it moves from there.
+fn command_queue_arn() -> String {
+    QueueConfig::new(COMMANDS).arn()
+}
+
 /// What the servers and pollers share.
 pub(super) struct Wiring {
     pub(super) engine: Engine,
@@ -60,6 +73,7 @@ pub(super) struct Wiring {
     secrets: Secrets,
     cursors: CursorSeal,
     internal: InternalSeal,
+    letter_seal: LetterSeal,
     clock: Clock,
     keeps_visibility: bool,
     deliveries: Deliveries,
@@ -98,11 +112,13 @@ impl Wiring {
         let tables = engine.counted(numbers.clone());
         let inside = SharedHttpConnector::new(InProcess::new(tables, wire.clone()));
         let connector = SharedHttpConnector::new(Faulty::by(&config.inside.faults, inside));
+        let internal = Sealing::new(secrets.internal.as_bytes())?;
         Ok(Self {
             tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
             sqs: connector::sqs(connector),
             cursors: CursorSeal::new(&Sealing::new(secrets.cursor.as_bytes())?),
-            internal: InternalSeal::new(&Sealing::new(secrets.internal.as_bytes())?),
+            internal: InternalSeal::new(&internal),
+            letter_seal: LetterSeal::new(&internal),
             clock: config.clock.clone(),
             keeps_visibility: config.template_visibility,
             deliveries: Deliveries::by(&config.inside.faults),
@@ -139,7 +155,7 @@ impl Wiring {
             numbers.invocation(READER, 0);
             async move {
                 let deadline = Deadline::after(timeline_reader::PATIENCE);
-                Ok::<_, Infallible>(reader.handle(&event, deadline).await)
+                Ok::<_, Infallible>(invocation().scope(reader.handle(&event, deadline)).await)
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
@@ -157,7 +173,7 @@ impl Wiring {
             views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
             commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
-            dead_letters: DeadLetterQueue(self.sender(DEAD_LETTERS)),
+            dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
             sizes: Sizes::default(),
             retention: Retention::default(),
             metrics: self.numbers.metrics(),
@@ -169,6 +185,8 @@ impl Wiring {
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),
+            seal: self.letter_seal.clone(),
+            command_queue_arn: command_queue_arn(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
@@ -178,6 +196,7 @@ impl Wiring {
             dead_letters: projector::DeadLetterQueue::new(
                 self.sender(DEAD_LETTERS),
                 self.internal.clone(),
+                self.letter_seal.clone(),
             ),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
@@ -188,17 +207,17 @@ impl Wiring {
         let write = move |event: SqsEvent, deadline| {
             let writer = writer.clone();
             by_writer.invocation("fan-out writer", RECEIVE_AND_DELETE);
-            async move { writer.handle(event, deadline).await }
+            async move { invocation().scope(writer.handle(event, deadline)).await }
         };
         let alert = move |event: SqsEvent, deadline| {
             let alerter = alerter.clone();
             by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
-            async move { alerter.handle(event, deadline).await }
+            async move { invocation().scope(alerter.handle(event, deadline)).await }
         };
         let project = move |event, deadline| {
             let projector = projector.clone();
             by_projector.invocation("projector", 0);
-            async move { projector.handle(event, deadline).await }
+            async move { invocation().scope(projector.handle(event, deadline)).await }
         };
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: a stack that was down has no other receivers.
@@ -238,6 +257,7 @@ impl Wiring {
         let mut environment = vec![
             (env::API_URL, api.to_owned()),
             (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
+            (env::QUEUE_ARN, command_queue_arn()),
             (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
             (env::TIMELINES_TABLE, names.timelines),
             (env::LEDGER_TABLE, names.ledger),

@@ -31,7 +31,7 @@ pub(super) const INTERNAL: &str = "internal";
 pub(super) const MAX_LENGTH: usize = 320_000;
 const PURPOSE: &str = "nagare internal command";
 
-/// Seals internal commands and opens them. Only writer and projector have the secret.
+/// Seals internal commands and opens them. Only the functions that are behind the queues have the secret.
 #[derive(Debug, Clone)]
 pub struct InternalSeal(Seal);
 

@@ -2,9 +2,8 @@
 //!
 //! The writer sends a command that failed for good to the dead-letter queue itself, with the reason, and the
 //! projector a change that cannot be folded; a command that the queue moved there by its receive count has none of
-//! these. Nothing tells the functions' messages from those of anybody else who may send to that queue, so all of them are claims: they have
-//! to have a form ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and a length ([`cut`]), and what is kept of them is marked
-//! as unverified.
+//! these. The functions seal what they send ([`LetterSeal`](super::LetterSeal)). Without their seal all of it is claims of whoever
+//! sent it: they have to have a form ([`is_message_id`](crate::values::is_message_id), [`is_reason`]) and a length ([`cut`]).
 
 use crate::queue;
 
@@ -56,6 +55,12 @@ pub const REASONS: [&str; 18] = [
 #[must_use]
 pub fn known_reason(text: &str) -> &'static str {
     REASONS.into_iter().find(|reason| *reason == text).unwrap_or("other")
+}
+
+/// True if a producer has sent what can never be applied: all else is a matter of Nagare's or AWS's own.
+#[must_use]
+pub fn is_of_a_producer(reason: &str) -> bool {
+    matches!(reason, "not-json" | "unknown-type" | "malformed" | "conflict")
 }
 
 /// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of

@@ -14,8 +14,8 @@ use crate::runtime::deadline::Deadline;
 
 /// The attributes of a letter but for its body, and with it.
 const HEAD: &str =
-    "id, #part, message_id, reason, detail, verified, receive_count, sent_at, stored_at, #group";
-const WITH_BODY: &str = "id, #part, message_id, reason, detail, verified, receive_count, sent_at, \
+    "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, stored_at, #group";
+const WITH_BODY: &str = "id, #part, message_id, reason, detail, evidence, receive_count, sent_at, \
                          stored_at, #group, body";
 
 impl DeadLetters {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! attributes   what travels with a command on its way here
+//! evidence     what shows where it comes from
 //! store        the table of letters
 //! listing      all of them, page by page
 //! spare        parts of bodies that no letter needs
@@ -10,6 +11,7 @@
 //! ```
 
 mod attributes;
+mod evidence;
 mod listing;
 mod spare;
 mod store;
@@ -17,8 +19,9 @@ mod stream_batch;
 
 pub use attributes::{
     DETAIL, MAX_DETAIL_BYTES, MAX_RECEIVES, ORIGIN, REASON, REASONS, RECEIVES, RECEIVES_EXHAUSTED,
-    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_reason, known_reason,
+    SENT, STREAM_BATCH, UNFOLDABLE, cut, fits, is_of_a_producer, is_reason, known_reason,
 };
+pub use evidence::{Evidence, LetterSeal, SEAL, SOURCE};
 pub use spare::SparePart;
 pub use store::{DeadLetter, Head};
 pub use stream_batch::StreamBatch;

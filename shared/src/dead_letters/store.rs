@@ -3,8 +3,8 @@
 //! ```text
 //! id    part                        content
 //! <id>  letter                      reason, receive count, instants, and the body if it is short
-//! <id>  body#<message id>#<nnnn>    the rest of a body too long for one item (SQS admits 1 MiB,
-//!                                   DynamoDB 400 KB), and when it was stored
+//! <id>  body#<message id>#<nnnn>    the rest of a body too long for one item (SQS admits 1 MiB:
+//!                                   18 parts), and when it was stored
 //! ```
 //!
 //! The parts of a body are written before the letter that needs them, and under the id of the
@@ -15,15 +15,15 @@
 //! same letter in another message, or whose storing or dropping ended half-way.
 //! [`DeadLetters::spare_parts`] finds those.
 
-use super::DeadLetters;
+use super::{DeadLetters, Evidence};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::Timestamp;
 
-/// The most bytes of a body that go into one item.
-const PART_BYTES: usize = 300_000;
+/// The most bytes of a body that go into one item. With the detail beside it, and ids, that is less than 64 KiB.
+const PART_BYTES: usize = 60_000;
 /// The sort key of the letter itself.
 pub(super) const LETTER: &str = "letter";
 
@@ -39,9 +39,9 @@ pub struct DeadLetter {
     pub reason: String,
     /// Why, in a sentence of at most [`MAX_DETAIL_BYTES`](crate::dead_letters::MAX_DETAIL_BYTES).
     pub detail: String,
-    /// True if reason and detail are what the body itself bears out. False if they came along with the
-    /// message: then they are the words of whoever sent it to the dead-letter queue.
-    pub verified: bool,
+    /// What shows that it comes from the queue of commands or from the functions. Without any, all of it may be
+    /// the words of whoever could send to the dead-letter queue.
+    pub evidence: Option<Evidence>,
     /// How often it was received before it gave up.
     pub receive_count: i64,
     /// When it was first sent.
@@ -52,6 +52,14 @@ pub struct DeadLetter {
     pub group: Option<String>,
     /// The message body, byte for byte. Empty in a list.
     pub body: String,
+}
+
+impl DeadLetter {
+    /// True if it is known where it comes from.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.evidence.is_some()
+    }
 }
 
 /// A letter without the parts of a long body, which is all that it takes to remove it.
@@ -65,7 +73,7 @@ pub struct Head {
 
 impl DeadLetters {
     /// Stores a letter. Storing the same one again changes nothing. Returns false, and stores
-    /// nothing, if another body has that id.
+    /// nothing, if another body has that id, or if this letter has no evidence and the one that is stored has.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been stored.
@@ -82,7 +90,12 @@ impl DeadLetters {
         let mut item = part_key(&letter.id, LETTER);
         item.extend(write_letter(letter, parts.len()));
         item.insert("digest".to_owned(), digest.clone());
-        let same = Condition::new("attribute_not_exists(id) OR digest = :digest");
+        let same = Condition::new(match letter.evidence {
+            Some(_) => "attribute_not_exists(id) OR digest = :digest",
+            None => {
+                "attribute_not_exists(id) OR (digest = :digest AND attribute_not_exists(evidence))"
+            }
+        });
         let stored = self.table.put_if(item, same.value(":digest", digest), deadline).await?;
         Ok(stored == Put::Done)
     }
@@ -131,6 +144,7 @@ impl DeadLetters {
         letter: &DeadLetter,
         deadline: Deadline,
     ) -> Result<bool, DynamoError> {
+        // Parts were larger once: where there are fewer than this, nothing is deleted in their place.
         let parts = split(&letter.body).len();
         self.remove_parts(letter, if parts > 1 { parts } else { 0 }, deadline).await
     }
@@ -217,12 +231,16 @@ fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
         ("message_id".to_owned(), text(&letter.message_id)),
         ("reason".to_owned(), text(&letter.reason)),
         ("detail".to_owned(), text(&letter.detail)),
-        ("verified".to_owned(), truth(letter.verified)),
+        // For versions that do not know of evidence.
+        ("verified".to_owned(), truth(letter.is_verified())),
         ("receive_count".to_owned(), number(letter.receive_count)),
         ("sent_at".to_owned(), text(letter.sent_at.to_string())),
         ("stored_at".to_owned(), text(letter.stored_at.to_string())),
         ("parts".to_owned(), number(parts)),
     ]);
+    if let Some(evidence) = letter.evidence {
+        item.insert("evidence".to_owned(), text(evidence.word()));
+    }
     if let Some(group) = &letter.group {
         item.insert("group_id".to_owned(), text(group));
     }
@@ -238,8 +256,8 @@ pub(super) fn read_letter(row: &Row<'_>) -> Result<DeadLetter, DynamoError> {
         message_id: row.text("message_id")?.to_owned(),
         reason: row.text("reason")?.to_owned(),
         detail: row.text("detail")?.to_owned(),
-        // Not said of letters that were kept before there was such a mark.
-        verified: row.flag("verified")?,
+        // None of letters that were kept before evidence was asked for.
+        evidence: row.optional_text("evidence")?.and_then(Evidence::of_word),
         receive_count: row.number("receive_count")?,
         sent_at: row.parsed("sent_at", "an instant")?,
         stored_at: row.parsed("stored_at", "an instant")?,

@@ -17,6 +17,8 @@ pub const VIEWS_TABLE: &str = "NAGARE_VIEWS_TABLE";
 pub const DEAD_LETTERS_TABLE: &str = "NAGARE_DEAD_LETTERS_TABLE";
 /// The queue that takes commands.
 pub const QUEUE_URL: &str = "NAGARE_QUEUE_URL";
+/// The ARN of that queue, by which the alerter knows what SQS moved from there.
+pub const QUEUE_ARN: &str = "NAGARE_QUEUE_ARN";
 /// The queue of commands that gave up.
 pub const DEAD_LETTER_QUEUE_URL: &str = "NAGARE_DEAD_LETTER_QUEUE_URL";
 /// The shard of events that do not say which they are of: for an emulator whose streams have one and which does not

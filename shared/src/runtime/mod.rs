@@ -4,6 +4,7 @@ pub mod clock;
 pub mod deadline;
 pub mod env;
 pub mod hold;
+pub mod invocation;
 pub mod metrics;
 pub mod panics;
 pub mod retry;

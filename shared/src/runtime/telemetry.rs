@@ -2,16 +2,22 @@
 //!
 //! A message and a request have one line at most, written when it is known what became of them (the reader
 //! leaves out most requests that went well); a failure is logged once, where it is handled. Lines carry
-//! ids, never payloads, tokens or cursors, nor anything else that a sender is free to write.
+//! ids, never payloads, tokens or cursors, nor anything else that a sender is free to write. What is logged in an
+//! [invocation](Invocation) carries its ids too.
 
-use tracing::Subscriber;
+use std::fmt;
+
+use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::runtime::env;
+use crate::runtime::invocation::Invocation;
 
 /// Starts logging JSON lines to standard output, as Lambda collects them. Calling it again changes
 /// nothing.
@@ -26,8 +32,35 @@ where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
-    let lines = lines.with_current_span(false).with_writer(output);
+    let lines = lines.with_current_span(false).with_span_list(false);
+    let lines = lines.map_event_format(WithInvocation).with_writer(output);
     tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)))
+}
+
+/// Lines of JSON with the ids of the invocation that they are logged in.
+struct WithInvocation<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for WithInvocation<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut line = String::new();
+        self.0.format_event(context, Writer::new(&mut line), event)?;
+        let Some(open) = line.trim_end().strip_suffix('}') else {
+            return writer.write_str(&line);
+        };
+        writer.write_str(open)?;
+        Invocation::write_members(&mut writer)?;
+        writer.write_str("}\n")
+    }
 }
 
 /// What is to be logged: what the environment says of it, or else everything of at least this level.

@@ -5,6 +5,7 @@ use projector::Projector;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
+use shared::dead_letters::LetterSeal;
 use shared::queue::Sender;
 use shared::rooms::KnownRooms;
 use shared::runtime::hold::Hold;
@@ -17,13 +18,14 @@ use crate::local::{COMMANDS, DEAD_LETTERS};
 
 /// The writer, otherwise as the function builds it.
 pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
+    let secrets = secrets()?;
     Ok(Writer {
         ledger: stage.tables.ledger.clone(),
         facts: stage.tables.facts.clone(),
         views: stage.tables.views.clone(),
         timelines: stage.tables.timelines.clone(),
-        commands: CommandQueue::new(sender(stage, COMMANDS), seal()?),
-        dead_letters: DeadLetterQueue(sender(stage, DEAD_LETTERS)),
+        commands: CommandQueue::new(sender(stage, COMMANDS), InternalSeal::new(&secrets)),
+        dead_letters: DeadLetterQueue::new(sender(stage, DEAD_LETTERS), LetterSeal::new(&secrets)),
         sizes: Sizes::default(),
         retention: Retention::default(),
         metrics: Metrics::off(),
@@ -36,12 +38,17 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
 
 /// The projector, otherwise as the function builds it.
 pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
+    let secrets = secrets()?;
     Ok(Projector {
         facts: stage.tables.facts.clone(),
         views: stage.tables.views.clone(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
-        dead_letters: projector::DeadLetterQueue::new(sender(stage, DEAD_LETTERS), seal()?),
+        dead_letters: projector::DeadLetterQueue::new(
+            sender(stage, DEAD_LETTERS),
+            InternalSeal::new(&secrets),
+            LetterSeal::new(&secrets),
+        ),
         read_notifications: Retention::default(),
     })
 }
@@ -51,7 +58,6 @@ pub(super) fn sender(stage: &Stage, queue: &str) -> Sender {
     Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue))
 }
 
-fn seal() -> Result<InternalSeal, Failure> {
-    let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
-    Ok(InternalSeal::new(&secrets))
+fn secrets() -> Result<Secrets, Failure> {
+    Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))
 }

@@ -13,6 +13,7 @@ use shared::activities::Publish;
 use shared::activities::changes::Copies;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
+use shared::dead_letters::LetterSeal;
 use shared::queue::Sender;
 use shared::rooms::KnownRooms;
 use shared::runtime::clock::Clock;
@@ -63,6 +64,7 @@ impl Handler {
         let inside = SharedHttpConnector::new(InProcess::new(engine, wire.clone()));
         let sqs = connector::sqs(inside);
         let tables = tables_at(&self.endpoint, self.in_flight).await;
+        let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
         let writer = Writer {
             ledger: tables.ledger,
             facts: tables.facts,
@@ -70,9 +72,12 @@ impl Handler {
             timelines: tables.timelines,
             commands: CommandQueue::new(
                 Sender::new(sqs.clone(), wire.queue_url(COMMANDS)),
-                InternalSeal::new(&Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?),
+                InternalSeal::new(&secrets),
             ),
-            dead_letters: DeadLetterQueue(Sender::new(sqs, wire.queue_url(DEAD_LETTERS))),
+            dead_letters: DeadLetterQueue::new(
+                Sender::new(sqs, wire.queue_url(DEAD_LETTERS)),
+                LetterSeal::new(&secrets),
+            ),
             sizes: Sizes::default(),
             retention: Retention::default(),
             metrics: Metrics::off(),

@@ -39,13 +39,26 @@ pub(super) async fn redrive_all(
     sender: &Sender,
 ) -> Result<(), Failure> {
     let one = async |id: &str| match read(letters, id).await? {
-        Some(letter) if which.selects(&letter) => {
+        Some(letter) if which.redrives(&letter) => {
             redrive(letters, sender, &letter).await?;
             Ok(Outcome::Done)
         }
         _ => Ok(Outcome::Gone),
     };
-    each(which, letters, "sent again", one).await
+    let (ids, unverified) = which.ids_to_redrive(letters).await?;
+    if unverified > 0 {
+        tell!("{}", left_out(unverified));
+    }
+    each(which, &ids, "sent again", one).await
+}
+
+/// Says that letters are not sent again unless they are named.
+pub(super) fn left_out(unverified: u64) -> String {
+    let what = counted(unverified, "dead letter is", "dead letters are");
+    format!(
+        "{what} unverified: nothing shows that they come from the command queue or the functions. Look at them \
+         with `show`; `redrive ID` sends one again, --all and --reason leave them out"
+    )
 }
 
 /// Removes the letters.
@@ -64,20 +77,19 @@ pub(super) async fn drop_all(which: &Which, letters: &DeadLetters) -> Result<(),
             false => Err(Failure::No("it has come back meanwhile, and stays".to_owned())),
         }
     };
-    each(which, letters, "dropped", one).await
+    each(which, &which.ids(letters).await?, "dropped", one).await
 }
 
 /// Does something to each letter, several at once.
 async fn each(
     which: &Which,
-    letters: &DeadLetters,
+    ids: &[String],
     done: &'static str,
     one: impl AsyncFn(&str) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
-    let ids = which.ids(letters).await?;
     let bar = progress::bar(ids.len() as u64, "dead letters");
     let mut count = Count::default();
-    let outcomes = stream::iter(&ids).map(async |id| (id, one(id).await));
+    let outcomes = stream::iter(ids).map(async |id| (id, one(id).await));
     let mut outcomes = pin!(outcomes.buffer_unordered(AT_ONCE));
     while let Some((id, outcome)) = outcomes.next().await {
         let outcome = match outcome {

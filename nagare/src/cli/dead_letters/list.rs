@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use shared::dead_letters::{DeadLetter, DeadLetters};
 
+use super::act::left_out;
 use super::reason::{Groups, Reason, group};
 use super::which::Latest;
 use super::{Printed, each_letter};
@@ -33,6 +34,7 @@ pub(in crate::cli) struct List {
 /// The letters of one reason.
 struct Group {
     count: u64,
+    unverified: u64,
     latest: DeadLetter,
 }
 
@@ -94,15 +96,21 @@ async fn reasons(letters: &DeadLetters) -> Result<(), Failure> {
         true => tell!("there are no dead letters"),
         false => tell!("--reason REASON lists the letters of one reason; `show ID` prints one"),
     }
+    let unverified = groups.iter().map(|(_, group)| group.unverified).sum();
+    if unverified > 0 {
+        tell!("{}", left_out(unverified));
+    }
     Ok(())
 }
 
 fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
     let order = |letter: &DeadLetter| (letter.stored_at, letter.id.clone());
+    let unverified = u64::from(!letter.is_verified());
     match groups.get_mut(group(&letter)) {
-        None => drop(groups.insert(group(&letter), Group { count: 1, latest: letter })),
+        None => drop(groups.insert(group(&letter), Group { count: 1, unverified, latest: letter })),
         Some(group) => {
             group.count += 1;
+            group.unverified += unverified;
             if order(&group.latest) < order(&letter) {
                 group.latest = letter;
             }
@@ -110,7 +118,7 @@ fn count(groups: &mut BTreeMap<&'static str, Group>, letter: DeadLetter) {
     }
 }
 
-fn reason_line(reason: &str, Group { count, latest }: &Group) -> String {
+fn reason_line(reason: &str, Group { count, latest, .. }: &Group) -> String {
     let DeadLetter { id, stored_at, .. } = latest;
     format!("{reason:<18} {count:>8}  latest {stored_at}  example {id}  {}", detail(latest))
 }
@@ -120,9 +128,10 @@ fn line(letter: &DeadLetter) -> String {
     format!("{id}  {stored_at}  {reason:<18} receives {receive_count}  {}", detail(letter))
 }
 
-/// The beginning of a letter's detail, and whether the letter itself bears it out.
-fn detail(DeadLetter { verified, detail, .. }: &DeadLetter) -> String {
-    let mark = if *verified { "" } else { "(unverified) " };
+/// The beginning of a letter's detail, behind a mark if nothing shows where the letter comes from.
+fn detail(letter: &DeadLetter) -> String {
+    let mark = if letter.is_verified() { "" } else { "(unverified) " };
+    let detail = &letter.detail;
     match detail.char_indices().nth(DETAIL) {
         None => format!("{mark}{detail}"),
         Some((end, _)) => format!("{mark}{}…", &detail[..end]),

@@ -10,7 +10,8 @@
 //! A list for people begins with the reasons, because thousands of letters seldom have more than two or
 //! three. Lists are scans, read page by page; what is kept in memory never holds a body.
 //!
-//! A letter's text may come from a stranger, so it is escaped when it is printed.
+//! A letter's text may come from a stranger, so it is escaped when it is printed. A letter of which nothing shows that it
+//! comes from the queue of commands or the functions is marked, and is sent again only if its id is named.
 
 mod act;
 mod list;
@@ -38,7 +39,7 @@ pub(super) enum DeadLetters {
     List(List),
     /// Show them completely.
     Show(Which),
-    /// Send them to the command queue again.
+    /// Send them to the command queue again; unverified ones only if their ids are named.
     Redrive(Which),
     /// Remove them permanently.
     Drop(Which),
@@ -119,7 +120,7 @@ impl<'a> From<&'a DeadLetter> for Printed<'a> {
             id: &letter.id,
             reason: &letter.reason,
             detail: &letter.detail,
-            verified: letter.verified,
+            verified: letter.is_verified(),
             receive_count: letter.receive_count,
             sent_at: letter.sent_at,
             stored_at: letter.stored_at,

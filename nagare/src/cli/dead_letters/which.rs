@@ -39,24 +39,57 @@ impl Which {
         self.reason.as_ref().is_none_or(|reason| reason.selects(letter))
     }
 
+    /// True if this letter is meant to be sent again. Of what nobody named, those are left out of which nothing
+    /// shows where they come from.
+    pub(super) fn redrives(&self, letter: &DeadLetter) -> bool {
+        self.selects(letter) && (!self.is_selection() || letter.is_verified())
+    }
+
     /// Their ids, those of a selection the oldest first.
     pub(super) async fn ids(&self, letters: &DeadLetters) -> Result<Vec<String>, Failure> {
+        self.ids_where(letters, |_| true).await
+    }
+
+    /// The ids of those that are to be sent again, and how many are left out as unverified.
+    pub(super) async fn ids_to_redrive(
+        &self,
+        letters: &DeadLetters,
+    ) -> Result<(Vec<String>, u64), Failure> {
+        let mut left_out = 0;
+        let ids = self.ids_where(letters, |letter| {
+            let redrives = self.redrives(letter);
+            left_out += u64::from(!redrives);
+            redrives
+        });
+        let ids = ids.await?;
+        Ok((ids, left_out))
+    }
+
+    async fn ids_where(
+        &self,
+        letters: &DeadLetters,
+        mut wanted: impl FnMut(&DeadLetter) -> bool,
+    ) -> Result<Vec<String>, Failure> {
         if !self.is_selection() {
             return Ok(self.ids.clone());
         }
         let (mut latest, mut groups) = (Latest::of(self.limit), Groups::default());
+        let mut found = false;
         each_letter(letters, |letter| {
             groups.add(&letter);
             if self.selects(&letter) {
-                latest.add(letter.stored_at, letter.id.clone(), letter.id);
+                found = true;
+                if wanted(&letter) {
+                    latest.add(letter.stored_at, letter.id.clone(), letter.id);
+                }
             }
         })
         .await?;
-        let ids = latest.in_order();
         match &self.reason {
-            Some(reason) if ids.is_empty() => groups.check(reason).map(|()| ids),
-            _ => Ok(ids),
+            Some(reason) if !found => groups.check(reason)?,
+            _ => {}
         }
+        Ok(latest.in_order())
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 use shared::message::Subject;
+use shared::runtime::invocation::{FUNCTION_REQUEST_ID, Invocation};
 use shared::values::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata};
@@ -17,6 +18,8 @@ const CUT: &str = "…";
 const BREAK: char = '\n';
 /// The field that has the message.
 const MESSAGE: &str = "message";
+/// The number of the field that has the id of the invocation, which no place in the code names: behind all that any has.
+const REQUEST_ID: usize = u32::MAX as usize;
 /// The members of a line in JSON that are no fields: what else every line has, and the spans that it was logged in.
 const NO_FIELDS: [&str; 4] = ["timestamp", "level", "target", "spans"];
 
@@ -94,6 +97,11 @@ impl Line {
     pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Self {
         let mut packing = Packing::default();
         event.record(&mut packing);
+        Invocation::each_id(|name, id| {
+            if name == FUNCTION_REQUEST_ID {
+                packing.add(REQUEST_ID, format_args!("{id}"));
+            }
+        });
         packing.line(Origin::Code(event.metadata()), at)
     }
 
@@ -178,6 +186,7 @@ impl Origin {
     /// The name of a field.
     fn name(&self, index: usize) -> Option<&str> {
         match self {
+            Self::Code(_) if index == REQUEST_ID => Some(FUNCTION_REQUEST_ID),
             Self::Code(place) => place.fields().iter().nth(index).map(|field| field.name()),
             Self::Json(origin) => origin.names.get(index).map(String::as_str),
         }

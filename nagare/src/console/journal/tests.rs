@@ -2,6 +2,7 @@
 
 use fanout_writer::{Disposition, Failure};
 use shared::dynamo::DynamoError;
+use shared::runtime::invocation::Invocation;
 use shared::values::ActivityId;
 use tracing::{Level, error, info, warn};
 use tracing_subscriber::Layer;
@@ -65,6 +66,20 @@ fn a_line_has_what_the_event_had() {
     assert_eq!(fields, expected);
     assert_eq!(line.people().collect::<Vec<_>>(), ["anna"]);
     assert_eq!((page.latest, page.older), (1, None));
+}
+
+#[test]
+fn a_line_says_in_which_invocation_it_was_logged() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let journal = roomy(|| {
+        let invocation = Invocation::new("id-1", Some("Root=1-5759e988-bd862e3fe1be46a994272793"));
+        runtime.block_on(invocation.scope(async { applied("m-1", "live-1", "anna") }));
+        applied("m-2", "live-1", "anna");
+    });
+    let lines = journal.newest(&Filter::default(), None, 10).lines;
+    let ids: Vec<_> = lines.iter().map(|line| line.field("function_request_id")).collect();
+    assert_eq!(ids, [None, Some("id-1")]);
+    assert_eq!(lines[1].field("message_id"), Some("m-1"));
 }
 
 #[test]

@@ -150,7 +150,7 @@ mod tests {
             message_id: text("0"),
             reason: text("malformed"),
             detail: text("a detail"),
-            verified: true,
+            evidence: None,
             receive_count: 1,
             sent_at: at,
             stored_at: at,
