@@ -306,6 +306,14 @@ BREAKS = {
         set_at(*statement("TimelineReaderRole", 4, "Action", ["dynamodb:BatchGetItem", "dynamodb:Query"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "traces that somebody pays for without asking": (
+        set_at("Globals", "Function", "Tracing", "Active"),
+        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
+    ),
+    "traces of everything": (
+        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 5, "Fn::If", 1, "Action", "xray:*")),
+        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
+    ),
     "two functions with one role": (
         set_at(*properties("DlqAlerter", "Role", {"Fn::GetAtt": "FanoutWriterRole.Arn"})),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
@@ -593,6 +601,22 @@ BREAKS = {
         ),
         check.test_producers_can_be_named,
     ),
+    "dead letters of anybody whom a policy lets": (
+        drop_at(*properties("DeadLetterQueuePolicy", "PolicyDocument", "Statement", 1)),
+        check.test_nobody_but_the_functions_sends_dead_letters,
+    ),
+    "dead letters that the projector cannot send": (
+        drop_at(*properties("DeadLetterQueuePolicy", "PolicyDocument", "Statement", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", 1)),
+        check.test_nobody_but_the_functions_sends_dead_letters,
+    ),
+    "an alerter that takes another queue's letters for its own": (
+        set_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_QUEUE_ARN", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
+        check.test_nobody_but_the_functions_sends_dead_letters,
+    ),
+    "an alerter that cannot tell the writer's letters": (
+        drop_at(*properties("DlqAlerter", "Environment", "Variables", "NAGARE_INTERNAL_SECRET")),
+        check.test_variables_are_those_that_the_code_reads,
+    ),
     "anybody can be named": (
         set_at("Parameters", "Producers", "AllowedPattern", "^.*$"),
         check.test_producers_can_be_named,
@@ -753,6 +777,46 @@ BREAKS = {
         set_at(*properties("Api5xxAlarm", "AlarmDescription", "Viewers are answered with 5xx.")),
         check.test_alarms_tell_what_to_do_and_reach_somebody,
     ),
+    "a message of a producer that wakes somebody": (
+        set_at(*properties("AnyDeadLettersAlarm", "AlarmActions", [{"Ref": "AlarmTopic"}])),
+        check.test_alarms_tell_what_to_do_and_reach_somebody,
+    ),
+    "viewers who are refused until tomorrow": (
+        set_at(*properties("Api5xxAlarm", "AlarmActions", [{"Ref": "NoticeTopic"}])),
+        check.test_alarms_tell_what_to_do_and_reach_somebody,
+    ),
+    "a share of nothing": (
+        set_at(*properties("Api5xxAlarm", "Metrics", 0, "Expression", "IF(FILL(failed, 0) >= 1, 100 * failed / requests, 0)")),
+        check.test_what_traffic_makes_more_of_is_watched_as_a_share,
+    ),
+    "a number that grows with traffic": (
+        set_at(*properties("FanoutWriterErrorsAlarm", "Metrics", 0, "Expression", "IF(FILL(errors, 0) >= 3, errors, 0)")),
+        check.test_what_traffic_makes_more_of_is_watched_as_a_share,
+    ),
+    "a writer that stands still for a quarter of an hour": (
+        set_at("Parameters", "WriterStoppedMinutes", "Default", 15),
+        check.test_a_writer_that_stands_still_is_told_of_within_five_minutes,
+    ),
+    "a writer that stands still and tells of nothing": (
+        replace_at(*properties("WriterStoppedAlarm", "Metrics", 0, "Expression", "FILL(waiting, 0) > 0 OR ", "")),
+        check.test_a_writer_that_stands_still_is_told_of_within_five_minutes,
+    ),
+    "a stopped writer that nobody notices": (
+        drop_at("Resources", "WriterStoppedAlarm"),
+        check.test_everything_that_can_go_wrong_has_an_alarm,
+    ),
+    "readers that are reserved in an account of ten": (
+        drop_at("Rules", "ReservedReadersFit", "Assertions", 1),
+        check.test_an_account_that_cannot_reserve_readers_is_told_so_before_anything_is_made,
+    ),
+    "a topic that anybody publishes to": (
+        set_at(*properties("NoticeTopicPolicy", "PolicyDocument", "Statement", 0, "Condition", {})),
+        check.test_services_act_for_this_account_only,
+    ),
+    "notices in the clear": (
+        drop_at(*properties("NoticeTopic", "KmsMasterKeyId")),
+        check.test_the_topics_are_encrypted_and_open_to_alarms_only,
+    ),
     "an alarm that reaches nobody": (
         set_at(*properties("Api5xxAlarm", "AlarmActions", [])),
         check.test_alarms_tell_what_to_do_and_reach_somebody,
@@ -807,7 +871,7 @@ BREAKS = {
     ),
     "a topic that CloudWatch cannot encrypt for": (
         set_at(*properties("AlarmTopic", "KmsMasterKeyId", "alias/aws/sns")),
-        check.test_the_topic_is_encrypted_and_open_to_alarms_only,
+        check.test_the_topics_are_encrypted_and_open_to_alarms_only,
     ),
     "an alarm that is not on the dashboard": (
         add("Another", "AWS::CloudWatch::Alarm"),

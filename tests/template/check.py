@@ -31,8 +31,10 @@ TABLES = {
 # What can be made again.
 DERIVED = {"timelines", "views"}
 SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWriter": {"InternalSecret", "SecondInternalSecret"}}
-# Its dead letters are commands that only the writer takes, and from nobody else.
-SECRETS["Projector"] = SECRETS["FanoutWriter"]
+# Their dead letters are known by their seal, and what the projector puts there is a command that only the writer takes.
+SECRETS["Projector"] = SECRETS["DlqAlerter"] = SECRETS["FanoutWriter"]
+# The queue that SQS moves dead letters from: the alerter compares its ARN and calls nothing there.
+COMPARED = {"DlqAlerter": {"CommandQueue"}}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -337,6 +339,8 @@ def test_no_policy_has_a_wildcard(stack):
             continue
         for action in listed(statement["Action"]):
             assert "*" not in action, f"{name}: {action}"
+        if statement.get("Sid") == "Trace":
+            continue
         for path, value in walk(statement.get("Resource", [])):
             assert not (isinstance(value, str) and "*" in value), f"{name}: {value}"
     assert seen > 10
@@ -359,7 +363,7 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
         assert named(stack.properties(function)["Role"]) == f"{role}.Arn"
         granted = {}
         for name, statement in statements(stack):
-            if name == role and "Resource" in statement:
+            if name == role and "Resource" in statement and statement.get("Sid") != "Trace":
                 assert statement["Effect"] == "Allow"
                 for resource in listed(statement["Resource"]):
                     granted.setdefault(named(resource), set()).update(listed(statement["Action"]))
@@ -368,6 +372,20 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
     others = {"DeploymentRole", "SlackRole"}
     assert set(stack.of_type("AWS::IAM::Role")) == set(permissions()) | others
     assert not stack.of_type("AWS::IAM::Policy")
+
+
+def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
+    assert stack.default("Tracing") == "off"
+    assert stack.expanded["Conditions"]["Trace"] == {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}
+    for function in FUNCTIONS:
+        assert stack.properties(function)["TracingConfig"] == {"Mode": {"Fn::If": ["Trace", "Active", "PassThrough"]}}
+        [policy] = stack.properties(f"{function}Role")["Policies"]
+        [granted] = [one for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
+        condition, trace, otherwise = granted["Fn::If"]
+        assert (condition, otherwise) == ("Trace", {"Ref": "AWS::NoValue"})
+        # Segments go to X-Ray as a whole: there is no resource to name.
+        wanted = {"Sid": "Trace", "Effect": "Allow", "Resource": "*", "Action": ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]}
+        assert trace == wanted, function
 
 
 def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):
@@ -391,7 +409,7 @@ def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
         stores = {name.split(".")[0] for name in calls()[f"{function}Role"]}
         stores |= {STREAMS_OF[function].split(".")[0]} if function in STREAMS_OF else set()
         secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
-        assert told - secrets == stores, function
+        assert told - secrets == stores | COMPARED.get(function, set()), function
         assert told & secrets == SECRETS.get(function, set()), function
 
 
@@ -479,7 +497,7 @@ def test_secrets_are_generated_and_long_enough(stack):
 
 def test_two_secrets_are_valid_at_a_time(stack):
     check_two_secrets(stack, "TimelineReader", "Cursor", "cursors", condition="FirstSeals", again="IsMadeAgain")
-    for function in ("FanoutWriter", "Projector"):
+    for function in ("FanoutWriter", "Projector", "DlqAlerter"):
         check_two_secrets(stack, function, "Internal", "internal", condition="FirstSealsInternally", again="InternalIsMadeAgain")
 
 
@@ -529,6 +547,7 @@ def test_a_change_of_parameters_publishes_a_version(stack):
         # A condition is a parameter too.
         text = json.dumps(stack.properties(function))
         taken |= {"Authorization"} if '"UseJwt"' in text else set()
+        taken |= {"Tracing"} if '"Trace"' in text else set()
         taken |= {"CursorSeal"} if '"FirstSeals"' in text else set()
         taken |= {"InternalSeal"} if '"FirstSealsInternally"' in text else set()
         # These give a secret another address.
@@ -679,7 +698,7 @@ def test_producers_can_be_named(stack):
     conditional = []
     for name in stack.of_type("AWS::SQS::QueuePolicy"):
         for statement in stack.properties(name)["PolicyDocument"]["Statement"]:
-            if statement.get("Action") == "sqs:*":
+            if statement.get("Action") == "sqs:*" or name == "DeadLetterQueuePolicy":
                 continue
             # Nothing is granted to anybody as long as nobody is named.
             condition, statement, otherwise = statement["Fn::If"]
@@ -696,6 +715,22 @@ def test_producers_can_be_named(stack):
     assert stack.expanded["Conditions"]["NameProducers"] == {
         "Fn::Not": [{"Fn::Equals": [{"Fn::Select": [0, {"Ref": "Producers"}]}, ""]}]
     }
+
+
+def test_nobody_but_the_functions_sends_dead_letters(stack):
+    """Whatever IAM policies say: what lies there is in force once an operator redrives it. SQS moves what it gives up
+    without sending, and from the queue of commands alone."""
+    policy = stack.properties("DeadLetterQueuePolicy")["PolicyDocument"]["Statement"]
+    others = [statement for statement in policy if statement["Action"] != "sqs:*"]
+    assert len(others) == 1
+    [deny] = others
+    assert (deny["Effect"], deny["Principal"], deny["Action"]) == ("Deny", "*", "sqs:SendMessage")
+    assert named(deny["Resource"]) == "DeadLetterQueue.Arn"
+    senders = [role for role, resources in permissions().items() if "sqs:SendMessage" in resources.get("DeadLetterQueue.Arn", set())]
+    assert set(deny["Condition"]) == {"ArnNotEquals"}
+    [(key, others)] = deny["Condition"]["ArnNotEquals"].items()
+    assert key == "aws:PrincipalArn" and {named(role) for role in others} == {f"{role}.Arn" for role in senders}
+    assert named(stack.properties("DlqAlerter")["Environment"]["Variables"][variables()["QUEUE_ARN"]]) == "CommandQueue.Arn"
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -819,6 +854,19 @@ def test_one_caller_does_not_use_up_the_account(stack):
         "ReaderReservedConcurrency"]) > 0
 
 
+def test_an_account_that_cannot_reserve_readers_is_told_so_before_anything_is_made(stack):
+    """A new one has a concurrency of ten, and Lambda refuses when half of the stack is there."""
+    rule = stack.expanded["Rules"]["ReservedReadersFit"]
+    assert rule["RuleCondition"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "ReaderReservedConcurrency"}, "0"]}]}
+    refused = [one["Assert"]["Fn::Not"][0]["Fn::Equals"] for one in rule["Assertions"]]
+    assert refused == [[{"Ref": "AccountConcurrency"}, ""], [{"Ref": "AccountConcurrency"}, "10"]]
+    assert all("get-account-settings" in one["AssertDescription"] or "10" in one["AssertDescription"] for one in rule["Assertions"])
+    assert stack.default("AccountConcurrency") == "" and stack.default("ReaderReservedConcurrency") == 0
+    # Nobody has looked at the account before somebody has.
+    assert not re.search(r'^ *"AccountConcurrency=', read("samconfig.toml"), re.MULTILINE)
+    assert re.search(r'^ *# "AccountConcurrency=', read("samconfig.toml"), re.MULTILINE)
+
+
 def test_the_api_calls_the_alias_of_the_reader(stack):
     integration = stack.properties("ReaderIntegration")
     assert named(integration["IntegrationUri"]) == "TimelineReaderAliaslive"
@@ -831,18 +879,27 @@ def test_the_api_calls_the_alias_of_the_reader(stack):
 # --- Alarms ---------------------------------------------------------------------------------------
 
 
+def metrics_of(properties):
+    """(namespace, metric, dimensions) of all that an alarm looks at, what it watches first."""
+    if "Metrics" not in properties:
+        return [(properties["Namespace"], properties["MetricName"], properties.get("Dimensions", []))]
+    metrics = [one["MetricStat"]["Metric"] for one in properties["Metrics"] if "MetricStat" in one]
+    return [(metric["Namespace"], metric["MetricName"], metric["Dimensions"]) for metric in metrics]
+
+
 def alarmed(stack):
     """(namespace, metric, resources in its dimensions) of each alarm."""
     found = {}
     for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
-        properties = alarm["Properties"]
-        dimensions = frozenset(names_in(properties.get("Dimensions", [])))
-        found[(properties["Namespace"], properties["MetricName"], dimensions)] = name
+        namespace, metric, dimensions = metrics_of(alarm["Properties"])[0]
+        found[(namespace, metric, frozenset(names_in(dimensions)))] = name
     return found
 
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
-    wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ("DeadLetters", "FanOutLatency", "ProjectionLag")}
+    ours = ("DeadLetters", "SystemDeadLetters", "CommandsRefused", "FanOutLatency", "ProjectionLag")
+    wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ours}
+    wanted.add(("AWS/SQS", "NumberOfMessagesDeleted", frozenset(["CommandQueue"])))
     for function in STREAMS_OF:
         wanted.add(("AWS/Lambda", "IteratorAge", frozenset([function])))
     for queue in ("CommandQueue", "DeadLetterQueue"):
@@ -864,7 +921,13 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
     assert oldest["Statistic"] == "Maximum"
 
 
+# What nobody has to be woken for: viewers are served, commands are kept, and nothing is lost before tomorrow.
+TOMORROW = {f"{table}WriteThrottlesAlarm" for table in ("Timelines", "Ledger", "LedgerIndex", "Facts", "Views", "DeadLetters")}
+TOMORROW |= {"AnyDeadLettersAlarm", "Api4xxAlarm", "ApiLatencyAlarm", "FanOutLatencyAlarm", "ProjectionLagAlarm"}
+
+
 def test_alarms_tell_what_to_do_and_reach_somebody(stack):
+    assert TOMORROW <= set(stack.of_type("AWS::CloudWatch::Alarm"))
     runbook = ROOT / "docs" / "OPERATIONS.md"
     headings = None
     if runbook.exists():
@@ -879,8 +942,9 @@ def test_alarms_tell_what_to_do_and_reach_somebody(stack):
         assert parts, f"{name}: {text!r}"
         if headings is not None:
             assert parts[1] in headings, f"{name}: docs/OPERATIONS.md has no section '{parts[1]}'"
+        topic = "NoticeTopic" if name in TOMORROW else "AlarmTopic"
         for actions in ("AlarmActions", "OKActions"):
-            assert [named(a) for a in properties.get(actions, [])] == ["AlarmTopic"], f"{name}: {actions}"
+            assert [named(a) for a in properties.get(actions, [])] == [topic], f"{name}: {actions}"
         assert properties.get("ActionsEnabled", True) is True, name
         assert properties["TreatMissingData"] == "notBreaching", name
         # The topic takes what comes from alarms of this name.
@@ -889,9 +953,68 @@ def test_alarms_tell_what_to_do_and_reach_somebody(stack):
 
 def test_thresholds_are_parameters(stack):
     for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
-        threshold = named(alarm["Properties"]["Threshold"])
+        properties = alarm["Properties"]
+        # Whether or not is no matter of how much, but of how long.
+        yes_or_no = properties["Threshold"] == 1
+        threshold = named(properties["EvaluationPeriods" if yes_or_no else "Threshold"])
         assert threshold in stack.expanded["Parameters"], name
-        assert stack.expanded["Parameters"][threshold]["MinValue"] >= 1, name
+        parameter = stack.expanded["Parameters"][threshold]
+        assert parameter["MinValue"] >= 1, name
+        if "Metrics" in properties and not yes_or_no:
+            assert parameter["MaxValue"] == 100, f"{name}: percent"
+
+
+# What grows with traffic while the same part of it goes wrong.
+WITH_TRAFFIC = {"Errors", "Throttles", "WriteThrottleEvents", "ReadThrottleEvents", "4xx", "5xx", "CommandsRefused"}
+
+
+def values_of(expression, **metrics):
+    """What an expression of CloudWatch's comes to. Of what is None there is no data."""
+    # A FILL has a metric and a number in it, and `or` and `and` are words of both.
+    text = re.sub(r"FILL\((\w+), (\d+)\)", r"(\2 if \1 is None else \1)", expression)
+    text = text.replace(" AND ", " and ").replace(" OR ", " or ")
+    condition, yes, no = re.fullmatch(r"IF\((.+), (.+), (.+)\)", text).groups()
+    return eval(f"({yes}) if ({condition}) else ({no})", {}, metrics)  # noqa: S307
+
+
+def test_what_traffic_makes_more_of_is_watched_as_a_share(stack):
+    seen = set()
+    for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
+        properties = alarm["Properties"]
+        watched = metrics_of(properties)[0][1]
+        assert ("Metrics" in properties) == (watched in WITH_TRAFFIC | {"NumberOfMessagesDeleted"}), name
+        if watched not in WITH_TRAFFIC:
+            continue
+        seen.add(watched)
+        [returned] = [one for one in properties["Metrics"] if one.get("ReturnData", True)]
+        part, whole = (one["Id"] for one in properties["Metrics"] if "MetricStat" in one)
+        value = lambda few, all: values_of(returned["Expression"], **{part: few, whole: all})
+        # Nothing happened; all went wrong, of very much; a little of it, of very much; a few, of few.
+        assert value(None, None) == value(None, 100_000) == value(0, 100_000) == value(1, 1) == 0, name
+        assert value(100_000, 100_000) in (50, 100), name
+        assert 0 < value(2_000, 1_000_000) < 1, name
+        periods = {one["MetricStat"]["Period"] for one in properties["Metrics"] if "MetricStat" in one}
+        assert periods == {300}, name
+    assert seen == WITH_TRAFFIC
+
+
+def test_a_writer_that_stands_still_is_told_of_within_five_minutes(stack):
+    """Also one that tells of nothing: that nothing is done is what is watched."""
+    properties = stack.properties("WriterStoppedAlarm")
+    expression = properties["Metrics"][0]["Expression"]
+    stopped = lambda done, waiting, sent: values_of(expression, done=done, waiting=waiting, sent=sent) >= properties["Threshold"]
+    assert stopped(None, 1, None) and stopped(0, 100, 0) and stopped(0, 0, 5) and stopped(None, None, 1)
+    # It is slow; there is nothing to do; what failed waits, in flight, to come again.
+    assert not (stopped(1, 100_000, 5) or stopped(None, None, None) or stopped(0, 0, 0))
+    inside = {one["Id"]: one["MetricStat"] for one in properties["Metrics"] if "MetricStat" in one}
+    assert {metric["Metric"]["MetricName"]: metric["Stat"] for metric in inside.values()} == {
+        "NumberOfMessagesDeleted": "Sum", "ApproximateNumberOfMessagesVisible": "Maximum", "NumberOfMessagesSent": "Sum"
+    }
+    periods = {metric["Period"] for metric in inside.values()}
+    minutes = stack.default(named(properties["EvaluationPeriods"]))
+    # CloudWatch has the figures of a minute a minute later.
+    assert periods == {60} and minutes + 1 <= 5
+    assert "DatapointsToAlarm" not in properties
 
 
 def emitted():
@@ -944,11 +1067,12 @@ def test_metrics_of_ours_are_those_that_the_code_emits(stack):
     watched = set()
     for name, alarm in stack.of_type("AWS::CloudWatch::Alarm").items():
         properties = alarm["Properties"]
-        if not properties["Namespace"].startswith("AWS/"):
-            assert properties["Namespace"] == namespace, name
-            dimensions = {d["Name"]: named(d["Value"]) for d in properties.get("Dimensions", [])}
-            assert dimensions.get("Stage") == "Stage", name
-            watched.add((properties["MetricName"], frozenset(dimensions)))
+        for space, metric, dimensions in metrics_of(properties):
+            if not space.startswith("AWS/"):
+                assert space == namespace, name
+                dimensions = {d["Name"]: named(d["Value"]) for d in dimensions}
+                assert dimensions.get("Stage") == "Stage", name
+                watched.add((metric, frozenset(dimensions)))
     assert watched <= metrics, f"alarms watch what no code emits: {watched - metrics}"
     shown = set()
     for space, metric, dimensions in on_the_dashboard(stack):
@@ -980,18 +1104,24 @@ def test_tables_on_the_dashboard_ask_for_what_is_logged(stack):
             assert re.search(rf"\b{field}\b( = |,$)", code, re.MULTILINE), f"{binary} logs no {field}"
 
 
-def test_the_topic_is_encrypted_and_open_to_alarms_only(stack):
-    assert named(stack.properties("AlarmTopic")["KmsMasterKeyId"]) == "AlarmKey.Arn"
-    policies = list(stack.of_type("AWS::SNS::TopicPolicy").values())
-    (policy,) = policies
-    allows = [s for s in policy["Properties"]["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
-    (allow,) = allows
-    assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-    assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+def test_the_topics_are_encrypted_and_open_to_alarms_only(stack):
+    topics = {"AlarmTopic", "NoticeTopic"}
+    assert set(stack.of_type("AWS::SNS::Topic")) == topics
+    for topic in topics:
+        assert named(stack.properties(topic)["KmsMasterKeyId"]) == "AlarmKey.Arn"
+    for name, policy in stack.of_type("AWS::SNS::TopicPolicy").items():
+        [topic] = [named(one) for one in policy["Properties"]["Topics"]]
+        statements = policy["Properties"]["PolicyDocument"]["Statement"]
+        assert {named(s["Resource"]) for s in statements} == {topic}, name
+        (allow,) = [s for s in statements if s["Effect"] == "Allow"]
+        assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+        assert allow["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+        topics.remove(topic)
+    assert topics == set(), f"without a policy: {topics}"
     # CloudWatch has to be able to use the topic's key.
     users = [s["Principal"] for s in stack.properties("AlarmKey")["KeyPolicy"]["Statement"]]
     assert {"Service": "cloudwatch.amazonaws.com"} in users
-    assert [named(t) for t in stack.properties("SlackChannel")["SnsTopicArns"]] == ["AlarmTopic"]
+    assert [named(t) for t in stack.properties("SlackChannel")["SnsTopicArns"]] == ["AlarmTopic", "NoticeTopic"]
 
 
 def test_the_dashboard_shows_every_alarm(stack):

@@ -199,13 +199,12 @@ fn api(month: &Month, prices: &Prices) -> Vec<Line> {
 fn watching(month: &Month, prices: &Prices) -> Vec<Line> {
     let logged = logged(month);
     let metrics = METRICS + if month.folds > 0.0 { LIKE_METRICS } else { 0.0 };
-    let [alarms, secrets, keys] =
-        ["AWS::CloudWatch::Alarm", "AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
+    let [secrets, keys] = ["AWS::SecretsManager::Secret", "AWS::KMS::Key"].map(resources);
     let cloudwatch = |what, amount, price| line("CloudWatch", what, amount, price);
     vec![
         cloudwatch("logs taken in", gigabytes(logged), prices.logs_gb),
         cloudwatch("logs kept", gigabytes(logged * COMPRESSED), prices.logs_gb_month),
-        cloudwatch("alarms", (alarms, "alarm"), prices.alarm_month),
+        cloudwatch("alarms", (alarm_metrics(), "metric"), prices.alarm_month),
         cloudwatch("metrics", (metrics, "metric"), prices.metric_month),
         cloudwatch("dashboard", (1.0, "dashboard"), prices.dashboard_month),
         line("Secrets Manager", "secrets", (secrets, "secret"), prices.secret_month),
@@ -244,8 +243,17 @@ fn access_line(subject: f64) -> f64 {
 
 /// How many resources of a type the template declares.
 fn resources(kind: &str) -> f64 {
-    let declaration = format!("Type: {kind}");
-    TEMPLATE.lines().filter(|line| line.trim() == declaration).count() as f64
+    lines(&format!("Type: {kind}"))
+}
+
+/// How many metrics the template's alarms look at: each is paid for, also where several make one alarm.
+fn alarm_metrics() -> f64 {
+    resources("AWS::CloudWatch::Alarm") - lines("Metrics:") + lines("MetricStat:")
+}
+
+/// How many lines of the template say this.
+fn lines(text: &str) -> f64 {
+    TEMPLATE.lines().filter(|line| line.trim() == text).count() as f64
 }
 
 fn import(work: &Work, prices: &Prices) -> f64 {
@@ -288,6 +296,7 @@ mod tests {
             assert!((0.125..=10.0).contains(&memory(function)), "{function}");
         }
         assert!(resources("AWS::CloudWatch::Alarm") > 10.0);
+        assert!(alarm_metrics() > resources("AWS::CloudWatch::Alarm"));
         assert_eq!(resources("AWS::SecretsManager::Secret"), 4.0);
         assert_eq!(default("LogOneIn"), 100.0);
         let line = r#"{"requestId":"JKJaXmPLvHcESHA=","subject":"bob","status":"200","error":"-","latency":"12"}"#;

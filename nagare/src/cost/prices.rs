@@ -29,7 +29,7 @@ pub struct Prices {
     pub logs_gb: f64,
     /// A gigabyte of logs kept for a month, compressed.
     pub logs_gb_month: f64,
-    /// A custom metric for a month.
+    /// A metric that an alarm looks at, for a month.
     pub alarm_month: f64,
     /// A metric of one's own for a month.
     pub metric_month: f64,
