@@ -1108,7 +1108,7 @@ def test_the_topics_are_encrypted_and_open_to_alarms_only(stack):
     topics = {"AlarmTopic", "NoticeTopic"}
     assert set(stack.of_type("AWS::SNS::Topic")) == topics
     for topic in topics:
-        assert named(stack.properties(topic)["KmsMasterKeyId"]) == "AlarmKey.Arn"
+        assert named(stack.properties(topic).get("KmsMasterKeyId")) == "AlarmKey.Arn"
     for name, policy in stack.of_type("AWS::SNS::TopicPolicy").items():
         [topic] = [named(one) for one in policy["Properties"]["Topics"]]
         statements = policy["Properties"]["PolicyDocument"]["Statement"]

@@ -53,11 +53,21 @@ impl Invocation {
 
     /// Writes the ids behind the members of an object in JSON that is still open.
     pub(super) fn write_members(to: &mut impl fmt::Write) -> fmt::Result {
+        // Ids have no character that JSON escapes.
+        Self::write(to, |to, name, id| write!(to, ",\"{name}\":\"{id}\""))
+    }
+
+    /// Writes the ids behind a line for people.
+    pub(super) fn write_words(to: &mut impl fmt::Write) -> fmt::Result {
+        Self::write(to, |to, name, id| write!(to, " {name}={id}"))
+    }
+
+    fn write<W: fmt::Write>(
+        to: &mut W,
+        one: impl Fn(&mut W, &'static str, &str) -> fmt::Result,
+    ) -> fmt::Result {
         let mut result = Ok(());
-        Self::each_id(|name, id| {
-            // Ids have no character that JSON escapes.
-            result = result.and_then(|()| write!(to, ",\"{name}\":\"{id}\""));
-        });
+        Self::each_id(|name, id| result = result.and_then(|()| one(to, name, id)));
         result
     }
 }

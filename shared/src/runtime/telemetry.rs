@@ -33,12 +33,29 @@ where
 {
     let lines = tracing_subscriber::fmt::layer().json().flatten_event(true);
     let lines = lines.with_current_span(false).with_span_list(false);
-    let lines = lines.map_event_format(WithInvocation).with_writer(output);
+    let lines = lines.map_event_format(WithInvocation::json).with_writer(output);
     tracing_subscriber::registry().with(lines.with_filter(filter(LevelFilter::INFO)))
 }
 
-/// Lines of JSON with the ids of the invocation that they are logged in.
-struct WithInvocation<F>(F);
+/// Lines with the ids of the invocation that they are logged in.
+#[derive(Debug)]
+pub struct WithInvocation<F> {
+    format: F,
+    is_json: bool,
+}
+
+impl<F> WithInvocation<F> {
+    /// Lines of JSON, of which each is an object.
+    fn json(format: F) -> Self {
+        Self { format, is_json: true }
+    }
+
+    /// Lines for people, as coloured as their format says.
+    #[must_use]
+    pub fn text(format: F) -> Self {
+        Self { format, is_json: false }
+    }
+}
 
 impl<S, N, F> FormatEvent<S, N> for WithInvocation<F>
 where
@@ -53,13 +70,20 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut line = String::new();
-        self.0.format_event(context, Writer::new(&mut line), event)?;
-        let Some(open) = line.trim_end().strip_suffix('}') else {
-            return writer.write_str(&line);
-        };
-        writer.write_str(open)?;
-        Invocation::write_members(&mut writer)?;
-        writer.write_str("}\n")
+        self.format.format_event(context, Writer::new(&mut line), event)?;
+        let line = line.trim_end_matches('\n');
+        match line.strip_suffix('}').filter(|_| self.is_json) {
+            Some(open) => {
+                writer.write_str(open)?;
+                Invocation::write_members(&mut writer)?;
+                writer.write_str("}\n")
+            }
+            None => {
+                writer.write_str(line)?;
+                Invocation::write_words(&mut writer)?;
+                writer.write_str("\n")
+            }
+        }
     }
 }
 
