@@ -212,6 +212,17 @@ def life(stack, others):
     return person, commands
 
 
+def test_when_it_returns_nothing_shows_the_name(stack):
+    """Not even what somebody else is notified of, which is folded from likes after they are erased."""
+    for _ in range(5):
+        person, friend, live = unique("person"), unique("friend"), unique("live")
+        stack.apply(publish(friend, live), follow(person, friend), like(person, live))
+        until(lambda: notified(stack, friend) == [("unread", 1, [person])], "the like")
+        forget(stack, person)
+        shown = [notified(stack, friend), stack.read(f"/v1/actors/{friend}/followers"), stack.read(f"/v1/activities/{live}")]
+        assert person not in json.dumps(shown), shown
+
+
 def test_nothing_is_left_but_tombstones(stack, others, life):
     person, _ = life
     fan, friend, idol, former = others

@@ -98,7 +98,14 @@ impl Forget {
             tombstones_until: erasure.until(),
             commands_waiting,
         };
-        print(&report, self.json)
+        print(&report, self.json)?;
+        if !remote.is_local() && !self.json {
+            tell!(
+                "copies remain that nothing can shorten: what the streams had before for 24 hours, and point-in-time \
+                 recovery for 35 days (docs/OPERATIONS.md, \"Deleting a person's data\")"
+            );
+        }
+        Ok(())
     }
 }
 

@@ -122,6 +122,8 @@ impl Erasure {
         } else {
             self.fact_of(&key, row, scope)?
         };
+        // Counts, notifications, sums and shares name the person until it is folded.
+        scope.waits_for_projector |= fact.is_some();
         Ok(fact.filter(|_| !is_marked))
     }
 
@@ -179,7 +181,6 @@ impl Erasure {
                 }
             }
         };
-        scope.waits_for_projector |= fact.is_some();
         Ok(fact)
     }
 
