@@ -15,6 +15,7 @@
 //! tables      the tables over one client
 //! failure     how a command fails
 //! progress    progress bars
+//! visible     what strangers wrote, with what would steer a terminal as escapes
 //! ```
 //!
 //! The functions know nothing of this crate: it calls their handlers with the events that AWS would
@@ -31,3 +32,4 @@ pub mod operator;
 mod progress;
 mod running;
 pub mod tables;
+mod visible;

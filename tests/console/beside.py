@@ -61,7 +61,9 @@ def measured(browser, watched):
         context = browser.new_context()
         send(stack, follows())
         for view in VIEWS if watched else []:
-            context.new_page().goto(console_of(stack) + view)
+            page = context.new_page()
+            page.goto(console_of(stack))
+            page.goto(page.url + view)
         before, begun = processor(stack), time.monotonic()
         send(stack, publishes())
         taken = processor(stack) - before, time.monotonic() - begun

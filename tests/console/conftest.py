@@ -41,8 +41,9 @@ expect.set_options(timeout=PATIENCE)
 class Visitor:
     """A person at a console: tabs of one browser profile, and what their pages report."""
 
-    def __init__(self, chromium, address, **options):
-        self.address = address
+    def __init__(self, chromium, entrance, **options):
+        # The printed address, and what it is without the secret.
+        self.entrance, self.address = entrance, entrance.partition("?")[0]
         self.context = chromium.new_context(**({"viewport": WIDE} | options))
         self.context.set_default_timeout(PATIENCE)
         self.reported, self.requested = [], []
@@ -57,7 +58,7 @@ class Visitor:
     def open(self):
         """The first page, in a new tab."""
         page = self.context.new_page()
-        page.goto(self.address)
+        page.goto(self.entrance)
         return page
 
     def refused(self, status, times=1):
@@ -135,7 +136,7 @@ def visit(chromium, request):
 
 def console_of(place):
     """The address of a stack's console; an address is one already."""
-    return place if isinstance(place, str) else f"{place.exports['NAGARE_API_URL']}/console/"
+    return place if isinstance(place, str) else place.exports["NAGARE_CONSOLE_URL"]
 
 
 class Served:
@@ -146,7 +147,7 @@ class Served:
             [e2e.NAGARE, "console", "--port", "0", *args], env=stack.env, stdout=subprocess.PIPE, text=True
         )
         self.said = self.process.stdout.readline()
-        self.address = re.search(r"http://127\.0\.0\.1:\d+/console/", self.said)[0]
+        self.address = re.search(r"http://127\.0\.0\.1:\d+/console/\?token=\w+", self.said)[0]
 
     def __enter__(self):
         return self

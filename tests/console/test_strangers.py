@@ -111,14 +111,16 @@ def elsewhere():
 
 
 def test_a_form_of_another_page_sends_nothing(stack, chromium, elsewhere):
-    address = f"{stack.exports['NAGARE_API_URL']}/console/"
     served, url = elsewhere
     # It even has the token of somebody's page.
     fields = posted("forged") | {"token": token(stack)}
-    inputs = "".join(f"<input name='{name}' value='{value}'>" for name, value in fields.items())
-    served.html = f"<form method=post action='{address}send'>{inputs}<button>Win a prize</button></form>"
     context = chromium.new_context()
     page = context.new_page()
+    # Somebody who may look, and whose browser sends the cookie to every port of this host.
+    page.goto(stack.exports["NAGARE_CONSOLE_URL"])
+    address = page.url
+    inputs = "".join(f"<input name='{name}' value='{value}'>" for name, value in fields.items())
+    served.html = f"<form method=post action='{address}send'>{inputs}<button>Win a prize</button></form>"
     page.goto(url)
     page.get_by_role("button").click()
     expect(page.get_by_text("The console is for its own pages")).to_be_visible()
@@ -131,7 +133,7 @@ def test_a_form_of_another_page_sends_nothing(stack, chromium, elsewhere):
 
 
 def token(stack):
-    return re.search('name="token" value="([0-9a-f]+)"', stack.request("/console/").text)[1]
+    return re.search('name="token" value="([0-9a-f]+)"', stack.console("").text)[1]
 
 
 def posted(activity):
@@ -146,9 +148,7 @@ def assert_not_sent(stack, activity):
 
 
 def send(stack, fields, headers=None):
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    body = urllib.parse.urlencode(fields)
-    return stack.request("/console/send", "POST", form | (headers or {}), body)
+    return stack.console("send", fields, headers)
 
 
 @pytest.mark.parametrize("origin", ["null", "http://evil.example", "http://127.0.0.1", "http://127.0.0.1:1", "https://HOST"])
@@ -157,7 +157,7 @@ def test_a_foreign_origin_is_refused(stack, origin):
     origin = origin.replace("HOST", host)
     fields = posted("of-origin") | {"token": token(stack)}
     assert send(stack, fields, {"Origin": origin}).status == 403
-    assert stack.request("/console/", headers={"Origin": origin}).status == 403
+    assert stack.console("", headers={"Origin": origin}).status == 403
     assert_not_sent(stack, "of-origin")
 
 
@@ -166,7 +166,7 @@ def test_a_foreign_host_is_refused(stack, host):
     host = host.replace("PORT", str(urllib.parse.urlsplit(stack.exports["NAGARE_API_URL"]).port))
     fields = posted("of-host") | {"token": token(stack)}
     assert send(stack, fields, {"Host": host, "Origin": f"http://{host}"}).status in (400, 403, 421)
-    assert stack.request("/console/", headers={"Host": host}).status in (400, 403, 421)
+    assert stack.console("", headers={"Host": host}).status in (400, 403, 421)
     assert_not_sent(stack, "of-host")
 
 
@@ -200,7 +200,7 @@ def test_the_same_form_with_the_token_is_sent(stack):
 
 def test_every_answer_has_the_policy(stack):
     for path in ("", "console.css", "htmx.js", "timeline", "depths", "nowhere"):
-        headers = stack.request(f"/console/{path}").headers
+        headers = stack.console(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy, path
         assert "form-action 'self'" in policy and "frame-ancestors 'none'" in policy, path

@@ -229,8 +229,10 @@ def console(stack):
     try:
         said = process.stdout.readline()
         assert "account 000000000000 in us-east-1" in said and "only looks" in said, said
-        address = said.split(" is at ")[1].split()[0]
-        open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+        entrance = said.split(" is at ")[1].split()[0]
+        address = entrance.partition("?")[0]
+        open_url = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor()).open
+        open_url(entrance, timeout=60).close()
         yield lambda path: open_url(address + path, timeout=60).read().decode()
     finally:
         process.terminate()

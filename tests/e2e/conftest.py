@@ -489,6 +489,25 @@ class Stack:
         finally:
             connection.close()
 
+    def console(self, path, fields=None, headers=None, entrance=None):
+        """What the console answers to somebody who came by the printed address: a page, or with fields a form."""
+        entrance = urllib.parse.urlsplit(entrance or self.exports["NAGARE_CONSOLE_URL"])
+        connection = http.client.HTTPConnection(entrance.hostname, entrance.port, timeout=DEADLINE)
+        try:
+            connection.request("GET", f"{entrance.path}?{entrance.query}")
+            answer = connection.getresponse()
+            answer.read()
+            cookie = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+            form = {} if fields is None else {"Content-Type": "application/x-www-form-urlencoded"}
+            data = None if fields is None else urllib.parse.urlencode(fields)
+            method = "GET" if fields is None else "POST"
+            connection.request(method, f"/console/{path}", body=data, headers=cookie | form | (headers or {}))
+            answer = connection.getresponse()
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, headers, answer.read().decode())
+        finally:
+            connection.close()
+
     def get(self, viewer, query="", headers=None):
         """A viewer's timeline; the query as a dict, or as it goes over the wire."""
         if not isinstance(query, str):

@@ -12,7 +12,9 @@ import subprocess
 
 import pytest
 
-from conftest import NAGARE, body, clean_environment, follow, instant, publish, run, unique, until
+from conftest import (
+    NAGARE, body, clean_environment, follow, instant, like, open_battle, on_a_terminal, open_poll, publish, run, say, tag, unique, until,
+)
 
 ESTIMATE = ["estimate", "--deliveries-per-day", "1000", "--reads-per-day", "1000"]
 
@@ -225,3 +227,105 @@ def test_a_stray_quote_is_one_bad_line(own_stack, tmp_path):
     assert done.stdout == "1000 follows imported\n" and done.stderr.count("line ") == 1
     own_stack.apply(publish("actor-999", "last"))
     assert own_stack.timeline("bob") == ["last"]
+
+
+# What strangers wrote ---------------------------------------------------------------------------------
+
+# As it is, where SQS takes it, and written with JSON's escapes where it does not.
+RAW = "a\x7fb\x85c\x9b31md\u061ce\u200ff\u202eg\u2066h\u2028i\u2029j"
+ESCAPED = "k\x1b[2Jl\x07m\x00n\r"
+STEERS = set("\x00\x07\x1b\x7f\x85\x9b\u061c\u200f\u202e\u2066\u2028\u2029\r")
+
+
+def payload():
+    """The text of a payload that has both."""
+    escaped = json.dumps(ESCAPED)[1:-1]
+    return f'{{"text":"{RAW}{escaped}","{RAW}":["{RAW}"]}}'
+
+
+def with_payload(command):
+    """A body whose payload is exactly that."""
+    return body(command | {"payload": None}).replace("null", payload(), 1)
+
+
+@pytest.fixture(scope="module")
+def strangers(stack):
+    """Somebody whose follower, room, poll and battle have such texts."""
+    names = {name: unique(name) for name in ("viewer", "actor", "live", "room", "poll", "battle")}
+    viewer, actor, live, room, poll, battle = names.values()
+    stack.apply(follow(viewer, actor), follow(actor, actor))
+    stack.send(
+        with_payload(publish(actor, live)),
+        with_payload(say(room, "m1", viewer)),
+        # A message that is shown as its text alone.
+        body(say(room, "m2", viewer) | {"payload": {"text": RAW + ESCAPED}}),
+        with_payload(open_poll(actor, poll, ["a", "b"], instant(hours=-1), instant(hours=1))),
+        with_payload(open_battle(actor, battle, 10)),
+    )
+    stack.drain()
+    stack.send(like(viewer, live), tag(live, viewer))
+    [letter] = stack.send(f'{{"type":"{RAW}"}}')
+    stack.drain()
+    stack.dead_letter(letter)
+    until(lambda: stack.notifications(actor)["items"], "the notification")
+    return names | {"letter": letter}
+
+
+def texts(value):
+    """Every text in a JSON value, names of members included."""
+    if isinstance(value, dict):
+        return [text for name, one in value.items() for text in (name, *texts(one))]
+    if isinstance(value, list):
+        return [text for one in value for text in texts(one)]
+    return [value] if isinstance(value, str) else []
+
+
+# What reads something, and in which forms.
+PAGES = ["", "--json", "--json=pages"]
+READS = {
+    "timeline": (lambda s: ["timeline", s["viewer"]], PAGES),
+    "page": (lambda s: ["page", s["actor"]], PAGES),
+    "tagged": (lambda s: ["tagged", s["viewer"]], PAGES),
+    "room": (lambda s: ["room", s["room"]], PAGES),
+    "notifications": (lambda s: ["notifications", s["actor"]], ["", "--json"]),
+    "poll": (lambda s: ["poll", "show", s["poll"]], ["", "--json"]),
+    "battle": (lambda s: ["battle", "show", s["battle"]], ["", "--json"]),
+    "letters": (lambda s: ["dead-letters", "list", "--reason", "unknown-type"], ["", "--json"]),
+    "letter": (lambda s: ["dead-letters", "show", s["letter"]], [""]),
+}
+# These say ids and what is wrong, not what was sent.
+OWN_WORDS = {"notifications", "letters"}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_texts_of_strangers_steer_no_terminal(stack, strangers, name):
+    args, forms = READS[name]
+    args = args(strangers)
+    for form in forms:
+        printed = stack.cli(*args, *filter(None, [form]))
+        for text in (printed.stdout, printed.stderr):
+            assert not STEERS & set(text), (args, form, text)
+        if name in OWN_WORDS:
+            continue
+        if form or name == "letter":
+            values = [json.loads(line) for line in printed.stdout.splitlines()] if form else json.loads(printed.stdout)
+            assert any(RAW in text for text in texts(values)), "JSON says what is there"
+        else:
+            assert "\\u009b31m" in printed.stdout, printed.stdout
+    # There `show` draws anew what it has drawn, and what reads letters says how far it is.
+    if name not in ("poll", "battle", "letters", "letter"):
+        code, drawn = on_a_terminal(args, stack.env)
+        assert code == 0 and not STEERS & set(drawn.replace("\r\n", "\n")), (args, drawn)
+
+
+def test_what_is_read_by_people_stays_as_it_is(stack):
+    viewer, room = unique("viewer"), unique("room")
+    said = "日本語 é e\u0301 नमस्ते 👩\u200d👧 \"quoted\" 'and' \\n"
+    stack.apply(say(room, "m1", viewer, payload={"text": said}))
+    assert said in stack.cli("room", room).stdout
+
+
+@pytest.mark.parametrize("args", [["timeline", f"a{RAW}"], ["follow", f"a{RAW}", "b"], ["dead-letters", "show", RAW], ["room", "r", f"--{RAW}"]])
+def test_what_was_typed_steers_no_terminal_either(stack, args):
+    done = stack.cli(*args, code=None)
+    assert done.returncode and not STEERS & set(done.stdout + done.stderr), done.stderr

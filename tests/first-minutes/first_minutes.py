@@ -151,7 +151,8 @@ def recorded(terminal):
     first = next(n for n, text in enumerate(terminal.record) if "export NAGARE_API_URL" in text)
     texts = [re.sub(r"^ *(Compiling|Downloaded|Downloading|Updating|Locking) .*\n", "", text, flags=re.MULTILINE)
              for text in terminal.record[first:]]
-    return re.sub(r"((?:SECRET|JWT_KEY)=')[0-9a-f]+'", r"\1…'", "".join(texts))
+    text = re.sub(r"((?:SECRET|JWT_KEY)=')[0-9a-f]+'", r"\1…'", "".join(texts))
+    return re.sub(r"(\?token=)[0-9a-f]+", r"\1…", text)
 
 
 def compare(file, terminal):

@@ -12,7 +12,7 @@ use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 
 use super::Failure;
-use super::print::{counted, print_json, say, tell};
+use super::print::{counted, print_json, printable, say, tell};
 use crate::client::remote::Remote;
 use crate::operator::audit::{
     AuditError, Auditor, Found, PageDifference, PagesAuditor, RoomDifference, RoomsAuditor, Sample,
@@ -223,7 +223,7 @@ impl Audit {
         if self.json {
             return print_json(difference);
         }
-        say!("{}", difference.in_words())?;
+        say!("{}", printable(&difference.in_words()))?;
         Ok(())
     }
 

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 use super::Failure;
 use super::print::say;
 use crate::client::remote::Remote;
-use crate::console::{Console, Mode, PATH};
-use crate::local::serve_console;
+use crate::console::{Access, Console, Mode};
+use crate::local::{listen, port_of, serve_console, url};
 
 #[derive(Debug, Args)]
 pub(super) struct ServeConsole {
@@ -22,16 +22,20 @@ pub(super) struct ServeConsole {
 impl ServeConsole {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let mode = if self.write { Mode::Write } else { Mode::ReadOnly };
-        let console = Console::new(Remote::from_environment().await?, mode)?;
+        let remote = Remote::from_environment().await?;
+        let listener = listen(self.port).await?;
+        let access = Access::of_run(port_of(&listener));
+        let address = access.address(&url(&listener));
+        let console = Console::new(remote, mode, access)?;
         let stack = match console.account() {
             None => "a local stack".to_owned(),
             Some(account) => account.to_string(),
         };
         let (stop, stopped) = watch::channel(false);
-        let (address, serving) = serve_console(self.port, console.router(), stopped).await?;
         let may = if self.write { "it may change it, and asks before" } else { "it only looks" };
-        say!("The console of {stack} is at {address}{PATH} ({may}). Ctrl-C ends it.")?;
-        let serving = tokio::spawn(serving);
+        let serving = tokio::spawn(serve_console(listener, console, stopped));
+        say!("The console of {stack} is at {address} ({may}). Ctrl-C ends it.")?;
+        say!("Whoever has this address may do so with your credentials: keep it to yourself.")?;
         super::up::stopped().await?;
         let _ = stop.send(true);
         let _ = serving.await;

@@ -19,6 +19,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::console::journal::Journal;
+use crate::visible::visible;
 
 /// The target of the SDK's events about its connections.
 const SDK_CONNECTIONS: &str = "aws_smithy_runtime::client::http::connection_poisoning";
@@ -106,7 +107,9 @@ fn write_lines(mut output: impl Write, waiting: &Receiver<Message>, dropped: &At
     for message in waiting {
         // If standard error is closed, there is nowhere to report that.
         match message {
-            Message::Line(line) => drop(output.write_all(&line)),
+            Message::Line(line) => {
+                drop(output.write_all(visible(&String::from_utf8_lossy(&line)).as_bytes()));
+            }
             Message::Flush(done) => drop(done.try_send(())),
         }
         match dropped.swap(0, Ordering::Relaxed) {

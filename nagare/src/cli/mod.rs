@@ -56,12 +56,19 @@ use print::tell;
 pub use replay::posts_in;
 use submit::Submission;
 
+use crate::visible::is_hidden;
+
 /// The whole program. It is here and not in the binary so that it is compiled once: what is `async` is
 /// compiled where it is run.
 #[tokio::main]
 pub async fn main() -> ExitCode {
     let ended = match Cli::try_parse() {
         Ok(cli) => cli.run().await,
+        // What was typed may come from somewhere else.
+        Err(said) if said.to_string().contains(is_hidden) => {
+            tell!("{said}");
+            return ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(2));
+        }
         Err(said) => match said.print() {
             // Help that was asked for; an error goes to standard error, and has its own exit code.
             Err(unwritten) if !said.use_stderr() => Err(print::unwritable(unwritten)),
@@ -159,6 +166,10 @@ enum Subcommands {
     /// Show how far the fan-out of an activity of an actor with many followers has come.
     Fanout(fanout::Fanout),
     /// Remove everything about one person, viewer and actor alike.
+    ///
+    /// Their timeline, follows, activities, profile, likes and what they are notified of, votes and hits, polls and battles,
+    /// tags, messages, memberships of rooms, and dead letters. When it returns, nothing shows the name any more. Copies
+    /// remain that nothing can shorten: what the streams had before (24 hours) and point-in-time recovery (35 days).
     Forget(forget::Forget),
     /// What a month on AWS costs, by service.
     Estimate(estimate::Estimate),

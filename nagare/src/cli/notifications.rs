@@ -12,7 +12,7 @@ use shared::notifications::{MarkRead, Marked, ReadThrough};
 use shared::values::ViewerId;
 
 use super::Failure;
-use super::print::{counted, printable, printable_json, say, tell};
+use super::print::{counted, one_line, printable, printable_json, say, tell};
 use crate::client::api::{Api, Query};
 use crate::client::remote::Remote;
 
@@ -117,7 +117,7 @@ impl Notifications {
     fn print(&self, item: &RawValue) -> Result<Notification, Failure> {
         let notification: Notification = serde_json::from_str(item.get()).map_err(unexpected)?;
         if self.json {
-            say!("{}", item.get())?;
+            say!("{}", one_line(item))?;
         } else {
             let Notification { activity_id, state, last_at, .. } = &notification;
             say!("{last_at}  {state:<6}  {} {activity_id}", who(&notification))?;

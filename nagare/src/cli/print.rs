@@ -1,18 +1,18 @@
 //! Printing to standard output, which may be gone or full: lines, JSON, and strangers' texts made safe
 //! for a terminal.
 //!
-//! A dead letter may hold whatever somebody sent: sequences that move the cursor, change colours or the
-//! window's title, and marks that change the direction of what follows. All such characters are printed
-//! as escapes, so that a line shows what is there and nothing hides or forges another line.
+//! Whatever is printed goes through [`line`] and [`note`], on terminals and in pipes, and none of it has a character
+//! that steers a terminal ([`visible`]). JSON is escaped before, in JSON's own way, so that its
+//! value stays.
 
-use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
+use crate::visible::{visible, visible_json, visible_line};
 
 /// Prints a line, as `println!` does, but returns an error where that panics: the reader may be gone, or
 /// the disk full.
@@ -26,7 +26,8 @@ pub(super) use say;
 
 pub(super) fn line(text: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
-    let printed = output.write_fmt(text).and_then(|()| output.write_all(b"\n"));
+    let text = format!("{text}\n");
+    let printed = output.write_all(visible(&text).as_bytes());
     printed.and_then(|()| output.flush()).map_err(unwritable)
 }
 
@@ -38,7 +39,8 @@ macro_rules! tell {
 pub(super) use tell;
 
 pub(super) fn note(text: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let text = format!("{text}\n");
+    let _ = io::stderr().lock().write_all(visible(&text).as_bytes());
 }
 
 /// The failure of standard output, with its path if it is a file that has one.
@@ -49,15 +51,9 @@ pub(super) fn unwritable(error: io::Error) -> Failure {
     Failure::Output { error, place }
 }
 
-/// A text with every character escaped (`\u{1b}`) that is not printed as itself.
+/// A text on one line.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut printed, c| {
-        match shows_itself(c) {
-            true => printed.push(c),
-            false => printed.extend(c.escape_debug()),
-        }
-        printed
-    })
+    visible_line(text).into_owned()
 }
 
 /// A number of something, in the right form: `1 entry`, `2 entries`.
@@ -83,74 +79,13 @@ pub(super) fn print_pretty_json(value: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// JSON with every such character escaped (`\u001b`). Parsers read the same value from it: outside of
-/// strings JSON has only characters that are printed as themselves, and line ends.
+/// JSON whose strings have escapes (`\u001b`) for what would steer a terminal. Parsers read the same value from it.
 pub(super) fn printable_json(json: &str) -> String {
-    json.chars().fold(String::with_capacity(json.len()), |mut printed, c| {
-        if c == '\n' || shows_itself(c) {
-            printed.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a string cannot fail.
-                let _ = write!(printed, "\\u{unit:04x}");
-            }
-        }
-        printed
-    })
+    visible_json(json).into_owned()
 }
 
-/// JSON without line ends. They occur between its tokens only (in strings they are escaped), so what it says
-/// stays the same. A payload may have them, because it comes back as it was sent.
-pub(super) fn one_line(json: &RawValue) -> Cow<'_, str> {
-    match json.get().contains(['\n', '\r']) {
-        true => json.get().replace(['\n', '\r'], " ").into(),
-        false => json.get().into(),
-    }
-}
-
-/// False for control and format characters, direction marks, and characters that join the one before.
-fn shows_itself(c: char) -> bool {
-    matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TRICKS: [&str; 12] = [
-        "\u{1b}[2J",
-        "\u{1b}]0;title\u{7}",
-        "\r",
-        "\n",
-        "\u{8}",
-        "\u{7f}",
-        "\u{9b}31m",
-        "\u{202e}",
-        "\u{2066}",
-        "\u{200f}",
-        "\u{2028}",
-        "\u{e0041}",
-    ];
-
-    #[test]
-    fn nothing_steers_a_terminal() {
-        for trick in TRICKS {
-            let text = format!("a{trick}b");
-            let json = serde_json::to_string(&text).unwrap();
-            let [line, json] = [printable(&text), printable_json(&json)];
-            for printed in [&line, &json] {
-                assert!(!printed.chars().any(|c| trick.starts_with(c)), "{printed}");
-                assert!(printed.chars().all(shows_itself), "{printed}");
-            }
-            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
-        }
-    }
-
-    #[test]
-    fn what_can_be_read_stays_as_it_is() {
-        for text in ["plain 'and' \"quoted\" \\n", "日本語", "é", "😀"] {
-            assert_eq!(printable(text), text);
-        }
-        assert_eq!(printable_json("[\n  \"é😀\"\n]"), "[\n  \"é😀\"\n]");
-    }
+/// JSON on one line. Line ends occur between its tokens only (in strings they are escaped), so what it says stays the
+/// same. A payload may have them, because it comes back as it was sent.
+pub(super) fn one_line(json: &RawValue) -> String {
+    visible_json(json.get()).replace('\n', " ")
 }

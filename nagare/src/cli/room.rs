@@ -166,7 +166,7 @@ fn print_message(message: &RawValue) -> Result<(), Failure> {
         serde_json::from_str(message.get()).map_err(unexpected)?;
     let said = match serde_json::from_str::<Text>(payload.get()) {
         Ok(Text { text }) => printable(&text),
-        Err(_) => one_line(payload).into_owned(),
+        Err(_) => one_line(payload),
     };
     say!("{at}  {author_id:<16} {message_id:<24} {said}")
 }

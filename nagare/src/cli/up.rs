@@ -40,6 +40,9 @@ pub(super) struct Up {
     /// on this machine reads and writes the tables and the queue at their ports without any.
     #[arg(long)]
     auth: bool,
+    /// Let everybody on this machine open the console, without the secret that its address has otherwise.
+    #[arg(long, conflicts_with = "auth")]
+    open_console: bool,
     /// Let web pages of these origins call the HTTP API from a browser, with commas between
     /// (`https://app.example.com,http://localhost:5173`), as the template's `CorsOrigins` does on AWS; `*`: of any.
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
@@ -72,6 +75,7 @@ impl Up {
             port: 3000,
             data_dir: None,
             auth: false,
+            open_console: false,
             cors: Vec::new(),
             faults: None,
             template_visibility: false,
@@ -96,6 +100,7 @@ impl Up {
             port: self.port,
             data_dir: self.data_dir.clone(),
             auth: self.auth,
+            open_console: self.open_console,
             cors: Cors::of(self.cors.clone()),
             template_visibility: self.template_visibility,
             inside,
@@ -146,7 +151,12 @@ impl Up {
     fn explain(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
         say!("#")?;
-        say!("# Look at it: {api}{}", console::PATH)?;
+        say!("# Look at it: {}", stack.variable(console::URL).unwrap_or_default())?;
+        if self.open_console {
+            say!(
+                "# The console is open (--open-console): anybody on this machine reads and changes everything by it."
+            )?;
+        }
         if noted {
             say!(
                 "# The stack is ready. In another shell, `nagare` finds it without the lines above; other"

@@ -3,15 +3,19 @@
 //! ```text
 //! target   which stack it is
 //! remote   its tables and queues
+//! read_only the same, without the means to write
 //! api      its HTTP API, on behalf of one viewer
 //! signer   signatures of single requests
 //! sender   commands onto its queue
 //! drain    waiting until its queues are empty
+//! loopback addresses of this machine
 //! token    tokens for a local stack that demands them
 //! ```
 
 pub(crate) mod api;
 pub(crate) mod drain;
+mod loopback;
+pub(crate) mod read_only;
 pub(crate) mod remote;
 pub(crate) mod sender;
 pub(crate) mod signer;

@@ -19,6 +19,8 @@ use crate::local::connector;
 use crate::operator::effects::Effects;
 use crate::tables::{TableNames, Tables};
 
+use super::loopback::is_loopback;
+use super::read_only::reading;
 pub(crate) use crate::operator::soon;
 
 /// Clients for the stack. Which variables are required depends on the clients that are used.
@@ -62,6 +64,23 @@ impl Remote {
         Ok(Self { target, config, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
     }
 
+    /// The same, which writes nothing.
+    ///
+    /// # Errors
+    /// [`Failure::No`] if a client has no connection of its own to guard.
+    pub(crate) fn only_reading(self) -> Result<Self, Failure> {
+        let unguarded = || Failure::No("there is no HTTP client".to_owned());
+        let sqs = self.sqs.config();
+        let inside = sqs.http_client().ok_or_else(unguarded)?;
+        let sqs = sqs.to_builder().http_client(reading(inside)).build();
+        let dynamodb = self.dynamodb.config();
+        let inside = dynamodb.http_client().ok_or_else(unguarded)?;
+        let dynamodb = dynamodb.to_builder().http_client(reading(inside)).build();
+        let (sqs, dynamodb) =
+            (aws_sdk_sqs::Client::from_conf(sqs), aws_sdk_dynamodb::Client::from_conf(dynamodb));
+        Ok(Self { sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb, ..self })
+    }
+
     /// Which stack it is.
     pub(crate) fn target(&self) -> &Target {
         &self.target
@@ -82,11 +101,12 @@ impl Remote {
         &self.dynamodb
     }
 
-    /// True for a stack on this machine: its tables are at a loopback address.
+    /// True for a stack on this machine: its tables are at a loopback address, and so is its queue. One that has its
+    /// tables here and its queue on an account changes that account.
     pub(crate) fn is_local(&self) -> bool {
-        let endpoint = self.target.optional(env::DYNAMODB_ENDPOINT);
-        let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-        endpoint.is_some_and(|url| local.iter().any(|local| url.starts_with(local)))
+        let is_here = |name| self.target.optional(name).map(|url| is_loopback(&url));
+        let queue = is_here(env::SQS_ENDPOINT).or_else(|| is_here(env::QUEUE_URL));
+        is_here(env::DYNAMODB_ENDPOINT) == Some(true) && queue != Some(false)
     }
 
     /// All tables, through another client of the same account.
@@ -155,5 +175,32 @@ impl Remote {
     /// How long activities stay in timelines.
     pub(crate) fn retention(&self) -> Result<Retention, Failure> {
         self.target.retention()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::running::Note;
+
+    #[tokio::test]
+    async fn a_stack_is_here_only_if_its_tables_and_its_queue_are() {
+        let (here, account) = ("http://127.0.0.1:3001", "https://sqs.eu-west-1.amazonaws.com");
+        for (tables, queue, is_local) in [
+            (here, here, true),
+            (here, account, false),
+            (account, here, false),
+            ("http://127.0.0.1.example", here, false),
+            (here, "http://localhost@elsewhere.example", false),
+        ] {
+            let environment = [
+                (env::DYNAMODB_ENDPOINT, tables.to_owned()),
+                (env::SQS_ENDPOINT, queue.to_owned()),
+            ];
+            let remote = Remote::of(Target::Local(Note::new(3000, &environment))).await.unwrap();
+            assert_eq!(remote.is_local(), is_local, "{tables} {queue}");
+        }
     }
 }

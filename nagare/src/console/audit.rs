@@ -1,11 +1,15 @@
 //! Is it right? What is stored against what it should be, computed anew from the source of truth, and repair.
+//!
+//! An audit reads much, so no link starts one: its address fills in the form, and a button sends it. A console that only
+//! looks writes nothing for it, not even the barrier that says whether facts are folded. It then waits a while instead, and
+//! says what that means for what it finds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -14,13 +18,14 @@ use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 use tokio::runtime::Handle;
 
-use super::fields::{Fields, Posted};
+use super::fields::{Fields, Posted, Wanted};
 use super::layout::{self, Place};
 use super::{Console, Mode};
 use crate::client::remote::Remote;
 use crate::failure::Failure;
 use crate::operator::audit::{
-    AuditError, Auditor, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor, ViewsAuditor,
+    AuditError, Auditor, Folded, Found, PagesAuditor, RoomsAuditor, Sample, TagsAuditor,
+    ViewsAuditor,
 };
 
 /// What can be named, and what is compared of it.
@@ -37,7 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const LARGEST: usize = 100;
 
 pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/audit", get(view)).route("/console/repair", post(repair))
+    Router::new()
+        .route("/console/audit", get(view).post(audit))
+        .route("/console/repair", post(repair))
 }
 
 /// What is audited.
@@ -45,6 +52,14 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 struct Subjects {
     viewers: Vec<ViewerId>,
     sample: Sample,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Compare(Folded),
+    /// Compares, and sets right what differs.
+    Repair,
 }
 
 /// What was found.
@@ -73,38 +88,59 @@ impl Progress {
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let shown = match is_asked(&fields) {
-        false => html! { p class="quiet" { "Name something, or take a sample." } },
-        true => layout::or_problem(compared(&console, &fields).await),
+    let shown = html! { p class="quiet" { "Name something, or take a sample, and compare." } };
+    shown_as_page(&console, &fields, shown)
+}
+
+async fn audit(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
+    let shown = match asked(&fields).is_empty() {
+        true => html! { p role="alert" class="problem" { "Name something, or take a sample." } },
+        false => layout::or_problem(compared(&console, &fields, None).await),
     };
+    shown_as_page(&console, &fields, shown)
+}
+
+fn shown_as_page(console: &Console, fields: &Fields, shown: Markup) -> Response {
     let content = html! {
         p { "What readers are shown is computed once more from the edges, records and facts, and compared with what is stored." }
-        (forms(&fields))
+        (forms(console, fields))
         (shown)
     };
-    layout::page(&console, Place::Audit, "Is it right?", content).into_response()
+    layout::page(console, Place::Audit, "Is it right?", content).into_response()
 }
 
-fn is_asked(fields: &Fields) -> bool {
-    NAMED.iter().any(|(name, ..)| fields.get(name).is_some()) || fields.get("sample").is_some()
-}
-
-fn forms(fields: &Fields) -> Markup {
+fn forms(console: &Console, fields: &Fields) -> Markup {
     html! {
-        form method="get" action="audit" class="card" aria-label="What to audit" {
+        form method="post" action="audit" class="card" aria-label="What to audit" {
+            (layout::token(console))
             div class="row top" {
                 @for (name, label, hint) in NAMED { (layout::hinted(name, label, hint, fields.get(name))) }
                 (layout::hinted("sample", "Sample", "instead: how many of each", fields.get("sample")))
             }
             p class="row" { button type="submit" { "Compare" } }
             p class="hint" { "Counts of likes, votes and hits read through all facts, a sample through all edges, and what is said of rooms through the ledger: on a large stack that takes a while, and costs what it reads." }
+            @if folded(console) == Folded::ByTime {
+                p class="hint" { "This console only looks, so it writes no barrier behind what is stated, and gives the projector two seconds instead. A difference in likes, votes or hits may then be what is not folded yet: compare again. What stays is wrong." }
+            }
         }
     }
 }
 
-async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure> {
-    let outcome = run(&console.remote, fields, false, PATIENCE).await?;
-    let repaired = fields.get("mended");
+/// Nothing is written without `--write`.
+fn folded(console: &Console) -> Folded {
+    match console.mode {
+        Mode::Write => Folded::ByBarrier,
+        Mode::ReadOnly => Folded::ByTime,
+    }
+}
+
+/// What differs, after so many repairs.
+async fn compared(
+    console: &Console,
+    fields: &Fields,
+    repaired: Option<usize>,
+) -> Result<Markup, Failure> {
+    let outcome = run(&console.remote, fields, Task::Compare(folded(console)), PATIENCE).await?;
     Ok(html! {
         @if let Some(mended) = repaired { p role="status" class="good" { "Repaired: " (mended) ". Compared once more:" } }
         @if outcome.differences.is_empty() {
@@ -118,24 +154,26 @@ async fn compared(console: &Console, fields: &Fields) -> Result<Markup, Failure>
                     button type="submit" { "Repair" }
                 }
             }
-            ul class="entries" {
-                @for (what, difference) in &outcome.differences {
-                    li class="entry" {
-                        strong { (what) }
-                        table { tbody {
-                            @for (name, value) in difference.as_object().into_iter().flatten() {
-                                tr { th scope="row" { (name) } td class="code" { (layout::json(value)) } }
-                            }
-                        } }
-                    }
-                }
-            }
+            ul class="entries" { @for (what, difference) in &outcome.differences { (entry(what, difference)) } }
         }
         @for busy in &outcome.busy { p class="problem" { (busy) " changed all the time and was not compared; try again when it is quieter" } }
         @if let Some(viewer) = fields.get("viewer") {
             p { a href=(layout::address("timeline", &[("viewer", viewer)])) { "What " (viewer) " is served" } }
         }
     })
+}
+
+fn entry(what: &str, difference: &Value) -> Markup {
+    html! {
+        li class="entry" {
+            strong { (what) }
+            table { tbody {
+                @for (name, value) in difference.as_object().into_iter().flatten() {
+                    tr { th scope="row" { (name) } td class="code" { (layout::json(value)) } }
+                }
+            } }
+        }
+    }
 }
 
 fn asked(fields: &Fields) -> Vec<(&str, &str)> {
@@ -149,13 +187,11 @@ async fn repair(State(console): State<Arc<Console>>, posted: Posted) -> Response
         Ok(posted) => posted,
         Err(question) => return question,
     };
-    match run(&console.remote, &posted.fields, true, PATIENCE).await {
+    match run(&console.remote, &posted.fields, Task::Repair, PATIENCE).await {
         Err(failure) => layout::failed(&console, Place::Audit, "Not repaired", &failure),
         Ok(outcome) => {
-            let mended = outcome.mended.to_string();
-            let mut query = asked(&posted.fields);
-            query.push(("mended", &mended));
-            Redirect::to(&format!("/console/{}", layout::address("audit", &query))).into_response()
+            let compared = compared(&console, &posted.fields, Some(outcome.mended)).await;
+            shown_as_page(&console, &posted.fields, layout::or_problem(compared))
         }
     }
 }
@@ -188,7 +224,7 @@ async fn subjects(
 async fn run(
     remote: &Remote,
     fields: &Fields,
-    repair: bool,
+    task: Task,
     patience: Duration,
 ) -> Result<Outcome, Failure> {
     let (remote, fields, runtime) = (remote.clone(), fields.clone(), Handle::current());
@@ -196,7 +232,7 @@ async fn run(
     let seen = progress.clone();
     let audit = move || {
         runtime.block_on(async {
-            tokio::time::timeout(patience, compare(&remote, &fields, repair, &progress)).await
+            tokio::time::timeout(patience, compare(&remote, &fields, task, &progress)).await
         })
     };
     let ended = tokio::task::spawn_blocking(audit).await;
@@ -212,12 +248,16 @@ async fn run(
 async fn compare(
     remote: &Remote,
     fields: &Fields,
-    repair: bool,
+    task: Task,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
+    let (repair, folded) = match task {
+        Task::Compare(folded) => (false, folded),
+        Task::Repair => (true, Folded::ByBarrier),
+    };
     let (ledger, facts, clock) = (remote.ledger()?, remote.facts()?, Clock::system());
     let auditor = Auditor::new(&ledger, remote.timelines()?, remote.retention()?, clock.clone());
-    let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone());
+    let views = ViewsAuditor::new(&facts, &remote.views()?, clock.clone()).waiting(folded);
     let (tags, pages) = (TagsAuditor::new(&ledger, clock.clone()), PagesAuditor::new(&ledger));
     progress.at("the choice of what to compare");
     let Subjects { viewers, sample } = subjects(remote, &auditor, fields).await?;
@@ -321,15 +361,16 @@ mod tests {
         let stack = Stack::start(StackConfig::default()).await.unwrap();
         let note = Note::new(stack.port(), stack.environment());
         let remote = Remote::of(Target::Local(note)).await.unwrap();
+        let comparing = Task::Compare(Folded::ByBarrier);
         for (query, at) in [
             ("viewer=bob", "ended with the timeline of bob"),
             ("battle=dragon", "ended with the hits of battles"),
             ("sample=1", "ended with the choice of what to compare"),
         ] {
             let fields = Fields::parse(query.as_bytes());
-            let failure = run(&remote, &fields, false, Duration::ZERO).await.unwrap_err();
+            let failure = run(&remote, &fields, comparing, Duration::ZERO).await.unwrap_err();
             assert!(failure.to_string().contains(at), "{failure}");
-            assert!(run(&remote, &fields, false, PATIENCE).await.is_ok());
+            assert!(run(&remote, &fields, comparing, PATIENCE).await.is_ok());
         }
         stack.shut_down().await;
     }

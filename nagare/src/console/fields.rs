@@ -1,7 +1,8 @@
 //! What a request says: the fields of its query, or of a form; and what has to be so before a form changes anything.
 //!
 //! A handler that changes something takes [`Posted`], which there is only if the console may write, the form carries
-//! the token, and, on a real account, its number was typed to a question. So no handler can forget to ask.
+//! the token, and, on a real account, its number was typed to a question. One that only costs something, because it reads
+//! much, takes [`Wanted`]: a form with the token. So no handler can forget to ask, and no link makes anybody pay.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -52,6 +53,35 @@ impl<S: Sync> FromRequestParts<S> for Fields {
     }
 }
 
+/// A form with the token of this process, for what costs something and changes nothing.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// What it says.
+    pub(super) fields: Fields,
+}
+
+impl FromRequest<Arc<Console>> for Wanted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, console: &Arc<Console>) -> Result<Self, Response> {
+        let body = console.forms.read(request.into_body()).await.map_err(|refusal| {
+            let why = format!("{refusal} Nothing was changed.");
+            refused(refusal.into_response().status(), "Not read", &why)
+        })?;
+        let fields = Fields::parse(&body.bytes);
+        if fields.get(TOKEN) != Some(&console.token) {
+            let why = "The form is from before this console was started. Go back, load the page again, and send it \
+                       once more. Nothing was changed.";
+            return Err(refused(StatusCode::FORBIDDEN, "Outdated form", why));
+        }
+        Ok(Self { fields })
+    }
+}
+
+fn refused(status: StatusCode, title: &str, why: &str) -> Response {
+    (status, layout::bare(title, why)).into_response()
+}
+
 /// A form that may change something.
 #[derive(Debug)]
 pub(super) struct Posted {
@@ -67,23 +97,11 @@ impl FromRequest<Arc<Console>> for Posted {
 
     async fn from_request(request: Request, console: &Arc<Console>) -> Result<Self, Response> {
         let path = request.uri().path().to_owned();
-        let refused = |status: StatusCode, title: &str, why: &str| {
-            (status, layout::bare(title, why)).into_response()
-        };
         if console.mode == Mode::ReadOnly {
             let why = "This console only looks. `nagare console --write` starts one that may change the stack.";
             return Err(refused(StatusCode::FORBIDDEN, "Read-only", why));
         }
-        let body = console.forms.read(request.into_body()).await.map_err(|refusal| {
-            let why = format!("{refusal} Nothing was changed.");
-            refused(refusal.into_response().status(), "Not read", &why)
-        })?;
-        let fields = Fields::parse(&body.bytes);
-        if fields.get(TOKEN) != Some(&console.token) {
-            let why = "The form is from before this console was started. Go back, load the page again, and send it \
-                       once more. Nothing was changed.";
-            return Err(refused(StatusCode::FORBIDDEN, "Outdated form", why));
-        }
+        let Wanted { fields } = Wanted::from_request(request, console).await?;
         let posted = Self { fields, path, token: console.token.clone() };
         match &console.account {
             None => Ok(posted),

@@ -76,6 +76,42 @@ pub(super) fn bare(title: &str, sentence: &str) -> Html<String> {
     )
 }
 
+/// What is said to whoever has not shown that they may look. Nothing is loaded: they may not have that either.
+pub(super) fn door(again: &str) -> Html<String> {
+    plain(
+        "Who looks?",
+        html! {
+            p { "This console opens to whoever has its address: `nagare up` and `nagare console` print it when they start, and `nagare env` has that of a local stack (NAGARE_CONSOLE_URL). It is another one each time." }
+            p { "Did you come by a link of another site, and have opened the console before? Then " a href=(again) { "open this page again" } "." }
+        },
+    )
+}
+
+/// What is said to whoever comes by another site although they may look.
+pub(super) fn elsewhere(again: &str) -> Html<String> {
+    plain(
+        "From another site",
+        html! { p { "A page of another site led here, and nothing was done. " a href=(again) { "Open this page again" } " if you want to see it." } },
+    )
+}
+
+/// A page that needs nothing else of the console.
+fn plain(title: &str, content: Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Nagare" }
+            }
+            body { main { h1 { (title) } (content) } }
+        }
+    };
+    Html(page.into_string())
+}
+
 fn frame(title: &str, header: Markup, content: Markup) -> Html<String> {
     let page = html! {
         (DOCTYPE)

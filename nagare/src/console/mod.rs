@@ -2,7 +2,8 @@
 //! `nagare console` for the stack that the environment names.
 //!
 //! ```text
-//! guard     who may ask: same-origin pages only; the headers of every answer
+//! access    who looks: whoever has the secret of this run
+//! guard     who may ask: of them the console's own pages; the headers of every answer
 //! fields    what a request says; what may change something, and what is asked before it does
 //! layout    what all pages share
 //! assets    style and script, embedded
@@ -34,12 +35,14 @@
 //!
 //! # Who may do what
 //!
-//! It listens on loopback alone. A page elsewhere cannot read it, since no answer allows another origin, and cannot
-//! send it forms: `Host` has to be loopback, `Origin`, where there is one, has to be the console itself, and each form
-//! that changes something carries a token of this process. Whoever has an account on this machine can open it, as they
-//! can reach the local stack's tables; a console of a real account can only look, unless `--write` is given, and asks
-//! before each change with the account's number to be typed.
+//! It listens on loopback alone, and lends the credentials of whoever started it. So it answers nobody who has not the
+//! secret of this run ([`access`]), however they reach the port: another account of this machine is 401 everywhere. A page
+//! elsewhere cannot read it, since no answer allows another origin, and cannot send it forms: `Host` has to be loopback,
+//! `Origin`, where there is one, has to be the console itself, `Sec-Fetch-Site` says so, and each form that changes or
+//! costs something carries a token of this process. A console of a real account can only look, unless `--write` is given,
+//! and asks before each change with the account's number to be typed.
 
+mod access;
 mod assets;
 mod audit;
 mod cloudwatch;
@@ -65,15 +68,19 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
-use axum::middleware;
-use axum::response::Redirect;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
+use http::header::{ACCEPT, CACHE_CONTROL, VARY};
+use http::{HeaderValue, Method};
 use shared::runtime::env;
 use uuid::Uuid;
 
 use crate::client::remote::Remote;
 use crate::failure::Failure;
 use crate::local::ports::intake::Intake;
+pub(crate) use access::Access;
 use cloudwatch::CloudWatch;
 use commands::Sent;
 use inside::Inside;
@@ -82,6 +89,8 @@ use reads::Reads;
 
 /// Where it is, below the address of its port.
 pub(crate) const PATH: &str = "/console/";
+/// The variable that says where somebody who may look opens it.
+pub(crate) const URL: &str = "NAGARE_CONSOLE_URL";
 /// A form is at most this long, in bytes: a message of SQS, escaped, and some more.
 const LONGEST_FORM: usize = 4 << 20;
 /// Commands whose course can still be watched.
@@ -107,6 +116,8 @@ pub(crate) struct Console {
     inside: Option<Inside>,
     /// What says the same of a stack on AWS, or why nothing does.
     cloudwatch: Result<CloudWatch, Failure>,
+    /// Who is let in.
+    access: Access,
     /// What a form has to carry.
     token: String,
     /// What reads forms.
@@ -133,7 +144,11 @@ impl Console {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the stack is not named well enough.
-    pub(crate) fn new(remote: Remote, mode: Mode) -> Result<Self, Failure> {
+    pub(crate) fn new(remote: Remote, mode: Mode, access: Access) -> Result<Self, Failure> {
+        let remote = match mode {
+            Mode::ReadOnly => remote.only_reading()?,
+            Mode::Write => remote,
+        };
         let queue = remote.target().required(env::QUEUE_URL)?;
         let region = remote.config().and_then(|config| config.region()).map(ToString::to_string);
         let account = match remote.is_local() {
@@ -151,7 +166,19 @@ impl Console {
         let token = Uuid::new_v4().simple().to_string();
         let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
         let inside = None;
-        Ok(Self { remote, reads, mode, account, inside, cloudwatch, token, forms, sent, depths })
+        Ok(Self {
+            remote,
+            reads,
+            mode,
+            account,
+            inside,
+            cloudwatch,
+            access,
+            token,
+            forms,
+            sent,
+            depths,
+        })
     }
 
     /// The same for a stack that is in this process.
@@ -166,6 +193,11 @@ impl Console {
 
     /// All of its pages.
     pub(crate) fn router(self) -> Router {
+        Self::pages(Arc::new(self))
+    }
+
+    fn pages(console: Arc<Self>) -> Router {
+        let access = Arc::new(console.access.clone());
         Router::new()
             .merge(home::routes())
             .merge(timeline::routes())
@@ -178,8 +210,16 @@ impl Console {
             .merge(assets::routes())
             .route("/console", get(async || Redirect::permanent(PATH)))
             .route("/console/{*rest}", any(home::nowhere))
-            .with_state(Arc::new(self))
-            .layer(middleware::from_fn(guard::protect))
+            .with_state(console)
+            .layer(middleware::from_fn_with_state(access, guard::protect))
+    }
+
+    /// The same on a port that has nothing else: what is elsewhere on it is no less closed.
+    pub(crate) fn router_alone(self) -> Router {
+        let (access, console) = (Arc::new(self.access.clone()), Arc::new(self));
+        let nowhere = any(home::nowhere).with_state(Arc::clone(&console));
+        let nowhere = nowhere.layer(middleware::from_fn_with_state(access, guard::protect));
+        Self::pages(console).fallback_service(nowhere).layer(middleware::from_fn(lead_browsers))
     }
 
     /// The names of its tables, as far as they are known.
@@ -224,6 +264,25 @@ impl Account {
 impl std::fmt::Display for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "account {} in {}", self.id, self.region)
+    }
+}
+
+/// True for what is the console's on a port.
+pub(crate) fn is_below(path: &str) -> bool {
+    path.starts_with(PATH) || path == PATH.trim_end_matches('/')
+}
+
+/// Leads browsers from the address of a port to its console. Programs, which do not ask for pages, are answered as before.
+pub(crate) async fn lead_browsers(request: Request, next: Next) -> Response {
+    let wants_page =
+        |accept: &HeaderValue| accept.to_str().is_ok_and(|it| it.contains("text/html"));
+    let is_browser = request.headers().get_all(ACCEPT).iter().any(wants_page);
+    match request.uri().path() {
+        "/" if is_browser && matches!(*request.method(), Method::GET | Method::HEAD) => {
+            ([(VARY, ACCEPT.as_str()), (CACHE_CONTROL, "no-store")], Redirect::to(PATH))
+                .into_response()
+        }
+        _ => next.run(request).await,
     }
 }
 

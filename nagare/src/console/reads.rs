@@ -6,6 +6,10 @@
 //! gets, on an account too, whatever its API demands of callers. Each answer is read anew, with nothing kept from
 //! the answer before: the cost is that of a reader that has just started.
 //!
+//! The reader remembers with the ledger what a client was shown that its cursor has no room for. Of the console it does
+//! not: a console that only looks writes nothing at all, and one that writes shows the same pages. So after more than a
+//! cursor holds, what arrives late, behind what is shown already, comes with the next loading of the page.
+//!
 //! Units are what the tables report, which they do only where a call asks for it. What is asked for is part of what is
 //! signed, so a call to an account is signed again.
 
@@ -18,7 +22,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector,
     http_client_fn,
 };
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, to_bytes};
@@ -36,6 +40,7 @@ use shared::runtime::metrics::Metrics;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tower::ServiceExt;
 
+use crate::client::read_only::{is_reading, operation};
 use crate::client::remote::Remote;
 use crate::client::signer::Signer;
 use crate::failure::Failure;
@@ -237,6 +242,11 @@ impl HttpConnector for Metered {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let (inside, signer) = (self.inside.clone(), self.signer.clone());
         let meter = self.meter.clone();
+        if !is_reading(operation(&request)) {
+            // What would be remembered. A reader that finds nothing remembered goes on without it.
+            let nothing = HttpResponse::new(StatusCode::OK.into(), SdkBody::from("{}"));
+            return HttpConnectorFuture::ready(Ok(nothing));
+        }
         HttpConnectorFuture::new(async move {
             if let Some(body) = request.body().bytes().and_then(consumed::asking) {
                 if let Some(signer) = signer {
@@ -303,8 +313,6 @@ fn refusal(status: StatusCode, body: &Value) -> Failure {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-
-    use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
     use super::*;
     use crate::client::target::Target;

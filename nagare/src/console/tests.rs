@@ -1,11 +1,13 @@
 //! A console in front of a whole stack, asked as a browser asks.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod doors;
+
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use http::header::{CONTENT_SECURITY_POLICY, HOST, LOCATION, ORIGIN};
+use http::header::{CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use http::{Request, StatusCode};
 use tower::ServiceExt;
 
@@ -27,6 +29,10 @@ pub(super) struct Fixture {
     pub(super) stack: Stack,
     pub(super) inside: Inside,
     router: Router,
+    /// The printed address, below that of the port.
+    door: String,
+    /// What somebody's browser has who came by it.
+    cookie: String,
     token: String,
 }
 
@@ -34,6 +40,7 @@ pub(super) struct Fixture {
 pub(super) struct Page {
     pub(super) status: StatusCode,
     location: String,
+    cookie: String,
     policy: String,
     pub(super) text: String,
 }
@@ -41,7 +48,10 @@ pub(super) struct Page {
 impl Fixture {
     pub(super) async fn new(mode: Mode, account: Option<Account>) -> Self {
         Self::of(
-            |remote| Console { account, ..Console::new(remote, mode).unwrap() },
+            |remote| Console {
+                account,
+                ..Console::new(remote, mode, Access::of_run(3000)).unwrap()
+            },
             &Inside::default(),
         )
         .await
@@ -50,8 +60,11 @@ impl Fixture {
     /// A console in the process of its stack.
     pub(super) async fn inside() -> Self {
         let inside = Inside::default();
-        let console =
-            |remote| Console::new(remote, Mode::Write).unwrap().with_inside(inside.clone());
+        let console = |remote| {
+            Console::new(remote, Mode::Write, Access::of_run(3000))
+                .unwrap()
+                .with_inside(inside.clone())
+        };
         Self::of(console, &inside).await
     }
 
@@ -59,7 +72,11 @@ impl Fixture {
     pub(super) async fn reading(account: Account, cloudwatch: CloudWatch) -> Self {
         let console = |remote| {
             let (account, cloudwatch) = (Some(account), Ok(cloudwatch));
-            Console { account, cloudwatch, ..Console::new(remote, Mode::ReadOnly).unwrap() }
+            Console {
+                account,
+                cloudwatch,
+                ..Console::new(remote, Mode::ReadOnly, Access::of_run(3000)).unwrap()
+            }
         };
         Self::of(console, &Inside::default()).await
     }
@@ -69,8 +86,12 @@ impl Fixture {
         let stack = Stack::start(config).await.unwrap();
         let note = Note::new(stack.port(), stack.environment());
         let console = console(Remote::of(Target::Local(note)).await.unwrap());
-        let token = console.token.clone();
-        Self { stack, inside: inside.clone(), router: console.router(), token }
+        let (token, door) = (console.token.clone(), console.access.address(""));
+        let (inside, router, cookie) = (inside.clone(), console.router(), String::new());
+        let console = Self { stack, inside, router, door, cookie, token };
+        let entered = console.get(&console.door).await;
+        let cookie = entered.cookie.split(';').next().unwrap().to_owned();
+        Self { cookie, ..console }
     }
 
     async fn writing() -> Self {
@@ -83,24 +104,26 @@ impl Fixture {
         let text = |name| {
             head.headers.get(name).map(|it: &http::HeaderValue| it.to_str().unwrap().to_owned())
         };
-        let (location, policy) = (text(LOCATION), text(CONTENT_SECURITY_POLICY));
-        let [location, policy] = [location, policy].map(Option::unwrap_or_default);
+        let [location, cookie, policy] = [LOCATION, SET_COOKIE, CONTENT_SECURITY_POLICY]
+            .map(|name| text(name).unwrap_or_default());
         let body = to_bytes(body, usize::MAX).await.unwrap();
         Page {
             status: head.status,
             location,
+            cookie,
             policy,
             text: String::from_utf8(body.into()).unwrap(),
         }
     }
 
     pub(super) async fn get(&self, path: &str) -> Page {
-        self.ask(Request::get(path).body(Body::empty()).unwrap()).await
+        self.ask(Request::get(path).header(COOKIE, &self.cookie).body(Body::empty()).unwrap()).await
     }
 
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        self.ask(Request::post(path).body(Body::from(body)).unwrap()).await
+        self.ask(Request::post(path).header(COOKIE, &self.cookie).body(Body::from(body)).unwrap())
+            .await
     }
 
     /// The same with the token of this process.
@@ -153,6 +176,7 @@ async fn pages_elsewhere_are_refused() {
         (Some("null"), StatusCode::FORBIDDEN),
     ] {
         let request = Request::get("/console/").header(HOST, "127.0.0.1:3000");
+        let request = request.header(COOKIE, &console.cookie);
         let request =
             origin.into_iter().fold(request, |request, origin| request.header(ORIGIN, origin));
         let page = console.ask(request.body(Body::empty()).unwrap()).await;
@@ -277,11 +301,10 @@ async fn what_is_missing_is_found_and_repaired() {
     let delete = tables.delete_item().table_name(name);
     let delete = delete.key("viewer_id", key("viewer_id")).key("sort_key", key("sort_key"));
     delete.send().await.unwrap();
-    let found = console.get("/console/audit?viewer=bob").await.text;
+    let found = console.submit("/console/audit", &[("viewer", "bob")]).await.text;
     assert!(found.contains("1 difference in 1 compared") && found.contains("missing"), "{found}");
     let fields = [("viewer", "bob"), ("confirmed", "yes")];
-    let repaired = console.submit("/console/repair", &fields).await;
-    let after = console.get(&repaired.location).await.text;
+    let after = console.submit("/console/repair", &fields).await.text;
     assert!(after.contains("Repaired: 1") && after.contains("It is right"), "{after}");
     console.stack.shut_down().await;
 }
@@ -296,7 +319,7 @@ async fn an_export_has_every_item_once() {
         console.stack.variable(env::DYNAMODB_ENDPOINT).unwrap(),
     );
     let stored = tables.scan().table_name(name).send().await.unwrap().items.unwrap().len();
-    let export = console.get("/console/export?table=ledger").await.text;
+    let export = console.submit("/console/export", &[("table", "ledger")]).await.text;
     let lines: std::collections::BTreeSet<_> = export.lines().collect();
     assert_eq!((lines.len(), export.lines().count()), (stored, stored));
     assert!(export.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));

@@ -35,4 +35,4 @@ mod tests;
 mod wiring;
 
 pub use stack::{COMMANDS, DEAD_LETTERS, Stack, StackConfig, StackError};
-pub(crate) use stack::{listen, serve_console, url};
+pub(crate) use stack::{listen, port_of, serve_console, url};

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::Router;
+use axum::middleware::from_fn;
 use shared::crypto::seal::SecretError;
 use shared::dead_letters::MAX_RECEIVES;
 use shared::runtime::clock::Clock;
@@ -18,14 +18,14 @@ use super::cors::Cors;
 use super::data_dir::{self, DataDir, DataDirError};
 use super::engine::{Engine, EngineError};
 use super::gateway::JwtAuthorizer;
-use super::ports::{self, Bounds};
+use super::ports::{self, Bounds, Pages};
 use super::sqs::{QueueConfig, QueueError, Redrive};
 use super::wiring::Wiring;
 use super::{sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::inside::Inside;
-use crate::console::{Console, Mode};
+use crate::console::{self, Access, Console, Mode};
 use crate::running::Note;
 
 /// The queue of commands.
@@ -62,6 +62,8 @@ pub struct StackConfig {
     pub cors: Cors,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
+    /// Let everybody who reaches the port open the console.
+    pub open_console: bool,
     /// What its console sees of its inside, and what goes wrong there on purpose.
     pub inside: Inside,
     /// What time it is: the system's, unless a test says otherwise.
@@ -144,15 +146,19 @@ impl Stack {
         let (stop, stopped) = watch::channel(false);
         let mut servers = JoinSet::new();
         let port = port_of(&api);
-        let environment = wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
+        let mut environment =
+            wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
+        let access = if config.open_console { Access::Open } else { Access::of_run(port) };
+        environment.push((console::URL, access.address(&url(&api))));
         let note = Note::new(port, &environment);
         let console = Remote::of(Target::Local(note))
             .await
-            .and_then(|remote| Console::new(remote, Mode::Write));
+            .and_then(|remote| Console::new(remote, Mode::Write, access));
         let api_router = wiring.gateway(authorizer, config.cors.clone());
         let api_router = match console {
             Ok(console) => {
-                console.with_inside(config.inside.clone()).router().fallback_service(api_router)
+                let console = console.with_inside(config.inside.clone()).router();
+                console.fallback_service(api_router).layer(from_fn(console::lead_browsers))
             }
             Err(failure) => {
                 tracing::error!("there is no console: {failure}");
@@ -160,9 +166,9 @@ impl Stack {
             }
         };
         let routers = [
-            (queue, sqs_http::router(wiring.wire.clone()), CLIENTS, Cors::default()),
-            (tables, tables_http::router(wiring.engine.clone()), CLIENTS, Cors::default()),
-            (api, api_router, READERS, config.cors),
+            (queue, sqs_http::router(wiring.wire.clone()), CLIENTS, Pages::default()),
+            (tables, tables_http::router(wiring.engine.clone()), CLIENTS, Pages::default()),
+            (api, api_router, READERS, Pages::of_console(config.cors)),
         ];
         for (listener, router, connections, pages) in routers {
             let bounds = Bounds::of(connections);
@@ -206,18 +212,14 @@ impl Stack {
     }
 }
 
-/// Listens on a port for a console alone. Returns its address, and what serves it until it is told to stop.
-///
-/// # Errors
-/// [`StackError::Port`]
+/// Serves a console alone until it is told to stop.
 pub(crate) async fn serve_console(
-    port: u16,
-    router: Router,
+    listener: TcpListener,
+    console: Console,
     stop: watch::Receiver<bool>,
-) -> Result<(String, impl Future<Output = ()> + use<>), StackError> {
-    let listener = listen(port).await?;
-    let address = url(&listener);
-    Ok((address, ports::serve(listener, router, Bounds::of(CLIENTS), Cors::default(), stop)))
+) {
+    let (router, bounds) = (console.router_alone(), Bounds::of(CLIENTS));
+    ports::serve(listener, router, bounds, Pages::of_console(Cors::default()), stop).await;
 }
 
 /// Listeners for the API, the tables and the queue.
@@ -235,7 +237,7 @@ pub(crate) fn url(listener: &TcpListener) -> String {
     format!("http://127.0.0.1:{}", port_of(listener))
 }
 
-fn port_of(listener: &TcpListener) -> u16 {
+pub(crate) fn port_of(listener: &TcpListener) -> u16 {
     listener.local_addr().map_or(0, |address| address.port())
 }
 

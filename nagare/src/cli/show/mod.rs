@@ -23,7 +23,7 @@ use shared::values::{Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::Failure;
-use super::print::{one_line, printable, say};
+use super::print::{one_line, say};
 use crate::client::api::{Api, Query};
 use screen::Screen;
 
@@ -172,6 +172,6 @@ fn absent<S: Standing>(id: &str) -> Failure {
 fn shown_payload(payload: &RawValue) -> String {
     match payload.get() {
         "null" => String::new(),
-        _ => format!("  {}", printable(&one_line(payload))),
+        _ => format!("  {}", one_line(payload)),
     }
 }

@@ -3,7 +3,7 @@
 use console::{Term, measure_text_width, truncate_str};
 
 use super::super::Failure;
-use super::super::print::{say, unwritable};
+use super::super::print::{printable, say, unwritable};
 
 /// How wide lines are where there is no terminal.
 const WIDTH: usize = 80;
@@ -62,7 +62,7 @@ fn fitting(lines: &[String], width: usize, height: usize) -> Vec<String> {
     // The cursor has a row for itself.
     let most = height.saturating_sub(1).max(1);
     let kept = if lines.len() > most { most - 1 } else { lines.len() };
-    let mut fitting: Vec<_> = lines[..kept].to_vec();
+    let mut fitting: Vec<_> = lines[..kept].iter().map(|line| printable(line)).collect();
     if kept < lines.len() {
         fitting.push(format!("… and {} more lines, for a higher terminal", lines.len() - kept));
     }

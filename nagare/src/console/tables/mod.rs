@@ -10,16 +10,17 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures::stream;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::Console;
-use super::fields::Fields;
+use super::fields::{Fields, Wanted};
 use super::layout::{self, Place};
 use crate::failure::Failure;
+use crate::visible::visible_json;
 use meaning::{SHELVES, Table};
 
 /// Items of a page.
@@ -32,7 +33,7 @@ const SHOWN: usize = 400;
 type Item = HashMap<String, AttributeValue>;
 
 pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/tables", get(view)).route("/console/export", get(export))
+    Router::new().route("/console/tables", get(view)).route("/console/export", post(export))
 }
 
 /// What is looked at: a table, or a partition of it, from some sort keys on.
@@ -157,7 +158,12 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
     Ok(html! {
         p class="row" {
             span { strong { (look.table.name()) } @if let Some(pk) = &look.pk { ", partition " span class="code" { (pk) } } }
-            a href=(layout::address("export", &look.query(&[]))) { "Export all of it (one JSON object a line)" }
+        }
+        form method="post" action="export" class="row" {
+            (layout::token(console))
+            @for (name, value) in look.query(&[]) { input type="hidden" name=(name) value=(value); }
+            button type="submit" class="second" { "Export all of it" }
+            span class="quiet" { "One JSON object a line. It reads all of it, and costs that." }
         }
         @if items.is_empty() { p role="status" { "Nothing is stored there." } }
         ul class="entries" {
@@ -183,7 +189,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
 }
 
 /// All items, a line each, read as they are taken.
-async fn export(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+async fn export(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
     let look = match Look::of(&fields) {
         Ok(Some(look)) => look,
         Ok(None) => {
@@ -208,8 +214,7 @@ async fn export(State(console): State<Arc<Console>>, fields: Fields) -> Response
                     look.page(&console, EXPORT, next).await.map_err(std::io::Error::other)?
                 }
             };
-            let lines: String =
-                page.items.iter().map(|item| format!("{}\n", Value::Object(typed(item)))).collect();
+            let lines: String = page.items.iter().map(line).collect();
             Ok::<_, std::io::Error>(Some((lines, (None, page.next))))
         }
     });
@@ -261,6 +266,11 @@ fn raw(value: &AttributeValue) -> Value {
 fn typed(item: &Item) -> Map<String, Value> {
     let sorted: BTreeMap<_, _> = item.iter().collect();
     sorted.into_iter().map(|(name, value)| (name.clone(), raw(value))).collect()
+}
+
+/// An item on a line of its own, as JSON that steers no terminal.
+fn line(item: &Item) -> String {
+    format!("{}\n", visible_json(&Value::Object(typed(item)).to_string()))
 }
 
 fn pretty(item: &Item) -> String {

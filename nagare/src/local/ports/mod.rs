@@ -7,7 +7,8 @@
 //!
 //! - **Origin.** A web page in a browser on this machine can send requests to a loopback port, and with
 //!   DNS rebinding under a name of its own. It cannot choose the `Host` and `Origin` headers:
-//!   [`origin`] refuses all but loopback names, and at the API the pages that `--cors` names.
+//!   [`origin`] refuses all but loopback names, and at the API the pages that `--cors` names. The console looks at
+//!   `Origin` itself, once it knows who asks.
 //! - **Permits.** Each port has a number of connections. Further ones wait in the system's backlog until
 //!   one of those ends.
 //! - **Time.** A head that does not come ends its connection, and so does an idle connection (*:
@@ -41,7 +42,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 
-use super::cors::Cors;
+pub(super) use origin::Pages;
 
 /// How long to wait when the system has no more connections, as when all descriptors are in use.
 const EXHAUSTED: Duration = Duration::from_millis(200);
@@ -70,7 +71,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     bounds: Bounds,
-    pages: Cors,
+    pages: Pages,
     mut stop: watch::Receiver<bool>,
 ) {
     let router = router.layer(middleware::from_fn_with_state(pages, origin::refuse_foreign));

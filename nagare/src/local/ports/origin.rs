@@ -12,21 +12,43 @@ use http::uri::Authority;
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
+use crate::console;
 use crate::local::cors::Cors;
 
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
+/// The pages that a port answers.
+#[derive(Debug, Clone, Default)]
+pub(in crate::local) struct Pages {
+    /// Those of other machines.
+    listed: Cors,
+    /// There is a console, which is stricter than this, and demands first that one shows who one is.
+    has_console: bool,
+}
+
+impl Pages {
+    /// Of a port with a console, beside which these pages are answered.
+    pub(in crate::local) fn of_console(listed: Cors) -> Self {
+        Self { listed, has_console: true }
+    }
+
+    fn leaves_to_console(&self, request: &Request) -> bool {
+        self.has_console && console::is_below(request.uri().path())
+    }
+}
+
 /// Answers 403 if `Host` is not a loopback name, or if `Origin` is neither a loopback page nor listed.
 pub(super) async fn refuse_foreign(
-    State(pages): State<Cors>,
+    State(pages): State<Pages>,
     request: Request,
     next: Next,
 ) -> Response {
     if !has_loopback_host(&request) {
         return refusal("Host has to be 127.0.0.1, localhost or [::1], with any port.");
     }
-    let may_ask = |page| is_loopback_origin(page) || pages.allowed(page).is_some();
-    if !request.headers().get_all(ORIGIN).iter().all(may_ask) {
+    let may_ask = |page| is_loopback_origin(page) || pages.listed.allowed(page).is_some();
+    if !pages.leaves_to_console(&request) && !request.headers().get_all(ORIGIN).iter().all(may_ask)
+    {
         return refusal(
             "Origin has to be absent, a page of 127.0.0.1, localhost or [::1], or, at the API, one that \
              `nagare up --cors` names.",

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::intake::{Intake, Refused};
-use super::{Bounds, serve};
+use super::{Bounds, Pages, serve};
 use crate::local::cors::Cors;
 
 /// A port whose router answers with the length of the body.
@@ -33,6 +33,7 @@ impl Port {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
         let router = Router::new().fallback(any(length)).with_state(intake);
+        let pages = Pages::of_console(pages);
         tokio::spawn(serve(listener, router, bounds, pages, stopped));
         Self { address, _stop: stop }
     }

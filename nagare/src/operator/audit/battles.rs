@@ -18,7 +18,7 @@ use shared::ledger::FORGET_AT;
 use shared::projection::{Followed, Passed, View};
 use shared::values::{BattleId, HitId, ViewerId};
 
-use super::projected::{AuditError, projected};
+use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::operator::scan::scan;
@@ -101,7 +101,7 @@ impl ViewsAuditor {
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(keys::view).collect();
             let (views, (mut told, passed)) = self.around(&keys, self.hits(&round)).await?;
-            let mend_as_of = repair.then_some(&passed);
+            let mend_as_of = passed.as_ref().filter(|_| repair);
             for (battle, view) in round.into_iter().zip(views) {
                 let told = told.remove(&battle).unwrap_or_default();
                 let compared = match view {
@@ -120,9 +120,9 @@ impl ViewsAuditor {
     async fn hits(
         &self,
         battles: &[BattleId],
-    ) -> Result<(BTreeMap<BattleId, Told>, View<Passed>), AuditError> {
+    ) -> Result<(BTreeMap<BattleId, Told>, Option<View<Passed>>), AuditError> {
         let mut told = self.hits_on_record(battles).await?;
-        let passed = projected(&self.facts, &self.views, &self.clock).await?;
+        let passed = self.folded.wait(&self.facts, &self.views, &self.clock).await?;
         self.hits_shown(&mut told).await?;
         Ok((told, passed))
     }

@@ -11,7 +11,7 @@ use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
 use shared::projection::{Passed, View};
 use shared::values::{ActivityId, ActorId, ViewerId};
 
-use super::projected::{AuditError, projected};
+use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::operator::scan::scan;
@@ -62,7 +62,7 @@ impl ViewsAuditor {
         while let Some(round) = rounds.next_round() {
             let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
             let (views, (mut tallies, passed)) = self.around(&keys, self.likes(&round)).await?;
-            let mend_as_of = repair.then_some(&passed);
+            let mend_as_of = passed.as_ref().filter(|_| repair);
             for (activity, view) in round.into_iter().zip(views) {
                 let tally = tallies.remove(&activity).unwrap_or_default();
                 let compared = match view {
@@ -106,7 +106,7 @@ impl ViewsAuditor {
     async fn likes(
         &self,
         activities: &[ActivityId],
-    ) -> Result<(BTreeMap<ActivityId, Tally>, View<Passed>), AuditError> {
+    ) -> Result<(BTreeMap<ActivityId, Tally>, Option<View<Passed>>), AuditError> {
         let mut tallies: BTreeMap<_, _> =
             activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
         scan(self.facts.table(), "facts read", Query::default(), |row| {
@@ -125,6 +125,6 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        Ok((tallies, projected(&self.facts, &self.views, &self.clock).await?))
+        Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
     }
 }

@@ -18,7 +18,7 @@ use shared::polls::{Counted, EventDigest, History, PollRow, Recount, Rules, Sums
 use shared::projection::{Passed, View};
 use shared::values::PollId;
 
-use super::projected::{AuditError, projected};
+use super::projected::AuditError;
 use super::rounds::{Compared, Found, Rounds};
 use super::views::ViewsAuditor;
 use crate::operator::scan::scan;
@@ -63,7 +63,7 @@ impl ViewsAuditor {
             let keys: Vec<_> = round.iter().map(keys::view).collect();
             let votes = self.votes(&round, repair);
             let (views, (mut tallies, passed)) = self.around(&keys, votes).await?;
-            let mend_as_of = repair.then_some(&passed);
+            let mend_as_of = passed.as_ref().filter(|_| repair);
             for (poll, view) in round.into_iter().zip(views) {
                 let compared = match (view, tallies.remove(&poll)) {
                     (None, _) => Compared::Busy,
@@ -85,7 +85,7 @@ impl ViewsAuditor {
         &self,
         polls: &[PollId],
         keeps_events: bool,
-    ) -> Result<(BTreeMap<PollId, Tally>, View<Passed>), AuditError> {
+    ) -> Result<(BTreeMap<PollId, Tally>, Option<View<Passed>>), AuditError> {
         let mut tallies = BTreeMap::new();
         for poll in polls {
             tallies.extend(self.opened(poll, keeps_events).await?.map(|it| (poll.clone(), it)));
@@ -103,7 +103,7 @@ impl ViewsAuditor {
             Ok(())
         })
         .await?;
-        Ok((tallies, projected(&self.facts, &self.views, &self.clock).await?))
+        Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
     }
 
     /// What was opened, and who has ended it.

@@ -4,7 +4,7 @@
 //! scanned, and once more when all that the scan may have seen is folded ([`projected`](super::projected())). A view
 //! that is the same both times has folded what the scan saw, and nothing else: then the numbers must be equal. One that
 //! changed is compared in another round, while others go on; a repair is written only over the very view that was
-//! compared.
+//! compared. Who may write nothing, not even a barrier, waits a while instead ([`Folded::ByTime`]), and repairs nothing.
 
 use shared::dynamo::DynamoError;
 use shared::dynamo::item::Key;
@@ -12,6 +12,7 @@ use shared::facts::Facts;
 use shared::projection::{State, View, Views};
 use shared::runtime::clock::Clock;
 
+use super::projected::Folded;
 use crate::operator::soon;
 
 /// Compares views with facts: one file for each feature.
@@ -20,13 +21,21 @@ pub struct ViewsAuditor {
     pub(super) facts: Facts,
     pub(super) views: Views,
     pub(super) clock: Clock,
+    pub(super) folded: Folded,
 }
 
 impl ViewsAuditor {
     /// Over these tables.
     #[must_use]
     pub fn new(facts: &Facts, views: &Views, clock: Clock) -> Self {
-        Self { facts: facts.clone(), views: views.clone(), clock }
+        let folded = Folded::ByBarrier;
+        Self { facts: facts.clone(), views: views.clone(), clock, folded }
+    }
+
+    /// The same, which knows by other means that facts are folded.
+    #[must_use]
+    pub fn waiting(self, folded: Folded) -> Self {
+        Self { folded, ..self }
     }
 
     /// Reads what views are compared with, and the views before and after. Nothing in the place of a view that has
