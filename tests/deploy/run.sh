@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and deploys the project as README.md says ("On AWS"), with the real SAM CLI and template.yaml as it
-# is, and tries what was deployed. AWS is an emulator on this machine; there is no account and no Docker.
+# is but for what the emulator does not know (for_the_emulator.py), and tries what was deployed. AWS is an emulator on this machine; there is no account and no Docker.
 # Needs Rust, Python 3.11 or later, pip, and target/release/nagare.
 #
 #   tests/deploy/run.sh [DIRECTORY]
@@ -49,6 +49,7 @@ export PATH="$venv/build/bin:$sam/bin:$PATH"
 
 cd "$root"
 sam build
+"$sam/bin/python" "$here/for_the_emulator.py" .aws-sam/build/template.yaml
 
 rm -rf "$work"
 mkdir -p "$work/state"

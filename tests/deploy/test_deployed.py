@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from conftest import (
     NAGARE, ROOT, delete, follow, hit, ids, instant, join, like, open_battle, open_poll, profile, publish, say, tag, unfollow, unique,
     unsay, untag, until,
@@ -92,7 +93,7 @@ def test_a_forged_signature_is_refused(stack):
 def test_a_poison_message_becomes_a_dead_letter_that_a_redrive_does_not_lose(owner):
     [sent] = owner.send("poison")
     letter = owner.dead_letter(sent)
-    assert letter["reason"] == "not-json" and letter["receive_count"] == 1
+    assert letter["reason"] == "not-json" and letter["receive_count"] == 1 and letter["verified"]
     owner.cli("dead-letters", "redrive", sent)
     again = until(lambda: [one for one in owner.dead_letters() if one["stored_at"] > letter["stored_at"]],
                   "the letter to come back")
@@ -101,19 +102,35 @@ def test_a_poison_message_becomes_a_dead_letter_that_a_redrive_does_not_lose(own
     assert owner.dead_letters() == []
 
 
-def test_a_redrive_brings_into_effect_what_gave_up_for_no_fault_of_its_own(owner):
+def test_what_is_put_on_the_dead_letter_queue_is_in_effect_only_if_an_operator_names_it(owner):
+    """The queue's policy refuses whoever is none of its functions, even who deployed it; without it nothing vouches for the letter."""
     bob, anna, late = unique("viewer"), unique("actor"), unique("late")
     owner.apply(follow(bob, anna))
-    # As the command queue moves a message there by itself, after its last receive.
-    sent = owner.sqs.send_message(
-        QueueUrl=owner.exports["NAGARE_DEAD_LETTER_QUEUE_URL"],
-        MessageBody=json.dumps(publish(anna, late, instant(minutes=-1))),
-    )["MessageId"]
-    assert owner.dead_letter(sent)["reason"] == "receives-exhausted"
-    assert owner.timeline(bob) == []
+    dead = owner.exports["NAGARE_DEAD_LETTER_QUEUE_URL"]
+    command = {"QueueUrl": dead, "MessageBody": json.dumps(publish(anna, late, instant(minutes=-1)))}
+    with pytest.raises(ClientError) as refused:
+        owner.sqs.send_message(**command)
+    assert "AccessDenied" in refused.value.response["Error"]["Code"]
+    with without_its_policy(owner.sqs, dead):
+        sent = owner.sqs.send_message(**command)["MessageId"]
+    letter = owner.dead_letter(sent)
+    assert (letter["reason"], letter["verified"]) == ("receives-exhausted", False)
+    owner.cli("dead-letters", "redrive", "--all")
+    assert owner.dead_letter(sent)["verified"] is False and owner.timeline(bob) == []
     owner.cli("dead-letters", "redrive", sent)
     until(lambda: owner.timeline(bob) == [late], "the command to take effect")
     assert owner.dead_letters() == []
+
+
+@contextmanager
+def without_its_policy(sqs, queue):
+    """A queue whose policy somebody has taken off."""
+    kept = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["Policy"])["Attributes"]["Policy"]
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": ""})
+    try:
+        yield
+    finally:
+        sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": kept})
 
 
 def test_tags_before_and_after_their_publish(owner):
@@ -267,10 +284,13 @@ def test_the_console_reads_the_log_and_the_numbers_of_the_account(owner, stack):
             assert "not permitted" in shown and action in shown, shown
 
 
-def test_a_dead_letter_raises_the_alarm_and_the_alarm_reaches_a_subscriber(owner):
-    inbox = subscriber(owner.outputs["AlarmTopicArn"])
+def test_a_dead_letter_of_a_producer_raises_the_notice_which_reaches_a_subscriber_and_wakes_nobody(owner):
+    inbox = subscriber(owner.outputs["NoticeTopicArn"])
     cloudwatch = boto3.client("cloudwatch")
-    [alarm] = cloudwatch.describe_alarms(AlarmNames=["nagare-dev-dead-letters"])["MetricAlarms"]
+    names = ["nagare-dev-any-dead-letters", "nagare-dev-dead-letters"]
+    alarms = {one["AlarmName"]: one for one in cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]}
+    alarm, page = (alarms[name] for name in names)
+    assert alarm["AlarmActions"] == [owner.outputs["NoticeTopicArn"]] and page["AlarmActions"] == [owner.outputs["AlarmTopicArn"]]
     assert alarm["StateValue"] != "ALARM"
     [sent] = owner.send("poison")
     owner.dead_letter(sent)
@@ -281,6 +301,7 @@ def test_a_dead_letter_raises_the_alarm_and_the_alarm_reaches_a_subscriber(owner
     seen = [datum for namespace, datum in counted(sent)
             if (namespace, datum["MetricName"], datum["Dimensions"]) == watched]
     assert seen, f"the alarm watches {watched}, which the alerter does not count"
+    assert page["MetricName"] not in [datum["MetricName"] for _, datum in counted(sent)], "nobody is woken for it"
     cloudwatch.put_metric_data(Namespace=alarm["Namespace"], MetricData=seen)
     told = received(inbox)
     assert (told["AlarmName"], told["NewStateValue"]) == (alarm["AlarmName"], "ALARM")
@@ -379,6 +400,7 @@ def deploy(owner, *parameters):
 SECRETS = {
     "TimelineReaderName": ("NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CURSOR_SECRET"),
     "FanoutWriterName": ("NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"),
+    "DlqAlerterName": ("NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"),
 }
 
 
