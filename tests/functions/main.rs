@@ -35,6 +35,7 @@ mod queue_calls;
 mod reader;
 mod redaction;
 mod redrive;
+mod refused;
 mod request_logs;
 mod rooms;
 mod split;

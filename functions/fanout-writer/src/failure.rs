@@ -33,13 +33,24 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// True if no delivery of the same message can end better.
+    /// True if no delivery of the same message can end better, as far as anybody can tell.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } => true,
-            // Whatever is wrong with them is repaired sooner or later; the message waits for it.
-            Self::Dynamo(_) | Self::Queue(_) => false,
+            // The others are repaired sooner or later; the message waits for it.
+            Self::Dynamo(_) | Self::Queue(_) => self.is_refusal(),
+        }
+    }
+
+    /// True if the store or the queue is against this command and no other: its dead letter waits until somebody has
+    /// looked, and nothing else does.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Dynamo(error) => error.is_refusal(),
+            Self::Queue(error) => matches!(error, SendError::Refused { .. }),
+            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } => false,
         }
     }
 
@@ -48,7 +59,8 @@ impl Failure {
     /// that is slow by the next delivery at the latest, which has all of its time.)
     #[must_use]
     pub fn is_slowness(&self) -> bool {
-        matches!(self, Self::Dynamo(DynamoError::Throttled | DynamoError::DeadlineExceeded(_)))
+        use DynamoError::{Contended, DeadlineExceeded, Throttled};
+        matches!(self, Self::Dynamo(Throttled | Contended | DeadlineExceeded(_)))
     }
 
     /// The failure with what may quote the message: for its dead letter, and not for logs.

@@ -120,13 +120,18 @@ impl Writer {
     }
 }
 
-/// Applies a command. One that failed only because the table was too slow is handed on as a whole; this
-/// delivery may have stopped anywhere, so the next checks what it left.
+/// Applies a command. What was refused is applied once more: said twice, it is no accident. One that failed only because the
+/// table was too slow is handed on as a whole; this delivery may have stopped anywhere, so the next checks what it left.
 async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition, Failure> {
-    match apply(cx, command.clone()).await {
+    let mut applied = apply(cx, command.clone()).await;
+    let delivery = Delivery { redelivered: true, ..cx.delivery.clone() };
+    if applied.as_ref().is_err_and(Failure::is_refusal) {
+        let cx = Context { delivery: delivery.clone(), ..cx.clone() };
+        applied = apply(&cx, command.clone()).await;
+    }
+    match applied {
         Err(failure) if failure.is_slowness() => {
-            let rest = Delivery { redelivered: true, ..cx.delivery.clone() }.rest(command);
-            cx.commands.send(&[rest], cx.delivery.end).await.map_err(|_| failure)?;
+            cx.commands.send(&[delivery.rest(command)], delivery.end).await.map_err(|_| failure)?;
             Ok(Disposition::Continued)
         }
         applied => applied,

@@ -57,6 +57,13 @@ impl DynamoError {
         matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
     }
 
+    /// True if the store, or what it holds, is against this one call: it is wrong, too large, or meets an item that cannot be
+    /// read. Whatever nobody thought of is among them. Others go on; this one ends the same each time.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Rejected { .. } | Self::Corrupt { .. })
+    }
+
     /// The error with the words of DynamoDB, which may quote what was sent: not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {
@@ -96,18 +103,38 @@ impl DynamoError {
             | "ThrottlingException"
             | "Throttling"
             | "ThrottlingError"
+            | "ThrottledException"
+            | "RequestThrottled"
+            | "RequestThrottledException"
+            | "TooManyRequestsException"
+            | "SlowDown"
+            | "BandwidthLimitExceeded"
             | "RequestLimitExceeded" => Self::Throttled,
             "TransactionConflictException"
             | "TransactionConflict"
             | "TransactionInProgressException"
             | "ReplicatedWriteConflictException" => Self::Contended,
-            "ResourceNotFoundException" => Self::TableMissing(message.to_owned()),
+            "ResourceNotFoundException" | "ResourceInUseException" => {
+                Self::TableMissing(message.to_owned())
+            }
             "AccessDeniedException"
             | "UnrecognizedClientException"
             | "MissingAuthenticationTokenException"
             | "InvalidSignatureException"
             | "IncompleteSignatureException"
+            | "SignatureDoesNotMatch"
+            | "InvalidClientTokenId"
+            | "AccessDenied"
+            | "NotAuthorized"
+            | "OptInRequired"
+            | "RequestExpired"
+            | "ExpiredToken"
             | "ExpiredTokenException" => Self::Denied(message.to_owned()),
+            // The table's key, and not this call.
+            _ if code.starts_with("KMS") => Self::Denied(message.to_owned()),
+            "RequestTimeout" | "RequestTimeoutException" | "PriorRequestNotComplete" => {
+                Self::Unavailable(format!("status {status}, {code}"))
+            }
             _ if status >= 500 => Self::Unavailable(format!("status {status}, {code}")),
             _ => Self::Rejected { code: code.to_owned(), message: message.to_owned() },
         }
