@@ -35,7 +35,7 @@ use nagare::local::{schema, sqs_event};
 use nagare::tables::{TableNames, Tables};
 use projector::Projector;
 use serde_json::{Value, json};
-use shared::activities::changes::Copies;
+use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::{DeadLetter, LetterSeal};
@@ -209,7 +209,7 @@ impl World {
                 retention,
                 metrics: metrics.clone(),
                 clock: clock.clone(),
-                change_log_copies: Copies::default(),
+                change_log: ChangeLog::default(),
                 known_rooms: KnownRooms::default(),
                 hold: Hold::NONE,
             },

@@ -50,7 +50,7 @@ impl Context {
         Self {
             delivery,
             activities: Activities::new(&ledger)
-                .with_copies(writer.change_log_copies)
+                .with_change_log(&writer.change_log)
                 .with_hold(writer.hold),
             follows: Follows::new(&ledger),
             timelines: writer.timelines.over(dynamo),

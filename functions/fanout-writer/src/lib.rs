@@ -42,7 +42,7 @@ mod reconcile;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::future::{BoxFuture, join_all};
-use shared::activities::changes::Copies;
+use shared::activities::ChangeLog;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -87,8 +87,8 @@ pub struct Writer {
     pub metrics: Metrics,
     /// What time it is.
     pub clock: Clock,
-    /// How many copies of the change log readers are to have.
-    pub change_log_copies: Copies,
+    /// What readers are told of edits by. All that work in one process share it.
+    pub change_log: ChangeLog,
     /// What is known of rooms by now.
     pub known_rooms: KnownRooms,
     /// How long a batch waits before it is acknowledged: that of the readers.

@@ -3,6 +3,7 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::dead_letters::LetterSeal;
@@ -52,7 +53,7 @@ async fn main() -> Result<(), Error> {
         retention: env::retention()?,
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
-        change_log_copies: env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?,
+        change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),
         known_rooms: KnownRooms::default(),
         hold: Hold::default(),
     };

@@ -143,6 +143,9 @@ impl Pair<'_> {
                 Passed::Rows(passed) => passed,
                 Passed::Again(state) => {
                     (self.state, self.position) = (state, None);
+                    if enough.has_passed() {
+                        return Ok(Step::Stopped);
+                    }
                     continue;
                 }
                 Passed::Over => return Ok(Step::Whole),

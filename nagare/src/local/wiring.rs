@@ -11,6 +11,7 @@ use axum::Router;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use projector::Projector;
+use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
@@ -179,7 +180,7 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
             // One process reads pages here.
-            change_log_copies: Copies::ONE,
+            change_log: ChangeLog::new(Copies::ONE),
             known_rooms: KnownRooms::default(),
             hold: Hold::default(),
         };

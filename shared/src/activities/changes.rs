@@ -7,10 +7,10 @@
 //!
 //! # Why nothing is missed
 //!
-//! The log is one small item that counts its changes and holds the latest of them. It has no clock: what a
+//! The log is one small item that counts its entries and holds the latest of them. It has no clock: what a
 //! reader has missed is the difference of two counts. A reader that was frozen for an hour, a change that was
-//! appended late, clocks a minute apart make no difference. If the item does not hold as many changes as the
-//! reader has missed, or was created again (its `epoch` differs), the reader trusts nothing that it kept
+//! appended late, clocks a minute apart make no difference. If the item does not hold as many entries as the
+//! reader has missed, or was begun again (its `epoch` differs), the reader trusts nothing that it kept
 //! ([`KeptRecords`](super::KeptRecords)).
 //!
 //! A change is appended after the record says it. A reader that reads the record in between has kept the new
@@ -18,6 +18,24 @@
 //! that was repeated counts twice, which drops a record twice.
 //!
 //! The log says besides of whose lists rows leave (`kinds`), in the same append as the edit that has them leave.
+//!
+//! # Why a table that was replaced is noticed
+//!
+//! Each append ends with a *mark*, a random number. So a count alone is not believed: the entry that was the latest when a
+//! reader last looked has to stand where it stood. A table that was restored to an earlier state and has come
+//! to the same count since has other marks, whatever was changed. One that has not come to that count yet is behind
+//! what its reader has seen before it asked, which no reading of one table is.
+//!
+//! A mark is an entry like others, of 32 bits, so readers that know nothing of marks take it for the fingerprint of
+//! an activity that they have not kept. Where the latest entry is a former writer's, it is a fingerprint, and
+//! that is compared.
+//!
+//! # What it grows with
+//!
+//! With nothing. An append is refused where the list would have more entries than fit into 1 KB ([`appending`](super::appending)).
+//! Entries leave at the front alone, by cuts of a fixed number of them, or all at once with a new epoch; entries
+//! come at the end alone. So the list is always the last of the entries that were counted, whoever appends and cuts at
+//! the same time.
 //!
 //! # Why copies
 //!
@@ -33,14 +51,12 @@
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures::future::try_join_all;
 use ring::digest::{SHA256, digest};
 
-use super::{Activities, ActivityKey};
-use crate::dynamo::item::{Item, Row, list, number, text};
-use crate::dynamo::{DynamoError, Update};
+use super::ActivityKey;
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
-use crate::runtime::deadline::Deadline;
 use crate::values::ActorId;
 
 /// How many copies of the log there are, 1 to 100. Each is enough for a thousand pages a second: an item gives 3,000
@@ -79,17 +95,13 @@ impl FromStr for Copies {
     }
 }
 
-/// Changes that a copy holds at most. With more it is cut to [`KEPT`], so an append costs one write unit.
-const MOST: usize = 64;
-/// The latest changes, which stay.
-const KEPT: usize = 32;
 /// The attribute of the first copy that says how many there are.
 const COPIES_NAME: &str = "copies";
 /// How the partition keys of the copies begin.
 const LOG: &str = "changes#";
 
-/// An activity in the change log: the first 48 bits of a digest. Two of the same fingerprint only make a
-/// reader forget more than it has to.
+/// An entry of the change log: an activity as the first 48 bits of a digest, or a mark. Two of the same fingerprint
+/// only make a reader forget more than it has to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u64);
 
@@ -104,6 +116,16 @@ impl Fingerprint {
     #[must_use]
     pub fn of_lists(actor: &ActorId) -> Self {
         Self::of_text(&format!("#{actor}"))
+    }
+
+    /// A mark: what tells an append from every other.
+    pub(super) fn mark() -> Self {
+        Self(fastrand::u32(..).into())
+    }
+
+    /// As it is stored.
+    pub(super) fn get(self) -> u64 {
+        self.0
     }
 
     fn of_text(text: &str) -> Self {
@@ -128,7 +150,7 @@ pub(super) fn is_copy(pk: &str) -> bool {
 pub struct Changes {
     /// Which life of the item; nothing before the first change.
     epoch: Option<String>,
-    /// How many changes there were.
+    /// How many entries there were.
     count: i64,
     /// The latest of them, in order.
     latest: Vec<Fingerprint>,
@@ -165,95 +187,24 @@ impl Changes {
         self.copies.unwrap_or(Copies(1))
     }
 
+    /// How many entries it holds.
+    pub(super) fn len(&self) -> usize {
+        self.latest.len()
+    }
+
     /// What was changed since an earlier reading of the same copy; nothing if that is not known.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
-        // The first change makes the item. Whoever saw none has missed all that were ever made.
-        let same = earlier.epoch.is_none() || earlier.epoch == self.epoch;
-        let missed = usize::try_from(self.count - earlier.count).ok().filter(|_| same)?;
-        self.latest.get(self.latest.len().checked_sub(missed)?..)
-    }
-}
-
-impl Activities {
-    /// Appends changes to the log, for all readers.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; some may be told.
-    pub(super) async fn append_changes(
-        &self,
-        changes: impl Iterator<Item = Fingerprint>,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let changes: Vec<_> = changes.collect();
-        if changes.is_empty() {
-            return Ok(());
+        if earlier.epoch.is_none() {
+            // The first append makes the item. Whoever saw none has missed all that were ever made.
+            let all = usize::try_from(self.count).is_ok_and(|count| count == self.latest.len());
+            return all.then_some(&self.latest);
         }
-        let mut copies = self.append_to(0, &changes, deadline).await?;
-        if copies < self.copies {
-            self.add_copies(deadline).await?;
-            copies = self.copies;
-        }
-        let others = (1..copies.get()).map(|copy| self.append_to(copy, &changes, deadline));
-        try_join_all(others).await.map(|_| ())
-    }
-
-    /// Has readers know that there are more copies.
-    async fn add_copies(&self, deadline: Deadline) -> Result<(), DynamoError> {
-        let add = Update {
-            expression: "SET copies = :copies",
-            condition: Some("attribute_not_exists(copies) OR copies < :copies"),
-            values: vec![(":copies", number(self.copies.get()))],
-            ..Update::default()
-        };
-        self.ledger.table().update(copy(0).into_item(), add, deadline).await.map(|_| ())
-    }
-
-    /// Appends changes to one copy. Returns how many copies there are, if it is the first.
-    async fn append_to(
-        &self,
-        number_of_copy: usize,
-        changes: &[Fingerprint],
-        deadline: Deadline,
-    ) -> Result<Copies, DynamoError> {
-        let (table, key) = (self.ledger.table(), copy(number_of_copy).into_item());
-        let append = Update {
-            expression: "SET latest = list_append(if_not_exists(latest, :none), :changes), \
-                         epoch = if_not_exists(epoch, :epoch) ADD #count :more",
-            names: vec![("#count", "count")],
-            values: vec![
-                (":none", list(Vec::new())),
-                (
-                    ":changes",
-                    list(changes.iter().map(|Fingerprint(change)| number(*change)).collect()),
-                ),
-                (":epoch", text(format!("{:016x}", fastrand::u64(..)))),
-                (":more", number(changes.len())),
-            ],
-            ..Update::default()
-        };
-        let now = table.update(key.clone(), append, deadline).await?.unwrap_or_default();
-        let now = Changes::read(&table.row(now))?;
-        if now.latest.len() > MOST {
-            self.cut(key, &now, deadline).await?;
-        }
-        Ok(now.copies())
-    }
-
-    /// Leaves a copy with the latest changes, unless somebody has appended another since: they cut it.
-    async fn cut(&self, key: Item, now: &Changes, deadline: Deadline) -> Result<(), DynamoError> {
-        let gone = (0..now.latest.len() - KEPT).map(|index| format!("latest[{index}]"));
-        let cut = Update {
-            expression: &format!("REMOVE {}", gone.collect::<Vec<_>>().join(", ")),
-            condition: Some("#count = :seen AND epoch = :epoch AND size(latest) = :size"),
-            names: vec![("#count", "count")],
-            values: vec![
-                (":seen", number(now.count)),
-                (":epoch", text(now.epoch.clone().unwrap_or_default())),
-                (":size", number(now.latest.len())),
-            ],
-        };
-        self.ledger.table().update(key, cut, deadline).await.map(|_| ())
+        let missed = usize::try_from(self.count - earlier.count).ok()?;
+        let (known, missed) =
+            self.latest.split_at_checked(self.latest.len().checked_sub(missed)?)?;
+        let goes_on = self.epoch == earlier.epoch && known.last()? == earlier.latest.last()?;
+        goes_on.then_some(missed)
     }
 }
 
@@ -271,14 +222,28 @@ mod tests {
         let now = changes("a", 7, &[5, 6, 7]);
         let since = |earlier: &Changes| now.since(earlier).map(<[_]>::len);
         assert_eq!(since(&now), Some(0));
-        assert_eq!(since(&changes("a", 6, &[])), Some(1));
-        assert_eq!(now.since(&changes("a", 4, &[])), Some(now.latest.as_slice()));
-        assert_eq!(since(&changes("a", 3, &[])), None, "more than it holds");
-        assert_eq!(since(&changes("a", 8, &[])), None, "fewer than there were");
-        assert_eq!(since(&changes("b", 7, &[])), None, "made anew");
+        assert_eq!(since(&changes("a", 6, &[5, 6])), Some(1));
+        assert_eq!(now.since(&changes("a", 5, &[5])), Some(&now.latest[1..]));
+        assert_eq!(since(&changes("a", 4, &[4])), None, "more than it can tell");
+        assert_eq!(since(&changes("a", 3, &[3])), None, "more than it holds");
+        assert_eq!(since(&changes("a", 8, &[8])), None, "fewer than there were");
+        assert_eq!(since(&changes("b", 7, &[5, 6, 7])), None, "begun again");
         assert_eq!(since(&Changes::default()), None);
         assert_eq!(changes("a", 2, &[1, 2]).since(&Changes::default()).map(<[_]>::len), Some(2));
         assert_eq!(Changes::default().since(&Changes::default()).map(<[_]>::len), Some(0));
         assert_eq!(Changes::default().since(&now), None, "gone");
+    }
+
+    #[test]
+    fn a_log_that_went_back_and_came_to_the_same_count_is_another() {
+        let seen = changes("a", 6, &[1, 101, 2, 102, 3, 103]);
+        // The same activities were changed again, in the same order.
+        let now = changes("a", 6, &[1, 101, 2, 202, 3, 203]);
+        assert_eq!(now.since(&seen), None);
+        assert_eq!(changes("a", 8, &[2, 202, 3, 203, 4, 204]).since(&seen), None);
+        assert_eq!(
+            changes("a", 8, &[2, 102, 3, 103, 4, 204]).since(&seen).map(<[_]>::len),
+            Some(2)
+        );
     }
 }

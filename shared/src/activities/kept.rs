@@ -7,8 +7,22 @@
 //! what it has missed before it shows anything.
 //!
 //! What nobody publishes any more, and what was never published, is not kept: only what can be shown is.
+//!
+//! # Another table under the same name
+//!
+//! What is kept is of one table, and a restore puts another in its place, as it was earlier. Its log may
+//! have gone on to the same count, which its marks show ([`changes`](super::changes)). Or it is behind what this process
+//! has seen. Requests of one process may take in their readings in another order than they made them, so an older
+//! reading alone says nothing. But one that is older than what was seen *before it was asked for* is of another table, and
+//! everything is forgotten.
+//!
+//! Where nothing was edited between the state that was restored and the restore, both logs are the same, and records that were
+//! published in between are gone. A table cannot be deleted and another made under its name within [`LONGEST_GAP`]: so whoever has not
+//! read the log for that long forgets everything. Whoever is asked for pages reads it with each.
 
 use std::mem::size_of;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -18,6 +32,9 @@ use super::{ActivityKey, Published};
 
 /// Memory for records, in bytes, unless said otherwise.
 const ROOM: usize = 64 * 1024 * 1024;
+/// Two readings of the log this far apart may be of two tables. DynamoDB takes seconds to delete a table and seconds
+/// to make an empty one; a restore takes minutes.
+const LONGEST_GAP: Duration = Duration::from_secs(10);
 /// What keeping a record takes besides its texts: pointers, sizes, and what the allocator rounds up to.
 const OVERHEAD: usize = size_of::<Kept>() + 128;
 
@@ -26,6 +43,7 @@ const OVERHEAD: usize = size_of::<Kept>() + 128;
 #[derive(Debug)]
 pub struct KeptRecords {
     room: usize,
+    longest_gap: Duration,
     inner: Mutex<Inner>,
 }
 
@@ -34,9 +52,43 @@ struct Inner {
     /// Which copy of the log is read: the first, until it has said how many there are.
     copy: usize,
     /// The latest reading of the log.
-    seen: Option<Changes>,
+    seen: Option<Arc<Changes>>,
+    /// When that began.
+    seen_at: Option<Moment>,
     records: LruCache<Fingerprint, Kept>,
     bytes: usize,
+}
+
+/// A reading of the change log that has begun: what it is of, and what was known before it.
+#[derive(Debug, Clone)]
+pub struct LogReading {
+    copy: usize,
+    seen: Option<Arc<Changes>>,
+    at: Moment,
+}
+
+/// A moment by both clocks: one of them may stand still while a process is frozen.
+#[derive(Debug, Clone, Copy)]
+struct Moment(Instant, SystemTime);
+
+impl Moment {
+    fn now() -> Self {
+        Self(Instant::now(), SystemTime::now())
+    }
+
+    fn age(self) -> Duration {
+        let Self(instant, time) = self;
+        // A clock that was set back says nothing.
+        instant.elapsed().max(time.elapsed().unwrap_or_default())
+    }
+}
+
+impl LogReading {
+    /// Which copy is to be read.
+    #[must_use]
+    pub fn copy(&self) -> usize {
+        self.copy
+    }
 }
 
 #[derive(Debug)]
@@ -55,39 +107,54 @@ impl KeptRecords {
     /// Room for this many bytes of records, and none yet.
     #[must_use]
     pub fn new(room: usize) -> Self {
-        let inner = Inner { copy: 0, seen: None, records: LruCache::unbounded(), bytes: 0 };
-        Self { room, inner: Mutex::new(inner) }
+        let records = LruCache::unbounded();
+        let inner = Inner { copy: 0, seen: None, seen_at: None, records, bytes: 0 };
+        Self { room, longest_gap: LONGEST_GAP, inner: Mutex::new(inner) }
     }
 
-    /// Which copy of the change log is to be read.
+    /// The same, over tables that may be replaced faster than DynamoDB's.
     #[must_use]
-    pub fn copy(&self) -> usize {
-        self.inner.lock().copy
+    pub fn forgetting_after(self, longest_gap: Duration) -> Self {
+        Self { longest_gap, ..self }
+    }
+
+    /// Begins a reading of the change log.
+    #[must_use]
+    pub fn begin(&self) -> LogReading {
+        let inner = self.inner.lock();
+        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: Moment::now() }
     }
 
     /// Takes in a reading of a copy of the change log: what has changed since the one before is forgotten, or all
     /// of it if that is not known.
-    pub fn observe(&self, copy: usize, changes: &Changes) {
+    pub fn observe(&self, reading: &LogReading, changes: &Changes) {
         let inner = &mut *self.inner.lock();
-        if copy != inner.copy {
+        let LogReading { copy, seen: before, at } = reading;
+        if *copy != inner.copy {
             return;
         }
-        if inner.seen.is_none() && copy == 0 {
+        if inner.seen.is_none() && *copy == 0 {
             // From the next page on.
             inner.copy = fastrand::usize(..changes.copies().get());
             if inner.copy != 0 {
                 return;
             }
         }
+        let is_near = inner.seen_at.is_none_or(|seen_at| seen_at.age() < self.longest_gap);
+        let goes_on =
+            is_near && before.as_ref().is_none_or(|before| changes.since(before).is_some());
         if let Some(seen) = &inner.seen {
             match changes.since(seen) {
-                Some(changed) => changed.iter().for_each(|changed| inner.forget(*changed)),
+                Some(changed) if goes_on => {
+                    let changed = changed.to_vec();
+                    changed.into_iter().for_each(|changed| inner.forget(changed));
+                }
                 // Requests of one process may take in their readings in another order than they made them.
-                None if seen.since(changes).is_some() => return,
-                None => inner.forget_all(),
+                None if goes_on && seen.since(changes).is_some() => return,
+                _ => inner.forget_all(),
             }
         }
-        inner.seen = Some(changes.clone());
+        (inner.seen, inner.seen_at) = (Some(Arc::new(changes.clone())), Some(*at));
     }
 
     /// The content of an activity, if its record is kept. It is right at the moment of the latest reading that

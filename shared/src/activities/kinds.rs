@@ -42,7 +42,7 @@
 use super::record::{ActivityKey, ActivityRecord, Edit};
 use super::{Activities, Change, keys};
 use crate::dynamo::item::text;
-use crate::dynamo::{Condition, DynamoError};
+use crate::dynamo::{Condition, DynamoError, Update};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{Kind, SortKey, Timestamp};
@@ -149,13 +149,14 @@ impl Activities {
         standing: &Standing,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let since = text(standing.since());
-        let later = Condition::new("attribute_not_exists(pk) OR #at < :at")
-            .name("#at", "at")
-            .value(":at", since.clone());
-        let row = [("at".to_owned(), since)];
-        self.ledger.put_if(row_key(key, sort_key, &standing.kind), row, later, deadline).await?;
-        Ok(())
+        let later = Update {
+            expression: "SET #at = :at",
+            condition: Some("attribute_not_exists(pk) OR #at < :at"),
+            names: vec![("#at", "at")],
+            values: vec![(":at", text(standing.since()))],
+        };
+        let row = row_key(key, sort_key, &standing.kind).into_item();
+        self.ledger.table().update(row, later, deadline).await.map(|_| ())
     }
 
     /// Takes out rows, unless they are of an edit that wins against what the record holds.

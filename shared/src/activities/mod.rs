@@ -10,10 +10,12 @@
 //! pages     both, read by pages
 //! relisting what is missing in them, for an audit
 //! owner     who published what, as a fact that others are folded with
-//! changes   which records were changed a moment ago
+//! changes   which records were changed a moment ago, as readers see it
+//! appending the same as writers append to it
 //! kept      records that a reader need not read again
 //! ```
 
+mod appending;
 pub mod changes;
 mod command;
 mod kept;
@@ -26,9 +28,10 @@ mod record;
 mod relisting;
 mod store;
 
+pub use appending::ChangeLog;
 pub(crate) use command::subject;
 pub use command::{Delete, Publish, Update};
-pub use kept::KeptRecords;
+pub use kept::{KeptRecords, LogReading};
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
 pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
@@ -37,14 +40,13 @@ pub use store::{Claim, Merged, read_record};
 
 use crate::ledger::Ledger;
 use crate::runtime::hold::Hold;
-use changes::Copies;
 
 /// What is known of activities. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Activities {
     ledger: Ledger,
-    /// How many copies the change log has to have, at least.
-    copies: Copies,
+    /// What edits and deletes are appended to.
+    log: ChangeLog,
     /// Before what has changed its kind leaves a list.
     hold: Hold,
 }
@@ -53,13 +55,13 @@ impl Activities {
     /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone(), copies: Copies::default(), hold: Hold::default() }
+        Self { ledger: ledger.clone(), log: ChangeLog::default(), hold: Hold::default() }
     }
 
-    /// The same, and more copies of the [change log](changes), if there are fewer.
+    /// The same, with the change log of a process, so that what happens in it at once is appended together.
     #[must_use]
-    pub fn with_copies(self, copies: Copies) -> Self {
-        Self { copies, ..self }
+    pub fn with_change_log(self, log: &ChangeLog) -> Self {
+        Self { log: log.clone(), ..self }
     }
 
     /// The same, and another [hold] before what has changed its kind leaves a list.

@@ -5,7 +5,7 @@
 
 use super::{Activities, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
-use crate::dynamo::{Condition, DynamoError, Query};
+use crate::dynamo::{Condition, DynamoError, Query, Update};
 use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp};
@@ -56,16 +56,20 @@ impl Activities {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let key = LedgerKey { pk: keys::outbox(actor), sk: sort_key.to_string() };
-        let mut row = Item::from([("activity_id".to_owned(), text(sort_key.activity_id.as_str()))]);
+        let activity = text(sort_key.activity_id.as_str());
         // A row says no more than one that is there already, but for the mark.
-        let condition = match deleted {
-            true => Condition::new("attribute_not_exists(deleted)"),
-            false => Condition::new("attribute_not_exists(pk)"),
-        };
-        if deleted {
-            row.insert("deleted".to_owned(), truth(true));
+        if !deleted {
+            let row = Item::from([("activity_id".to_owned(), activity)]);
+            let none = Condition::new("attribute_not_exists(pk)");
+            return self.ledger.put_if(key, row, none, deadline).await.map(|_| ());
         }
-        self.ledger.put_if(key, row, condition, deadline).await.map(|_| ())
+        let mark = Update {
+            expression: "SET activity_id = :activity, deleted = :yes",
+            condition: Some("attribute_not_exists(deleted)"),
+            values: vec![(":activity", activity), (":yes", truth(true))],
+            ..Update::default()
+        };
+        self.ledger.table().update(key.into_item(), mark, deadline).await.map(|_| ())
     }
 
     /// Reads what an actor published from an instant on, newest first, beyond a row if one is given:

@@ -2,8 +2,8 @@
 //!
 //! It is written once the record says so, and again when it is deleted; what an activity says is not in it.
 
-use crate::dynamo::item::{Item, Key, Row, text, truth};
-use crate::dynamo::{Condition, DynamoError};
+use crate::dynamo::item::{Key, Row, text, truth};
+use crate::dynamo::{DynamoError, Update};
 use crate::facts::Facts;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId};
@@ -43,13 +43,6 @@ impl Owner {
         Ok(Self { actor_id, deleted: row.flag("deleted")? })
     }
 
-    fn write(&self) -> Item {
-        Item::from([
-            ("actor".to_owned(), text(self.actor_id.as_str())),
-            ("deleted".to_owned(), truth(self.deleted)),
-        ])
-    }
-
     /// Records it, unless that is on record already, or that the activity is deleted.
     ///
     /// # Errors
@@ -60,13 +53,18 @@ impl Owner {
         activity: &ActivityId,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let mut item = key(activity).into_item();
-        item.extend(self.write());
-        let condition = match self.deleted {
-            false => Condition::new("attribute_not_exists(actor)"),
-            true => Condition::new("attribute_not_exists(actor) OR deleted = :no")
-                .value(":no", truth(false)),
+        let mark = Update {
+            expression: "SET actor = :actor, deleted = :deleted",
+            condition: Some(match self.deleted {
+                false => "attribute_not_exists(actor)",
+                true => "attribute_not_exists(actor) OR deleted <> :deleted",
+            }),
+            values: vec![
+                (":actor", text(self.actor_id.as_str())),
+                (":deleted", truth(self.deleted)),
+            ],
+            ..Update::default()
         };
-        facts.table().put_if(item, condition, deadline).await.map(|_| ())
+        facts.table().update(key(activity).into_item(), mark, deadline).await.map(|_| ())
     }
 }

@@ -9,9 +9,27 @@ use super::{
     kinds::{Leaving, Listing},
 };
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put, Query};
+use crate::dynamo::{Changed, Condition, DynamoError, Put, Query};
+use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
+
+/// The attributes of a record: those that it lacks are taken out where it is written over another.
+const RECORD: [&str; 10] = [
+    "published_at",
+    "kind",
+    "payload",
+    "deleted",
+    "edited_payload_at",
+    "edited_payload",
+    "edited_kind_at",
+    "edited_kind",
+    "revision",
+    FORGET_AT,
+];
+/// Changes of others that a merge gives way to. Each is one that wins over what was there, and of edits those that
+/// lose are done with then: among N at once, the base-2 logarithm of N on average.
+const OVERTAKEN: usize = 64;
 
 /// Who owns an activity id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +111,8 @@ impl Activities {
     /// Merges a change into a record, against any number of others who do the same: writes only
     /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
     /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
-    /// delete there is one, and a condition that fails costs a write.
+    /// delete there is one, and a condition that fails costs a write. What [too many](OVERTAKEN) have overtaken is
+    /// [contended](DynamoError::Contended).
     ///
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one
     /// that changes nothing: the delivery that merged it may have died before it told them.
@@ -115,7 +134,8 @@ impl Activities {
         let edited = !is_publish && merged.now.published.is_some();
         let edited = edited.then(|| Fingerprint::of(key));
         let left = leaving.is_elsewhere().then(|| Fingerprint::of_lists(&key.actor_id));
-        self.append_changes(edited.into_iter().chain(left), deadline).await?;
+        let changes = edited.into_iter().chain(left).collect();
+        self.log.append(&self.ledger, changes, deadline).await?;
         if left.is_some() {
             self.hold.wait().await;
         }
@@ -135,7 +155,7 @@ impl Activities {
         };
         let mut listing = Listing::default();
         let is_publish = matches!(change, Change::Publish(_));
-        loop {
+        for _ in 0..OVERTAKEN {
             let mut now = known.record.clone();
             now.merge(change.clone());
             let unchanged = known.revision > 0 && now == known.record;
@@ -154,6 +174,7 @@ impl Activities {
             let leaving = listing.after(key, &known.record, &now);
             return Ok((Merged { before: known.record, now }, leaving));
         }
+        Err(DynamoError::Contended)
     }
 
     /// Reads a record as it is now. One that was never written is empty.
@@ -228,7 +249,7 @@ impl Activities {
     }
 
     /// Writes a record over the revision that is known. Returns what stands there instead, if that
-    /// is another.
+    /// is another. Attributes that this version does not know stay as they are.
     async fn replace(
         &self,
         key: &ActivityKey,
@@ -238,14 +259,27 @@ impl Activities {
     ) -> Result<Option<Revised>, DynamoError> {
         let mut item = write_record(record);
         item.insert("revision".to_owned(), number(known.revision + 1));
-        let condition = match known.revision {
-            0 => Condition::new("attribute_not_exists(pk)"),
-            revision => Condition::new("revision = :known").value(":known", number(revision)),
+        let key = keys::record(key);
+        let there = if known.revision == 0 {
+            let none = Condition::new("attribute_not_exists(pk)");
+            match self.ledger.put_if(key, item, none, deadline).await? {
+                Put::Done => return Ok(None),
+                Put::Refused(there) => there,
+            }
+        } else {
+            let known = number(known.revision);
+            let over = ("revision", known);
+            match self
+                .ledger
+                .table()
+                .replace(key.into_item(), item, &RECORD, over, deadline)
+                .await?
+            {
+                Changed::Done(_) => return Ok(None),
+                Changed::Refused(there) => there,
+            }
         };
-        match self.ledger.put_if(keys::record(key), item, condition, deadline).await? {
-            Put::Done => Ok(None),
-            Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
-        }
+        read_revised(&self.ledger.table().row(there)).map(Some)
     }
 }
 

@@ -69,7 +69,45 @@ impl Table {
         })
     }
 
-    /// The same, where it does not matter what the item is if the condition does not hold.
+    /// Writes attributes over an item one of whose attributes has a value, and takes out those of `all` that are not among
+    /// them. Whatever else the item has stays: another version of the code may have put it there.
+    ///
+    /// # Errors
+    /// [`DynamoError`](super::DynamoError); it may have been changed.
+    pub fn replace<'a>(
+        &'a self,
+        key: Item,
+        mut attributes: Item,
+        all: &'a [&'a str],
+        (guard, value): (&'a str, AttributeValue),
+        deadline: Deadline,
+    ) -> Calling<'a, Changed> {
+        Box::pin(async move {
+            let (mut set, mut remove) = (Vec::new(), Vec::new());
+            let (mut names, mut values) = (vec![("#guard", guard)], vec![(":guard", value)]);
+            let placeholders: Vec<_> =
+                (0..all.len()).map(|n| (format!("#n{n}"), format!(":v{n}"))).collect();
+            for (name, (of_name, of_value)) in all.iter().zip(&placeholders) {
+                names.push((of_name, *name));
+                match attributes.remove(*name) {
+                    Some(value) => {
+                        set.push(format!("{of_name} = {of_value}"));
+                        values.push((of_value, value));
+                    }
+                    None => remove.push(of_name.as_str()),
+                }
+            }
+            let mut expression = format!("SET {}", set.join(", "));
+            if !remove.is_empty() {
+                expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
+            }
+            let condition = Some("#guard = :guard");
+            let update = Update { expression: &expression, condition, names, values };
+            self.change(key, update, deadline).await
+        })
+    }
+
+    /// The same as [`Self::change`], where it does not matter what the item is if the condition does not hold.
     ///
     /// # Errors
     /// [`DynamoError`](super::DynamoError); it may have been changed.

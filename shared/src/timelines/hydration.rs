@@ -177,8 +177,8 @@ impl Timelines {
         kept: &KeptRecords,
         deadline: Deadline,
     ) -> Result<View, DynamoError> {
-        let copy = kept.copy();
-        let log = changes::copy(copy);
+        let reading = kept.begin();
+        let log = changes::copy(reading.copy());
         let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
         let items = keys.map(LedgerKey::into_item).collect();
         let (mut hidden, mut changes) = (HiddenActors::default(), Changes::default());
@@ -188,7 +188,7 @@ impl Timelines {
                 _ => hidden = HiddenActors::read(&row)?,
             }
         }
-        kept.observe(copy, &changes);
+        kept.observe(&reading, &changes);
         Ok(View { viewer: viewer.cloned(), hidden, changes })
     }
 

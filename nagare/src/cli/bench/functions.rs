@@ -2,7 +2,7 @@
 
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use projector::Projector;
-use shared::activities::changes::Copies;
+use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
@@ -30,7 +30,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         retention: Retention::default(),
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
-        change_log_copies: Copies::default(),
+        change_log: ChangeLog::default(),
         known_rooms: KnownRooms::default(),
         hold: Hold::default(),
     })

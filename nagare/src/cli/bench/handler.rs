@@ -9,8 +9,8 @@ use std::time::Duration;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
+use shared::activities::ChangeLog;
 use shared::activities::Publish;
-use shared::activities::changes::Copies;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
@@ -82,7 +82,7 @@ impl Handler {
             retention: Retention::default(),
             metrics: Metrics::off(),
             clock: clock.clone(),
-            change_log_copies: Copies::default(),
+            change_log: ChangeLog::default(),
             known_rooms: KnownRooms::default(),
             hold: Hold::default(),
         };

@@ -167,7 +167,7 @@ impl Kept {
         let count = (rate / PAGES_A_SECOND).ceil().max(1.0) as usize;
         let readers: Vec<_> = (0..count).map(|_| KeptRecords::default()).collect();
         let nothing = Changes::default();
-        readers.iter().for_each(|reader| reader.observe(reader.copy(), &nothing));
+        readers.iter().for_each(|reader| reader.observe(&reader.begin(), &nothing));
         // The pages end when the posts do; before that there may be too few of them to fill timelines.
         let seconds = self.pages as f64 / rate;
         let begun = (graph.last as f64 - seconds).max(graph.first as f64);
