@@ -133,7 +133,7 @@ async fn nothing_grows_with_a_burst_of_edits_and_deletes() {
     let lists = lists(&world);
     assert_eq!(lists.len(), COPIES);
     assert!(lists.iter().all(|list| list.len() <= ROOM), "{lists:?}");
-    let updates = updates.lock().unwrap();
+    let updates = std::mem::take(&mut *updates.lock().unwrap());
     let of_log = updates.iter().filter(|update| {
         update["Key"]["pk"]["S"].as_str().is_some_and(|key| key.starts_with("changes#"))
     });

@@ -22,13 +22,15 @@
 
 use std::mem::size_of;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::changes::{Changes, Fingerprint};
 use super::{ActivityKey, Published};
+use crate::runtime::clock::Clock;
+use crate::values::Timestamp;
 
 /// Memory for records, in bytes, unless said otherwise.
 const ROOM: usize = 64 * 1024 * 1024;
@@ -69,17 +71,16 @@ pub struct LogReading {
 
 /// A moment by both clocks: one of them may stand still while a process is frozen.
 #[derive(Debug, Clone, Copy)]
-struct Moment(Instant, SystemTime);
+struct Moment(Instant, Timestamp);
 
 impl Moment {
     fn now() -> Self {
-        Self(Instant::now(), SystemTime::now())
+        Self(Instant::now(), Clock::system().now())
     }
 
     fn age(self) -> Duration {
         let Self(instant, time) = self;
-        // A clock that was set back says nothing.
-        instant.elapsed().max(time.elapsed().unwrap_or_default())
+        instant.elapsed().max(Clock::system().now().since(time))
     }
 }
 
