@@ -178,6 +178,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     all.iter().for_each(|letter| *reasons.entry(&letter.reason).or_default() += 1);
     let chosen: Vec<_> = all.iter().filter(|l| reason.is_none_or(|r| r == l.reason)).collect();
+    let verified = chosen.iter().filter(|letter| letter.is_verified()).count();
     Ok(html! {
         @if all.is_empty() { p class="good" { "There are none." } }
         @else {
@@ -189,7 +190,13 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                     }
                 }
             }
-            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], &format!("these {}", chosen.len())))
+            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], [verified, chosen.len()].map(|n| format!("these {n}"))))
+            @if verified < chosen.len() {
+                p class="quiet" {
+                    (layout::counted((chosen.len() - verified) as u64, "letter is", "letters are"))
+                    " unverified: nothing shows that they come from the command queue or the functions. They are not among those that are sent again together. Look at each: its page sends it."
+                }
+            }
             ul class="entries" {
                 @for letter in chosen.iter().take(LISTED) {
                     li class="entry" {
@@ -204,12 +211,13 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
     })
 }
 
-/// Redrive and drop; dropping is asked for once more.
-fn buttons(console: &Console, which: &[(&str, &str)], what: &str) -> Markup {
+/// Redrive and drop, each with what it is done to; dropping is asked for once more.
+fn buttons(console: &Console, which: &[(&str, &str)], [sent, dropped]: [String; 2]) -> Markup {
+    let actions = [("redrive", "Send again", "", sent), ("drop", "Drop", "second", dropped)];
     html! {
         @if console.mode == Mode::Write {
             div class="row" {
-                @for (action, label, class) in [("redrive", "Send again", ""), ("drop", "Drop", "second")] {
+                @for (action, label, class, what) in &actions {
                     form method="post" action=(action) {
                         (layout::token(console))
                         @for (name, value) in which { input type="hidden" name=(name) value=(value); }
@@ -231,7 +239,10 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
         let Some(letter) = letter else { return Ok(None) };
         Ok::<_, Failure>(Some(html! {
             p class="problem" { strong { (letter.reason) } ": " @if !letter.is_verified() { "(unverified) " } (letter.detail) }
-            (buttons(&console, &[("id", &letter.id)], "this letter"))
+            (buttons(&console, &[("id", &letter.id)], ["this letter", "this letter"].map(ToOwned::to_owned)))
+            @if !letter.is_verified() {
+                p class="problem" { "Unverified: nothing shows that it comes from the command queue or the functions. Whoever wrote it speaks for anybody once it is sent again, so read its body first." }
+            }
             dl {
                 dt { "Letter" } dd class="code" { (letter.id) }
                 dt { "Sent at" } dd { time { (letter.sent_at) } }
@@ -286,7 +297,8 @@ async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Respons
         Action::Redrive => "Not all were sent again",
         Action::Drop => "Not all were dropped",
     };
-    let ids: Vec<String> = match fields.get("id") {
+    let named = fields.get("id");
+    let ids: Vec<String> = match named {
         Some(id) => vec![id.to_owned()],
         None => match all(console).await {
             Err(failure) => return layout::failed(console, Place::Queues, failed, &failure),
@@ -297,7 +309,8 @@ async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Respons
             }
         },
     };
-    let each = ids.into_iter().map(|id| act_on(Arc::clone(console), id, action));
+    let is_named = named.is_some();
+    let each = ids.into_iter().map(|id| act_on(Arc::clone(console), id, action, is_named));
     let failures: Vec<String> = stream::iter(each)
         .buffer_unordered(AT_ONCE)
         .filter_map(async |failed| failed)
@@ -312,14 +325,21 @@ async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Respons
     }
 }
 
-/// Does something with a letter, which is read once more before. Returns why not, if it was not done.
-async fn act_on(console: Arc<Console>, id: String, action: Action) -> Option<String> {
+/// Does something with a letter, which is read once more before. Returns why not, if it was not done. One of which nothing
+/// shows where it comes from is sent again only if it was named itself.
+async fn act_on(
+    console: Arc<Console>,
+    id: String,
+    action: Action,
+    is_named: bool,
+) -> Option<String> {
     let done = async {
         let letters = console.remote.dead_letters()?;
         let found = if is_message_id(&id) { letters.get(&id, soon()).await? } else { None };
         // Where it is gone somebody else was faster.
         let Some(letter) = found else { return Ok(()) };
         match action {
+            Action::Redrive if !is_named && !letter.is_verified() => Ok(()),
             Action::Redrive => redrive(&letters, &console.remote.sender()?, &letter).await,
             Action::Drop => {
                 letters.remove(&letter, soon()).await?;

@@ -210,6 +210,8 @@ async fn send(State(console): State<Arc<Console>>, posted: Posted) -> Response {
         Ok(sent) => {
             let back =
                 fields.get("back").filter(|back| BACK.iter().any(|view| back.starts_with(view)));
+            // What cannot stand in a header leads nowhere.
+            let back = back.filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()));
             let to = match back {
                 Some(back) => format!("/console/{back}&sent={}", sent.message_id),
                 None => {

@@ -130,3 +130,37 @@ async fn what_strangers_write_steers_nothing() {
     assert!(!export.contains(crate::visible::is_hidden), "{export}");
     console.stack.shut_down().await;
 }
+
+/// Who may send to the dead-letter queue has no command come in force by a button for all.
+#[tokio::test]
+async fn a_letter_that_nothing_vouches_for_is_sent_again_only_by_itself() {
+    let console = Fixture::writing().await;
+    let sqs =
+        crate::local::connector::sqs_over_http(console.stack.variable(env::SQS_ENDPOINT).unwrap());
+    let url = console.stack.variable(env::DEAD_LETTER_QUEUE_URL).unwrap();
+    let body = r#"{"type":"follow.created","follower_id":"eve","followee_id":"anna","at":"2026-11-20T12:00:00Z"}"#;
+    let sent = sqs.send_message().queue_url(url).message_body(body).send().await.unwrap();
+    let id = sent.message_id.unwrap();
+    let letter = format!("/console/letter?id={id}");
+    let page = console.until(&letter, "follower_id").await;
+    assert!(
+        page.text.contains("Unverified") && page.text.contains("(unverified)"),
+        "{}",
+        page.text
+    );
+    let queues = console.get("/console/queues").await.text;
+    assert!(
+        queues.contains("1 letter is unverified") && queues.contains("Send again these 0"),
+        "{queues}"
+    );
+    for fields in [
+        &[("all", "true"), ("confirmed", "yes")][..],
+        &[("reason", "other"), ("all", "true"), ("confirmed", "yes")],
+    ] {
+        assert_eq!(console.submit("/console/redrive", fields).await.status, StatusCode::SEE_OTHER);
+        assert_eq!(console.get(&letter).await.status, StatusCode::OK, "it stays");
+    }
+    console.submit("/console/redrive", &[("id", &id)]).await;
+    assert_eq!(console.get(&letter).await.status, StatusCode::NOT_FOUND);
+    console.stack.shut_down().await;
+}
