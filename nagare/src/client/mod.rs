@@ -4,6 +4,7 @@
 //! target   which stack it is
 //! remote   its tables and queues
 //! read_only the same, without the means to write
+//! proxy    the way to a remote stack, where there is a proxy
 //! api      its HTTP API, on behalf of one viewer
 //! signer   signatures of single requests
 //! sender   commands onto its queue
@@ -15,6 +16,7 @@
 pub(crate) mod api;
 pub(crate) mod drain;
 mod loopback;
+pub(crate) mod proxy;
 pub(crate) mod read_only;
 pub(crate) mod remote;
 pub(crate) mod sender;

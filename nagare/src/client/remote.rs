@@ -2,7 +2,7 @@
 
 use aws_config::SdkConfig;
 use shared::dead_letters::DeadLetters;
-use shared::dynamo::{Dynamo, PacedTable, Table, sdk_config};
+use shared::dynamo::{Dynamo, PacedTable, Table};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -20,6 +20,7 @@ use crate::operator::effects::Effects;
 use crate::tables::{TableNames, Tables};
 
 use super::loopback::is_loopback;
+use super::proxy;
 use super::read_only::reading;
 pub(crate) use crate::operator::soon;
 
@@ -49,7 +50,7 @@ impl Remote {
     /// [`Failure::Usage`] if it does not say where it is.
     pub(crate) async fn of(target: Target) -> Result<Self, Failure> {
         let config = match &target {
-            Target::Environment => Some(sdk_config().await),
+            Target::Environment => Some(proxy::sdk_config().await?),
             Target::Local(_) => None,
         };
         let (sqs, dynamodb) = match &config {

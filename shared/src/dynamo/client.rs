@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::config::StalledStreamProtectionConfig;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
@@ -25,10 +26,15 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// timeouts on every attempt, and no retries of its own, because [`crate::runtime::retry`] is the one
 /// retry policy.
 pub fn sdk_config() -> BoxFuture<'static, SdkConfig> {
+    let https = aws_smithy_http_client::Builder::new()
+        .tls_provider(Provider::Rustls(CryptoMode::Ring))
+        .build_https();
+    sdk_config_over(https)
+}
+
+/// The same over another HTTP client, which whoever gives credentials is called by, too.
+pub fn sdk_config_over(https: SharedHttpClient) -> BoxFuture<'static, SdkConfig> {
     Box::pin(async {
-        let https = aws_smithy_http_client::Builder::new()
-            .tls_provider(Provider::Rustls(CryptoMode::Ring))
-            .build_https();
         aws_config::defaults(BehaviorVersion::v2026_01_12())
             .http_client(https)
             .retry_config(RetryConfig::disabled())

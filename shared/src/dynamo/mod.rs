@@ -39,7 +39,7 @@ use futures::future::BoxFuture;
 pub use answer::{AnsweredItem, to_json};
 pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
-pub use client::{Dynamo, sdk_config, timeouts};
+pub use client::{Dynamo, sdk_config, sdk_config_over, timeouts};
 pub use error::DynamoError;
 pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};

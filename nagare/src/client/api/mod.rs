@@ -20,11 +20,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use shared::dynamo::sdk_config;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use timeline_reader::Authorization;
 
+use super::proxy;
 use super::signer::{Signer, Unsigned};
 use super::target::Target;
 use super::token;
@@ -72,10 +72,7 @@ impl Api {
         let target = Target::find()?;
         let base = base_address(target.required(env::API_URL)?)?;
         let caller = Caller::of(&target, viewer).await?;
-        // The same cryptography as in the AWS clients. An error means that it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build();
-        let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
+        let client = proxy::http_client()?;
         Ok(Self { client, base, caller })
     }
 
@@ -184,7 +181,7 @@ impl Caller {
     }
 
     async fn signing() -> Result<Self, Failure> {
-        Signer::of(&sdk_config().await, SERVICE).map(Self::Signer).map_err(unsigned)
+        Signer::of(&proxy::sdk_config().await?, SERVICE).map(Self::Signer).map_err(unsigned)
     }
 
     /// What the request carried, for somebody whom the API turned away.

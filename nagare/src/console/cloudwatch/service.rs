@@ -7,6 +7,7 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::{self, Backoff};
 
+use crate::client::proxy;
 use crate::client::signer::{Signer, Unsigned};
 use crate::failure::Failure;
 
@@ -86,10 +87,7 @@ impl Service {
         url: Url,
         clock: Clock,
     ) -> Result<Self, Failure> {
-        // The same cryptography as in the AWS clients. An error means that it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build();
-        let client = client.map_err(|e| Failure::Unreachable(e.to_string()))?;
+        let client = proxy::http_client()?;
         let signer = Signer::of(config, speaks.signed_as);
         let signer = signer.map_err(|e| Failure::Usage(e.to_string()))?;
         Ok(Self { speaks, url, signer, client, clock })

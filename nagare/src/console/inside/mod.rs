@@ -47,7 +47,7 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 pub(super) fn elsewhere() -> Failure {
     Failure::No(format!(
         "This console is not in the process of its stack, so it does not see this. The stack's own console does: \
-         open {PATH} at the port of its API."
+         open the address that `nagare up` has printed, {PATH} at the port of its API."
     ))
 }
 
