@@ -68,8 +68,7 @@ impl Proxy {
 
     /// For AWS clients: as [`dynamo::sdk_config`] has it, but for the proxy.
     fn https(self) -> Result<SharedHttpClient, Failure> {
-        let proxy = ProxyConfig::https(self.url.as_str()).map_err(|e| self.wrong(&e))?;
-        let proxy = proxy.no_proxy(&self.except);
+        let proxy = self.checked()?.no_proxy(&self.except);
         Ok(Builder::new().build_with_connector_fn(move |settings, components| {
             let mut connector = Connector::builder().proxy_config(proxy.clone());
             connector.set_connector_settings(settings.cloned());
@@ -79,8 +78,14 @@ impl Proxy {
     }
 
     fn around(self, client: ClientBuilder) -> Result<ClientBuilder, Failure> {
+        // This one finds out at the first request that it does not know a scheme.
+        self.checked()?;
         let proxy = reqwest::Proxy::https(&self.url).map_err(|e| self.wrong(&e))?;
         Ok(client.proxy(proxy.no_proxy(NoProxy::from_string(&self.except))))
+    }
+
+    fn checked(&self) -> Result<ProxyConfig, Failure> {
+        ProxyConfig::https(self.url.as_str()).map_err(|e| self.wrong(&e))
     }
 
     fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
@@ -109,6 +114,10 @@ mod tests {
         for wrong in ["ftp://p", "http://"] {
             let proxy = Proxy { url: wrong.to_owned(), except: String::new() };
             assert!(matches!(proxy.clone().https(), Err(Failure::Usage(_))), "{wrong}");
+            assert!(
+                matches!(proxy.around(reqwest::Client::builder()), Err(Failure::Usage(_))),
+                "{wrong}"
+            );
         }
     }
 }
