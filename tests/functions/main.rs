@@ -12,6 +12,7 @@ mod audit_polls;
 mod audit_rooms;
 mod audit_tags;
 mod battles;
+mod bounded;
 mod change_log;
 mod cost;
 mod event_source;

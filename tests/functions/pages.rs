@@ -137,7 +137,7 @@ const OF_KINDS: Asked<'_> = Asked {
 #[tokio::test(start_paused = true)]
 async fn what_changes_its_kind_while_a_page_of_both_is_read_is_on_it() {
     let before = &of_changing_kinds();
-    for (hold, least) in [(Hold::default(), 4), (Hold::NONE, 10)] {
+    for (hold, least) in [(Hold::default(), 4), (Hold::NONE, 6)] {
         for kind in ["clip", "live"] {
             let (asked, mut calls) = (Asked { before, hold, ..OF_KINDS }, 0);
             let by = becomes("b", "anna", kind, 3);

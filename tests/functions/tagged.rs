@@ -207,3 +207,31 @@ async fn what_is_stored_has_a_name() {
     assert_eq!(kinds.iter().filter(|kind| matches!(kind, LedgerItem::Tag(..))).count(), 10);
     assert_eq!(kinds.iter().filter(|kind| matches!(kind, LedgerItem::Listing(..))).count(), 10);
 }
+
+/// The record says of which kind an activity is, so an edit takes it from one page to the other.
+#[tokio::test]
+async fn kinds_are_asked_for_and_carried_by_cursors() {
+    let world = World::new();
+    for n in 0..12 {
+        let mut activity = publish("anna", &format!("img-{n:02}"), &instant(n));
+        activity["kind"] = json!(["image", "clip", "post"][n % 3]);
+        world.done(&[activity, tag(&format!("img-{n:02}"), "bob")]).await;
+    }
+    let of = |kinds: &[usize]| -> Vec<_> {
+        let shown = (0..12).rev().filter(|n| kinds.contains(&(n % 3)));
+        shown.map(|n| format!("img-{n:02}")).collect()
+    };
+    assert_eq!(walk(&world, "bob", "kind=image", 3).await, of(&[0]));
+    assert_eq!(walk(&world, "bob", "kind=image&kind=clip", 3).await, of(&[0, 1]));
+    assert_eq!(walk(&world, "bob", "kind=none", 3).await, [] as [String; 0]);
+    let first = page(&world, "bob", "kind=clip&limit=1").await;
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let (status, _, problem) =
+        world.get("/v1/viewers/bob/tagged", &format!("cursor={cursor}&kind=post")).await;
+    assert_eq!((status, &problem["parameter"]), (400, &json!("kind")));
+    let edit = json!({"type": "activity.updated", "activity_id": "img-02", "actor_id": "anna",
+        "kind": "clip", "at": instant(40), "payload": null});
+    world.done(&[edit]).await;
+    assert_eq!(walk(&world, "bob", "kind=post", 3).await, ["img-11", "img-08", "img-05"]);
+    assert!(walk(&world, "bob", "kind=clip", 3).await.contains(&"img-02".to_owned()));
+}

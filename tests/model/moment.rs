@@ -11,7 +11,8 @@
 //!    given to a handler.
 //! 3. The page is what the query over S answers, in order, content, kind and payload, for its range, its
 //!    limit and the position that it goes on from, with `now` between question and answer. Without a
-//!    `next_cursor` nothing of the query over S lies beyond it. With one the page is full, and something does.
+//!    `next_cursor` nothing of the query over S lies beyond it. With one and a full page, something does. With one and a
+//!    short page, it is the beginning of that answer.
 //!
 //! Commands of S combine as in the [reference](crate::reference): of follows of one edge and of updates of one
 //! activity the latest counts, deletes are final, and of several publishes of one id one owns it. All that
@@ -275,7 +276,7 @@ impl<'a> Moment<'a> {
         if let Some(Publish { id, actor, .. }) = self.missing(page, retained, &followed) {
             return Err(Problem::about(id, actor, format!("misses {id} of {actor}")));
         }
-        match page.more && !self.goes_on(page, retained, &followed) {
+        match page.more && page.is_full() && !self.goes_on(page, retained, &followed) {
             true => Err(Problem::of_the_page("has a next_cursor, and nothing is beyond")),
             false => Ok(()),
         }

@@ -32,6 +32,9 @@ pub(super) struct PageOfActor {
 pub(super) struct Tagged {
     /// Who is tagged.
     viewer: String,
+    /// Keep what is of this kind; may be given several times.
+    #[arg(long = "kind", value_name = "KIND", conflicts_with = "cursor")]
+    kinds: Vec<String>,
     #[command(flatten)]
     pages: Pages,
 }
@@ -58,17 +61,22 @@ impl PageOfActor {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { actor, kinds, pages } = self;
         let nothing = format!("nothing of {actor}'s");
-        let kinds = kinds.into_iter().map(|kind| ("kind", kind)).collect();
+        let kinds = of_kinds(kinds);
         read(&pages, &actor, &["v1", "actors", &actor, "activities"], kinds, nothing).await
     }
 }
 
 impl Tagged {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let Self { viewer, pages } = self;
+        let Self { viewer, kinds, pages } = self;
         let nothing = format!("{viewer} is tagged in nothing");
-        read(&pages, &viewer, &["v1", "viewers", &viewer, "tagged"], Query::new(), nothing).await
+        let kinds = of_kinds(kinds);
+        read(&pages, &viewer, &["v1", "viewers", &viewer, "tagged"], kinds, nothing).await
     }
+}
+
+fn of_kinds(kinds: Vec<String>) -> Query {
+    kinds.into_iter().map(|kind| ("kind", kind)).collect()
 }
 
 /// Reads the activities at a path, on behalf of a viewer.

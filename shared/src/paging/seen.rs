@@ -52,8 +52,8 @@ use crate::values::{SortKey, Timestamp};
 
 /// Fingerprints in a cursor: as many as fit beside the longest ids.
 pub const INLINE: usize = 25;
-/// The most that are remembered: 210 KB of an item that may have 400.
-pub const MOST: usize = 30_000;
+/// The most that are remembered: with its key, an item of less than 128 KB.
+pub const MOST: usize = 18_000;
 /// How much of the digest of a set is used, in bytes.
 pub(super) const SET_ID: usize = 16;
 

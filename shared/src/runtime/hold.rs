@@ -11,7 +11,7 @@
 //! So if all reads of a page fall within one hold, they cannot tell an order that did not happen. Say it shows
 //! a command *c*, and *b* was acknowledged before *c* began. Then everything that *b* changed was in place a
 //! hold before *c* changed anything, so it was there when the first call of the page was answered. A page whose
-//! reads took longer is read again.
+//! reads took longer is checked, call by call, against what was written meanwhile.
 //!
 //! **A long hold** is seven of them. It passes between hiding an actor whom a viewer has left and taking out entries, and
 //! between showing an actor whom a follow has brought in and the acknowledgement of that. Nobody waits for either: what
@@ -40,7 +40,7 @@ impl Default for Hold {
 }
 
 impl Hold {
-    /// No waiting. Pages are read again until nothing has changed.
+    /// No waiting. Every page is checked against what was written meanwhile.
     pub const NONE: Self = Self(Duration::ZERO);
 
     /// A hold of this length, which has to be the same for writers and readers.

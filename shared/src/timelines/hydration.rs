@@ -39,10 +39,8 @@ pub struct Hydration {
     asks_edges: bool,
     /// What the edges say, of all actors that were asked about.
     edges: HashMap<ActorId, Option<EdgeState>>,
-    /// What is shown of each activity that was asked about.
-    records: HashMap<ActivityKey, Option<Published>>,
-    /// Edges and records that were added.
-    additions: usize,
+    /// Of each activity that was asked about.
+    records: HashMap<ActivityKey, Record>,
 }
 
 /// What stands at a key of the ledger.
@@ -52,33 +50,51 @@ enum Asked {
 }
 
 impl View {
-    /// True if nothing that decides about a hydration has changed from this to a later reading.
+    /// How who is hidden has changed since an earlier view; nothing if that cannot be told.
     #[must_use]
-    pub fn holds_until(&self, later: &Self, hydration: &Hydration) -> bool {
-        let asked = || hydration.records.keys().map(Fingerprint::of);
-        later.hidden.since(&self.hidden).is_some_and(|change: HiddenChange| change.is_nothing())
-            && self.changes_none_until(later, asked())
+    pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
+        self.hidden.since(&earlier.hidden)
     }
 
-    /// True if none of these was changed from this to a later reading.
+    /// Which records were changed since an earlier view; nothing if that cannot be told.
     #[must_use]
-    pub fn changes_none_until(
-        &self,
-        later: &Self,
-        mut of: impl Iterator<Item = Fingerprint>,
-    ) -> bool {
-        let changed = later.changes.since(&self.changes);
-        changed.is_some_and(|changed| !of.any(|one| changed.contains(&one)))
+    pub fn changes_since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
+        self.changes.since(&earlier.changes)
     }
 }
 
+/// What the record of an activity said.
+#[derive(Debug, Clone)]
+struct Record {
+    /// What is shown of the activity, if anything is.
+    shown: Option<Published>,
+    /// Nobody has edited or deleted the activity: it was never different.
+    is_original: bool,
+    /// It was read after the rows.
+    is_fresh: bool,
+}
+
 impl Hydration {
-    /// For a page that has read this view.
+    /// From now on what is asked is asked after the rows of a page. Returns what edges have said before.
+    pub fn begin_reading(&mut self) -> HashMap<ActorId, Option<EdgeState>> {
+        self.records.values_mut().for_each(|record| record.is_fresh = false);
+        std::mem::take(&mut self.edges)
+    }
+
+    /// True if an activity may have said something else when the rows of a page were read, given the records that were changed
+    /// between a view before that and one after it.
     #[must_use]
-    pub fn of_page(view: &View, now: Timestamp) -> Self {
-        let mut hydration = Self::default();
-        hydration.see(view, now);
-        hydration
+    pub fn is_doubtful(
+        &self,
+        sort_key: &SortKey,
+        actor: &ActorId,
+        changed: Option<&[Fingerprint]>,
+    ) -> bool {
+        let key = activity_key(sort_key, actor);
+        self.records.get(&key).is_some_and(|record| match record.is_fresh {
+            true => !record.is_original,
+            false => changed.is_none_or(|changed| changed.contains(&Fingerprint::of(&key))),
+        })
     }
 
     /// Goes on with a later view: records that it says have changed are asked for again, and so are edges.
@@ -90,16 +106,9 @@ impl Hydration {
             }
             _ => self.records.clear(),
         }
-        self.edges.clear();
         self.asks_edges = view.hidden.asks_edges(now);
         self.viewer.clone_from(&view.viewer);
         (self.hidden, self.before) = (view.hidden.clone(), Some(view.changes.clone()));
-    }
-
-    /// How many edges and records were added to it: the same number says that it knew all that it was asked.
-    #[must_use]
-    pub fn additions(&self) -> usize {
-        self.additions
     }
 
     /// What the edges said that were asked for.
@@ -115,7 +124,7 @@ impl Hydration {
         if self.hides(actor) || (self.asks_edges && !self.edges.contains_key(actor)) {
             return None;
         }
-        let published = self.records.get(&activity_key(sort_key, actor))?.as_ref()?;
+        let published = self.records.get(&activity_key(sort_key, actor))?.shown.as_ref()?;
         (published.at == sort_key.published_at).then_some(published)
     }
 
@@ -147,7 +156,11 @@ impl Hydration {
                 self.edges.insert(actor, Some(EdgeState::read(row)?));
             }
             Asked::Record(activity) => {
-                self.records.insert(activity, read_record(row)?.visible());
+                let record = read_record(row)?;
+                let is_edited = record.payload.is_some() || record.kind.is_some();
+                let shown = record.visible();
+                let is_original = shown.is_some() && !is_edited;
+                self.records.insert(activity, Record { shown, is_original, is_fresh: true });
             }
         }
         Ok(())
@@ -157,7 +170,10 @@ impl Hydration {
     fn add_missing(&mut self, asked: Asked) {
         match asked {
             Asked::Edge(actor) => drop(self.edges.insert(actor, None)),
-            Asked::Record(activity) => drop(self.records.insert(activity, None)),
+            Asked::Record(activity) => {
+                let record = Record { shown: None, is_original: false, is_fresh: true };
+                self.records.insert(activity, record);
+            }
         }
     }
 }
@@ -205,13 +221,13 @@ impl Timelines {
     ) -> Result<Hydration, DynamoError> {
         let viewer = Some(viewer.clone());
         let mut hydration = Hydration { viewer, asks_edges: true, ..Hydration::default() };
-        self.hydrate(&mut hydration, entries, None, deadline).await?;
+        self.hydrate(&mut hydration, entries, &KeptRecords::new(0), false, deadline).await?;
         Ok(hydration)
     }
 
     /// Adds what the ledger says about entries, all of it at once: the edges that have to be asked for, and the
-    /// records of all entries but those that are known to be hidden. What is kept is not read, and what is read
-    /// is kept.
+    /// records of all entries but those that are known to be hidden. What is kept is not read, if it is to be gone by, and
+    /// what is read is kept.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -219,7 +235,8 @@ impl Timelines {
         &self,
         hydration: &mut Hydration,
         entries: &[(SortKey, ActorId)],
-        kept: Option<&KeptRecords>,
+        kept: &KeptRecords,
+        goes_by_kept: bool,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut wanted = hydration.unknown_edges(entries);
@@ -228,15 +245,16 @@ impl Timelines {
             if hydration.hides(actor) || hydration.records.contains_key(&key) {
                 continue;
             }
-            match kept.and_then(|kept| kept.get(&key)) {
+            match Some(kept).filter(|_| goes_by_kept).and_then(|kept| kept.get(&key)) {
                 Some(published) => {
-                    hydration.additions += 1;
-                    hydration.records.insert(key, Some(published));
+                    let shown = Some(published);
+                    let record = Record { shown, is_original: false, is_fresh: true };
+                    hydration.records.insert(key, record);
                 }
                 None => drop(wanted.insert(activities::keys::record(&key), Asked::Record(key))),
             }
         }
-        self.ask(hydration, wanted, kept, deadline).await
+        self.ask(hydration, wanted, Some(kept), deadline).await
     }
 
     /// Adds the edges alone: nothing is called if none has to be asked for.
@@ -265,7 +283,6 @@ impl Timelines {
             let keys = keys.iter().cloned().map(LedgerKey::into_item).collect();
             self.ledger.table().batch_get(keys, deadline)
         });
-        hydration.additions += wanted.len();
         for row in try_join_all(pages).await?.into_iter().flatten() {
             let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };
             let record = match &asked {
@@ -274,7 +291,7 @@ impl Timelines {
             };
             hydration.add(asked, &row)?;
             if let (Some(key), Some(kept), Some(before)) = (record, kept, &hydration.before)
-                && let Some(Some(published)) = hydration.records.get(&key)
+                && let Some(Record { shown: Some(published), .. }) = hydration.records.get(&key)
             {
                 kept.keep(&key, published, before);
             }

@@ -34,7 +34,7 @@ impl Page<'_> {
     /// Whether the page has the right length and order, whatever it shows.
     pub(super) fn is_in_order(&self) -> Result<(), String> {
         let count = self.items.len();
-        if count > self.limit || (self.more && count < self.limit) {
+        if count > self.limit {
             return Err(format!("has {count} of {}", self.limit));
         }
         let ids: BTreeSet<_> = self.items.iter().map(|shown| &shown.id).collect();
@@ -63,8 +63,14 @@ impl Page<'_> {
         self.is_ahead(position) && last.is_some_and(|last| self.before(last, position))
     }
 
-    /// Whether it belongs to the page.
+    /// Whether it belongs to the page. A short page may end anywhere behind what it shows.
     pub(super) fn covers(&self, position: Position<'_>) -> bool {
-        self.is_ahead(position) && !(self.more && self.is_beyond(position))
+        let is_left = self.items.is_empty() || self.is_beyond(position);
+        self.is_ahead(position) && !(self.more && is_left)
+    }
+
+    /// Whether it is full, so that its `next_cursor` says that there is more.
+    pub(super) fn is_full(&self) -> bool {
+        self.items.len() == self.limit
     }
 }

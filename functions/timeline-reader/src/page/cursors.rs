@@ -3,6 +3,9 @@
 //! Both carry [what was shown](Seen) since the start, this page included, so that the `newer_cursor` of any page of a
 //! walk brings what none of its pages has shown. A page of the newest leaves what lies below it to its
 //! `next_cursor`; one of the oldest leaves what lies above it to both.
+//!
+//! A page that [ends](Page::end) before it is full, because too much is hidden, is gone on with from there. So is a poll:
+//! what appears later behind that place is not brought any more, as where more was shown than is remembered.
 
 use shared::dynamo::DynamoError;
 use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
@@ -30,7 +33,8 @@ impl Cursors {
         let cursor = |position| Cursor { position, seen: seen.clone(), ..of.clone() };
         Ok(match &of.position {
             Position::Page { order, after } => {
-                let last = page.keys().last().or(after.as_ref()).cloned();
+                let last = page.keys().last().filter(|_| page.end.is_none());
+                let last = page.end.as_ref().or(last).or(after.as_ref()).cloned();
                 let floor = last.clone().filter(|_| page.more && *order == Order::Newest);
                 let next = page.more.then(|| cursor(Position::Page { order: *order, after: last }));
                 let floor = floor.map(Floor::After);
@@ -38,9 +42,11 @@ impl Cursors {
             }
             Position::Newer { floor } => {
                 let lost = paging.seen().await?.and_then(|seen| seen.lost_until());
-                let floor = match lost {
-                    Some(until) => Some(Floor::From(until.plus_millis(1))),
-                    None => floor.clone(),
+                let end = page.end.clone().filter(|_| page.more);
+                let floor = match (end, lost) {
+                    (Some(end), _) => Some(Floor::After(end)),
+                    (None, Some(until)) => Some(Floor::From(until.plus_millis(1))),
+                    (None, None) => floor.clone(),
                 };
                 let newer = cursor(Position::Newer { floor: in_window(floor, &seen) });
                 Self { next: page.more.then(|| newer.clone()), newer }

@@ -9,6 +9,12 @@
 //! While a purge of thousands of entries runs, a page passes many of them. Rows that are known to be hidden cost no
 //! more than reading them from the list (some forty entries a read unit). A full page looks at no more than
 //! [`BEYOND`] hidden ones for a next page.
+//!
+//! **No page reads without end.** It makes [`ROUNDS`] of calls at most, one after the other, and spends
+//! [`UNITS`] read units besides one for each thing that it may show. What it has found by then is the page, fewer than
+//! were asked for or none, and it says up to where it has [looked](Page::end): the page after it goes on from there. Each
+//! goes on by one chunk of rows at least, so a walk ends. What a client was shown before is skipped in one
+//! call for ten thousand rows, and is not counted.
 
 use futures::future::try_join;
 use shared::dynamo::DynamoError;
@@ -17,14 +23,23 @@ use shared::values::SortKey;
 
 use super::{Page, Paging, Source};
 
+/// Rounds of calls that a page makes at most.
+pub(super) const ROUNDS: usize = 8;
+/// Read units that a page spends at most, as far as rows and what is known of them are concerned, besides one for
+/// each thing on it.
+const UNITS: usize = 160;
+/// As many rows as a read unit is likely to pay for, or more.
+const ROWS_A_UNIT: usize = 40;
+/// Rows that were shown before of which one call is likely to find all.
+const ROWS_A_CALL: usize = 8_000;
 /// The fewest rows looked up at once later, so that a run of deleted activities does not take a
-/// round trip each; the most are [`CHUNK`].
+/// round trip each; twice as many with each look. The most are [`CHUNK`].
 const FEWEST: usize = 10;
 /// The most rows that are looked up at once: what two BatchGetItem calls find if each is of another actor. After a
 /// read with too many hidden rows, the next one reads at least this many.
-const CHUNK: usize = 100;
+pub(super) const CHUNK: usize = 100;
 /// The most rows that are read at once: 25 read units or so.
-const STRETCH: usize = 1_000;
+pub(super) const STRETCH: usize = 1_000;
 /// Rows read for a full page before it is said that there may be more without knowing. The page after
 /// it is empty then, if there is nothing.
 const BEYOND: usize = 500;
@@ -34,8 +49,6 @@ pub(crate) struct Filled<S: Source> {
     pub(crate) page: Page<S::Shown>,
     /// All rows that were read for it.
     pub(crate) rows: Vec<S::Row>,
-    /// How many stretches they were.
-    pub(crate) stretches: usize,
 }
 
 /// Reads a page, going on with what its source knows.
@@ -43,49 +56,100 @@ pub(crate) async fn fill<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,
 ) -> Result<Filled<S>, DynamoError> {
-    let (span, mut after) = paging.request.start(paging.retained_from);
-    let mut filling = Filling::new(paging, source);
-    let (mut rows, mut stretches) = (Vec::new(), 0);
-    loop {
-        let wanted = filling.next_stretch();
-        let (stretch, _) =
-            try_join(filling.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
-        let Stretch { rows: some, read, next } = stretch;
-        stretches += 1;
-        filling.take(&paging.unseen::<S>(&some).await?).await?;
-        filling.passed += read;
-        rows.extend(some);
-        let more = match next {
-            _ if filling.more => true,
-            None => false,
-            Some(_) if filling.is_full() && filling.passed >= BEYOND => true,
-            next => {
-                after = next;
-                continue;
-            }
-        };
-        let oldest_read = rows.iter().map(|row| S::key(row).published_at).min();
-        let mut items = filling.items;
-        items.truncate(paging.request.limit);
-        return Ok(Filled { page: Page { items, more, oldest_read }, rows, stretches });
-    }
+    Filling::new(paging, source, None).fill().await
+}
+
+/// Reads as much of a page as so many rows hold, in one call of its list.
+pub(super) async fn fill_at_once<S: Source>(
+    paging: &Paging<'_>,
+    source: &mut S,
+    rows: usize,
+) -> Result<Filled<S>, DynamoError> {
+    Filling::new(paging, source, Some(rows)).fill().await
 }
 
 /// A page that is being filled.
 struct Filling<'a, S: Source> {
     paging: &'a Paging<'a>,
     source: &'a mut S,
+    /// How many rows to read, if that is known before.
+    at_once: Option<usize>,
     items: Vec<(SortKey, S::Shown)>,
     /// Rows read so far, before the stretch that is being looked up.
     passed: usize,
+    /// How often rows were looked up.
+    looks: u32,
     /// True once there is known to be something beyond the page.
     more: bool,
+    /// Up to where rows were looked at.
+    end: Option<SortKey>,
+    rounds_left: usize,
+    units_left: usize,
 }
 
 impl<'a, S: Source> Filling<'a, S> {
-    fn new(paging: &'a Paging<'_>, source: &'a mut S) -> Self {
-        let items = Vec::with_capacity(paging.request.limit + 1);
-        Self { paging, source, items, passed: 0, more: false }
+    fn new(paging: &'a Paging<'_>, source: &'a mut S, at_once: Option<usize>) -> Self {
+        let (limit, skipped) = (paging.request.limit, paging.request.skipped());
+        // One reading of several.
+        let units = if at_once.is_some() { UNITS / 2 } else { UNITS };
+        let rounds_left = source.rounds_left() + skipped / ROWS_A_CALL;
+        Self {
+            paging,
+            source,
+            at_once,
+            items: Vec::with_capacity(limit + 1),
+            passed: 0,
+            looks: 0,
+            more: false,
+            end: None,
+            rounds_left,
+            units_left: units + limit + skipped / ROWS_A_UNIT,
+        }
+    }
+
+    async fn fill(mut self) -> Result<Filled<S>, DynamoError> {
+        let paging = self.paging;
+        let (span, mut after) = paging.request.start(paging.retained_from);
+        let mut rows = Vec::new();
+        let more = loop {
+            let wanted = self.next_stretch();
+            let (stretch, _) =
+                try_join(self.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
+            let Stretch { rows: some, read, next } = stretch;
+            self.spend(1 + read / ROWS_A_UNIT);
+            let is_whole = self.take(&paging.unseen::<S>(&some).await?).await?;
+            self.passed += read;
+            rows.extend(some);
+            if self.more || !is_whole {
+                break true;
+            }
+            let Some(next) = next else { break false };
+            self.end = SortKey::parse(&next).ok().or(self.end);
+            if self.ends_here() {
+                break true;
+            }
+            after = Some(next);
+        };
+        let (limit, mut items) = (paging.request.limit, self.items);
+        let end = self.end.filter(|_| more && items.len() < limit);
+        items.truncate(limit);
+        Ok(Filled { page: Page { items, more, end }, rows })
+    }
+
+    /// True if the page is given out although there may be more: it is full, or it has cost enough and says where to go
+    /// on.
+    fn ends_here(&self) -> bool {
+        let is_spent = self.rounds_left < 2 || self.units_left <= FEWEST;
+        let has_cost_enough = is_spent || self.at_once.is_some() || !self.source.may_go_on();
+        match self.is_full() {
+            true => self.passed >= BEYOND || has_cost_enough,
+            false => has_cost_enough && self.end.is_some(),
+        }
+    }
+
+    fn spend(&mut self, units: usize) {
+        self.rounds_left = self.rounds_left.saturating_sub(1);
+        self.units_left = self.units_left.saturating_sub(units);
     }
 
     fn is_full(&self) -> bool {
@@ -102,27 +166,33 @@ impl<'a, S: Source> Filling<'a, S> {
     fn next_stretch(&self) -> usize {
         let skipped = self.paging.request.skipped();
         if self.passed == 0 || self.passed < skipped {
-            return self.missing() + skipped - self.passed;
+            return self.at_once.unwrap_or(0).max(self.missing() + skipped - self.passed);
         }
         let expected = self.passed * self.missing() / self.items.len().max(1);
-        expected.clamp(CHUNK, STRETCH)
+        expected.clamp(CHUNK, STRETCH).min((self.units_left * ROWS_A_UNIT).max(CHUNK))
     }
 
-    /// Takes from a stretch what is shown, until it ends or there is one more than the page holds.
-    async fn take(&mut self, rows: &[S::Row]) -> Result<(), DynamoError> {
+    /// Takes from a stretch what is shown, until it ends or there is one more than the page holds. False if it has cost
+    /// enough before.
+    async fn take(&mut self, rows: &[S::Row]) -> Result<bool, DynamoError> {
         let mut rest = rows.iter();
         loop {
             let chunk = self.next_chunk(&mut rest);
             // What is beyond a page of a hundred is not looked up: that would take another call.
             let is_a_hundred = self.items.len() >= CHUNK;
             self.more = self.missing() == 0 || (is_a_hundred && !chunk.is_empty());
-            if self.more || chunk.is_empty() {
-                return Ok(());
+            let Some(last) = chunk.last().filter(|_| !self.more) else { return Ok(true) };
+            let cost = chunk.len() * self.source.units_a_row();
+            if self.looks > 0 && (self.rounds_left == 0 || self.units_left < cost) {
+                return Ok(false);
             }
             self.source.look_up(&chunk, self.passed == 0).await?;
+            self.looks += 1;
+            self.spend(cost);
             let shown =
                 chunk.iter().filter_map(|row| Some((S::key(row).clone(), self.source.shown(row)?)));
             self.items.extend(shown);
+            self.end = Some(S::key(last).clone());
         }
     }
 
@@ -131,7 +201,8 @@ impl<'a, S: Source> Filling<'a, S> {
     where
         S::Row: 'r,
     {
-        let wanted = self.missing().clamp(FEWEST, CHUNK);
+        let fewest = FEWEST << self.looks.min(3);
+        let wanted = self.missing().clamp(fewest, CHUNK);
         let open = rest.filter(|row| !self.source.is_hidden(row));
         open.take(wanted).cloned().collect()
     }

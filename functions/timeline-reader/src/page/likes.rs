@@ -23,6 +23,11 @@ impl<'a> AskedLikes<'a> {
         Self { cx, request, answered: Mutex::default() }
     }
 
+    /// True if the page is to show them.
+    pub(super) fn are_asked_for(&self) -> bool {
+        self.request.cursor.likes
+    }
+
     /// Asks for the likes of these activities, if the page is to show them and they were not asked for before.
     pub(super) async fn ask(
         &self,

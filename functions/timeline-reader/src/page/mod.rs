@@ -4,7 +4,9 @@
 //! request   which page: everything is parsed here
 //! filling   rows -> what is known of them -> what is shown, until the page is full
 //! cursors   where to go on, and what was shown
+//! kinds     which kinds of activities are asked for
 //! moment    pages of activities, each as it was at one moment
+//! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
 //! answer    a page of activities as JSON, with its cursors
 //! ```
@@ -14,7 +16,9 @@
 
 mod answer;
 mod cursors;
+mod doubt;
 mod filling;
+mod kinds;
 mod likes;
 mod moment;
 mod request;
@@ -22,6 +26,7 @@ mod request;
 pub(crate) use answer::{Head, answer};
 pub(crate) use cursors::Cursors;
 pub(crate) use filling::fill;
+pub(crate) use kinds::Kinds;
 pub(crate) use likes::AskedLikes;
 pub(crate) use moment::{Moment, Rows, Target};
 pub(crate) use request::{DEFAULT_LIMIT, Request, limit, parameters};
@@ -61,6 +66,21 @@ pub(crate) trait Source {
 
     /// What is shown of a row that was looked up, if anything is.
     fn shown(&self, row: &Self::Row) -> Option<Self::Shown>;
+
+    /// What looking up a row costs, in read units.
+    fn units_a_row(&self) -> usize {
+        0
+    }
+
+    /// How many more rounds of calls a page may make.
+    fn rounds_left(&self) -> usize {
+        filling::ROUNDS
+    }
+
+    /// False if a page that is not full is to be given out as it is.
+    fn may_go_on(&self) -> bool {
+        true
+    }
 }
 
 /// One page.
@@ -70,8 +90,8 @@ pub(crate) struct Page<T> {
     pub(crate) items: Vec<(SortKey, T)>,
     /// True if there is more beyond it.
     pub(crate) more: bool,
-    /// The instant of the oldest row that was read for it, if any was.
-    pub(crate) oldest_read: Option<Timestamp>,
+    /// Up to where rows were looked at, of a page that is short because too many were hidden.
+    pub(crate) end: Option<SortKey>,
 }
 
 impl<T> Page<T> {
@@ -80,9 +100,20 @@ impl<T> Page<T> {
         self.items.iter().map(|(key, _)| key)
     }
 
-    /// True if all that it was made of is retained, if retention reaches back to this instant.
-    pub(crate) fn is_retained(&self, retained_from: Timestamp) -> bool {
-        self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
+    /// Without what retention has passed by since it was read: it is the same for all actors who are on it.
+    pub(crate) fn retained(mut self, retained_from: Timestamp) -> Self {
+        self.items.retain(|(key, _)| key.published_at >= retained_from);
+        self
+    }
+
+    /// The same up to where there is doubt about a row: it ends with the last thing before that. Where nothing is, whoever
+    /// goes on begins where it began.
+    fn until(mut self, doubtful: usize, rows: impl Iterator<Item = SortKey>) -> Self {
+        let before: Vec<_> = rows.take(doubtful).collect();
+        let there = self.items.len();
+        self.items.retain(|(key, _)| before.contains(key));
+        let is_full_before = self.items.len() == there && self.more && self.end.is_none();
+        if is_full_before { self } else { Self { more: true, end: None, ..self } }
     }
 }
 

@@ -6,28 +6,37 @@
 //! # One page, one moment
 //!
 //! If all reads of a page fall within one [hold](shared::runtime::hold), the page is of one moment. If they took longer,
-//! it is read once more. If that takes too long as well, calls are slow, and the page is read in an order that needs
-//! no clock: view, records, entries, view. It is of the moment at which its entries were read if
+//! the rows are read again, in one call, and a view after them; the view before is the one that was read already.
+//! The page is of the moment *m* at which its rows were read, if
 //!
-//! * the view before and the view after say the same of hidden actors, and of none of its records that it
-//!   changed: then hidden actors were the same at that moment, and no change of a record was acknowledged before
-//!   it that the page does not show;
-//! * all records were read before the entries, so the page shows no change of a record that began after what its
-//!   entries show;
-//! * its entries were read by one call, or were the same when read twice, and where rows may go from one list to another
-//!   ([by kind](shared::activities::Activities::published_of_kinds)), none did from before the first time until after
-//!   the second.
+//! * who is hidden did not change from the view before to the view after. Where it did change, and the rows were answered within a long
+//!   hold after the view before was asked for, it is known for each actor what held at *m*. Who was hidden then was not shown
+//!   by an acknowledged follow yet. Who is joining by now was joined by nobody before, so their rows are left out. Of whom
+//!   the viewer has left meanwhile nothing was taken out yet, if rows of them were read before the first view already;
+//!   so they are shown, and the unfollow comes after *m*. More shows than these are of actors who came or went in
+//!   between, and are a reason to read again;
+//! * what each record said was read before the rows, and the change log says that nobody has changed it. Or
+//!   it was read after the rows and nobody has ever edited or deleted the activity: then it says what its publish said, which
+//!   began before its row was there.
 //!
-//! Otherwise it goes on from the later view. Nobody's follows or records change for long.
+//! **It does not go on until that is so.** There are [`ROUNDS`] rounds of calls for a page. Each reading leaves
+//! fewer things in doubt, because what it asked for was read before the next one. If after the last one some row is
+//! still in doubt, the page ends before it, with a `next_cursor`; if it is in doubt who is hidden, it is empty and has one.
+//! Whoever goes on finds what was in doubt settled. So what is new never changes a page, and a page never waits
+//! for it.
 //!
-//! Retention ends for readers and for writers at one moment: what has left it before a follow came to copy it is
-//! not in the timeline, and a page that still counted it as retained would show what is older and miss this. So a
-//! page with something that has left retention while it was read is read again.
+//! What is shown of a timeline that is read in more than one call is checked likewise: the reading that counts is one call.
+//! So a page that needs more rows than one call finds is short where calls are slow. DynamoDB reads the items of one call one
+//! by one, in their order. That makes no difference as long as it takes less than it takes to process a command from its
+//! beginning to its acknowledgement, a hold included; nothing is assumed of how long the call is on its way.
+//!
+//! Where rows may go from one list to another ([by kind](shared::activities::Activities::published_of_kinds)), the
+//! reading that counts is one of a list that no row leaves.
 
+use std::collections::HashSet;
 use std::future::Future;
 
-use futures::future::try_join;
-use shared::activities::changes::Fingerprint;
+use futures::future::{OptionFuture, try_join, try_join3};
 use shared::activities::{KeptRecords, Published};
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
@@ -37,13 +46,12 @@ use shared::timelines::{Hydration, Timelines, View};
 use shared::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
 
-use super::filling::{Filled, fill};
+use super::doubt::{Between, Doubt};
+use super::filling::{CHUNK, Filled, ROUNDS, STRETCH, fill, fill_at_once};
 use super::likes::AskedLikes;
 use super::{Page, Paging, Source};
 use crate::{Context, Reader};
 
-/// How often a page is read in the hope that all of it falls within one hold.
-const TRIES: usize = 2;
 /// The most rows whose edges and records are asked for at once, which saves a round trip. With more
 /// the edges are read first, so that no read unit is spent on the record of a hidden row.
 const AT_ONCE: usize = 40;
@@ -68,14 +76,14 @@ pub(crate) trait Rows {
         limit: usize,
     ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send;
 
-    /// How many lists they are, each of which takes a call.
-    fn lists(&self) -> usize {
-        1
-    }
-
-    /// What the change log says when rows leave one of these lists for another; nothing if none ever does.
-    fn leaving(&self) -> Option<Fingerprint> {
-        None
+    /// The same of a list that no row leaves for another: in one call, with rows that are not shown among them.
+    fn rows_of_one_list(
+        &self,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send {
+        self.rows(span, after, limit)
     }
 
     /// The viewer of a timeline: only actors whom they follow are shown. None for lists that look the same to everybody.
@@ -100,8 +108,23 @@ pub(crate) struct Moment<'a, R> {
     deadline: Deadline,
     /// What was asked for this page, so that nothing is asked for twice.
     hydration: Hydration,
-    /// True if the view is read beside the next rows.
-    wants_view: bool,
+    begun: Instant,
+    /// Rounds of calls so far.
+    rounds: usize,
+    pass: Pass,
+    /// The latest view, and when it was asked for.
+    seen: Option<(View, Instant)>,
+    /// When the latest rows were answered.
+    rows_answered: Instant,
+}
+
+/// How a page is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// As fast as it goes: the view beside the first rows.
+    First,
+    /// Between the view that was read before and one after the rows.
+    Checked,
 }
 
 impl<'a, R: Rows> Moment<'a, R> {
@@ -113,65 +136,105 @@ impl<'a, R: Rows> Moment<'a, R> {
         now: Timestamp,
     ) -> Self {
         let Reader { kept, hold, .. } = cx.reader;
-        let (hold, deadline) = (*hold, cx.deadline);
-        let hydration = Hydration::default();
-        Self { rows, timelines, kept, hold, likes, now, deadline, hydration, wants_view: true }
+        let begun = Instant::now();
+        Self {
+            rows,
+            timelines,
+            kept,
+            hold: *hold,
+            likes,
+            now,
+            deadline: cx.deadline,
+            hydration: Hydration::default(),
+            begun,
+            rounds: 0,
+            pass: Pass::First,
+            seen: None,
+            rows_answered: begun,
+        }
     }
 
     /// Reads the page that is asked for.
     pub(crate) async fn page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
-        for _ in 0..TRIES {
-            let begun = Instant::now();
-            self.wants_view = true;
-            let filled = fill(paging, &mut self).await?;
-            if self.hold.covers(begun) {
-                return Ok(filled.page);
-            }
+        let first = fill(paging, &mut self).await?;
+        if self.hold.covers(self.begun) {
+            return Ok(first.page);
         }
-        self.slow_page(paging).await
+        self.pass = Pass::Checked;
+        // Where that was not enough to fill it, as many as a page may read at once.
+        let wanted = match &first.page.end {
+            Some(_) => STRETCH,
+            None => (first.rows.len() + 1).max(CHUNK),
+        };
+        self.checked_page(paging, first.rows, wanted).await
     }
 
-    /// Reads it in the order that needs no clock.
-    async fn slow_page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
-        let mut view = self.view().await?;
-        self.hydration.see(&view, self.now);
-        let mut before: Option<Filled<Self>> = None;
+    /// Reads it once more, or a few times more, between two views.
+    async fn checked_page(
+        mut self,
+        paging: &Paging<'_>,
+        first: Vec<Target>,
+        wanted: usize,
+    ) -> Result<Page<Shown>, DynamoError> {
+        let (mut before, mut is_first) = (first, true);
+        let (mut view, mut asked_at) = match self.seen.take() {
+            Some(seen) => seen,
+            None => self.view().await?,
+        };
         loop {
-            let known = self.hydration.additions();
-            let filled = fill(paging, &mut self).await?;
-            let later = self.view().await?;
-            let none_left = view.changes_none_until(&later, self.rows.leaving().into_iter());
-            let is_one_call = filled.stretches * self.rows.lists() == 1;
-            let is_one_reading = is_one_call
-                || (none_left && before.is_some_and(|before| before.rows == filled.rows));
-            let holds = view.holds_until(&later, &self.hydration);
-            if self.hydration.additions() == known
-                && is_one_reading
-                && holds
-                && self.edges_hold(&later, &filled.rows).await?
-            {
-                return Ok(filled.page);
+            let edges = self.hydration.begin_reading();
+            let filled = fill_at_once(paging, &mut self, wanted).await?;
+            let (later, later_asked_at) = match self.seen.take() {
+                Some(seen) => seen,
+                None => self.view().await?,
+            };
+            let between = Between {
+                view: &view,
+                later: &later,
+                took: self.rows_answered - asked_at,
+                rows_before: (!is_first).then_some(&before),
+                rows: &filled.rows,
+                edges_before: &edges,
+                hydration: &self.hydration,
+                hold: self.hold,
+            };
+            let is_last = self.rounds + 2 > ROUNDS;
+            let (joining, doubt) = (between.joining(), between.content());
+            let is_settled = joining.is_some() && doubt == Doubt::None;
+            if is_settled || is_last {
+                let doubt = if joining.is_some() { doubt } else { Doubt::From(0) };
+                return Ok(settled(filled, doubt, &joining.unwrap_or_default()));
             }
-            if !holds {
-                self.hydration.see(&later, self.now);
-            }
-            (view, before) = (later, none_left.then_some(filled));
+            self.hydration.see(&later, self.now);
+            (view, asked_at, before, is_first) = (later, later_asked_at, filled.rows, false);
         }
     }
 
-    async fn view(&self) -> Result<View, DynamoError> {
-        self.timelines.view(self.rows.viewer(), self.kept, self.deadline).await
+    async fn view(&mut self) -> Result<(View, Instant), DynamoError> {
+        self.rounds += 1;
+        self.ask_view().await
     }
 
-    /// True if the edges that had to be asked for say the same when they are asked for again.
-    async fn edges_hold(&self, view: &View, rows: &[Target]) -> Result<bool, DynamoError> {
-        if self.hydration.edges().is_empty() {
-            return Ok(true);
-        }
-        let mut again = Hydration::of_page(view, self.now);
-        self.timelines.hydrate_edges(&mut again, rows, self.deadline).await?;
-        Ok(again.edges() == self.hydration.edges())
+    async fn ask_view(&self) -> Result<(View, Instant), DynamoError> {
+        let asked_at = Instant::now();
+        let view = self.timelines.view(self.rows.viewer(), self.kept, self.deadline).await?;
+        Ok((view, asked_at))
     }
+}
+
+/// The page up to where there is doubt, without the rows of actors that are left out.
+fn settled<R: Rows>(
+    filled: Filled<Moment<'_, R>>,
+    doubt: Doubt,
+    left_out: &HashSet<ActorId>,
+) -> Page<Shown> {
+    let Filled { page, rows } = filled;
+    let mut page = match doubt {
+        Doubt::None => page,
+        Doubt::From(row) => page.until(row, rows.iter().map(|(key, _)| key.clone())),
+    };
+    page.items.retain(|(_, shown)| !left_out.contains(&shown.actor));
+    page
 }
 
 impl<R: Rows> Source for Moment<'_, R> {
@@ -188,12 +251,19 @@ impl<R: Rows> Source for Moment<'_, R> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Stretch<Target>, DynamoError> {
-        let rows = self.rows.rows(span, after, limit);
-        if !std::mem::take(&mut self.wants_view) {
-            return rows.await;
-        }
-        let (rows, view) = try_join(rows, self.view()).await?;
-        self.hydration.see(&view, self.now);
+        self.rounds += 1;
+        let rows = match (self.pass, self.seen.is_some()) {
+            (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
+            (Pass::First, true) => self.rows.rows(span, after, limit).await?,
+            (Pass::First, false) => {
+                let rows = self.rows.rows(span, after, limit);
+                let (rows, (view, asked_at)) = try_join(rows, self.ask_view()).await?;
+                self.hydration.see(&view, self.now);
+                self.seen = Some((view, asked_at));
+                rows
+            }
+        };
+        self.rows_answered = Instant::now();
         Ok(rows)
     }
 
@@ -203,15 +273,44 @@ impl<R: Rows> Source for Moment<'_, R> {
 
     async fn look_up(&mut self, rows: &[Target], is_first: bool) -> Result<(), DynamoError> {
         let (timelines, deadline) = (self.timelines, self.deadline);
-        if !is_first || rows.len() > AT_ONCE {
+        let is_checked = self.pass == Pass::Checked;
+        self.rounds += 1;
+        if !is_checked && (!is_first || rows.len() > AT_ONCE) {
             timelines.hydrate_edges(&mut self.hydration, rows, deadline).await?;
         }
-        try_join(
-            timelines.hydrate(&mut self.hydration, rows, Some(self.kept), deadline),
+        let wants_view = is_checked && self.seen.is_none();
+        let (list, kept) = (self.rows, self.kept);
+        let view = OptionFuture::from(wants_view.then_some(async {
+            let asked_at = Instant::now();
+            let view = timelines.view(list.viewer(), kept, deadline).await?;
+            Ok::<_, DynamoError>((view, asked_at))
+        }));
+        // What others have kept may have been read after the rows.
+        let (_, _, view) = try_join3(
+            timelines.hydrate(&mut self.hydration, rows, kept, !is_checked, deadline),
             self.likes.ask(rows.iter().map(|(key, _)| &key.activity_id)),
+            async { view.await.transpose() },
         )
-        .await
-        .map(|_| ())
+        .await?;
+        self.seen = self.seen.take().or(view);
+        Ok(())
+    }
+
+    fn units_a_row(&self) -> usize {
+        if self.likes.are_asked_for() { 3 } else { 1 }
+    }
+
+    fn rounds_left(&self) -> usize {
+        let left = ROUNDS.saturating_sub(self.rounds);
+        match self.pass {
+            // One more reading takes two.
+            Pass::First => left.saturating_sub(2),
+            Pass::Checked => left,
+        }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.pass == Pass::First && self.hold.covers(self.begun)
     }
 
     fn shown(&self, (key, actor): &Target) -> Option<Shown> {

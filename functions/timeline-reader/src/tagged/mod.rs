@@ -2,8 +2,9 @@
 //!
 //! An ordinary page costs what one of a timeline does: one query of the listings, beside it which records have changed, and
 //! at most one call for the records that this process has not kept. Activities are of any age: retention is a matter of
-//! timelines.
+//! timelines. Of which kind an activity is, its record says: what is of other kinds is passed like what is hidden.
 
+use shared::activities::Published;
 use shared::dynamo::DynamoError;
 use shared::paging::{List, Stretch};
 use shared::runtime::deadline::Deadline;
@@ -13,12 +14,15 @@ use shared::values::{Span, Timestamp, ViewerId};
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
-use crate::page::{AskedLikes, Head, Moment, Paging, Request, Rows, Target, answer, parameters};
+use crate::page::{
+    AskedLikes, Head, Kinds, Moment, Paging, Request, Rows, Target, answer, parameters,
+};
 
 /// What somebody is tagged in.
 struct Listings<'a> {
     tags: Tags,
     person: &'a ViewerId,
+    kinds: Kinds,
     deadline: Deadline,
 }
 
@@ -31,17 +35,24 @@ impl Rows for Listings<'_> {
     ) -> Result<Stretch<Target>, DynamoError> {
         self.tags.listings(self.person, span, after, limit, self.deadline).await
     }
+
+    fn shows(&self, published: &Published) -> bool {
+        self.kinds.shows(published)
+    }
 }
 
 /// `GET /v1/viewers/{viewer_id}/tagged`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     let list = List::about("tagged", &viewer);
-    let request = Request::parse(cx, &parameters(cx.event, &[])?, &list, Vec::new(), &[])?;
+    let parameters = parameters(cx.event, &[Kinds::NAME])?;
+    let filter = Kinds::parse(&parameters)?.write()?;
+    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::NAME])?;
+    let kinds = Kinds::read(&request.cursor.filter);
     let likes = AskedLikes::new(cx, &request);
     let timelines = cx.reader.timelines.over(cx.dynamo);
     let tags = Tags::new(&cx.reader.ledger.over(cx.dynamo));
-    let listings = Listings { tags, person: &viewer, deadline: cx.deadline };
+    let listings = Listings { tags, person: &viewer, kinds, deadline: cx.deadline };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
     let page = Moment::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
     answer(cx, &paging, &page, &likes.shown(), Head::Tagged { viewer_id: &viewer }).await

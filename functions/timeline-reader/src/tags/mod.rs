@@ -8,7 +8,11 @@
 //! Who is tagged is of one moment, as pages of timelines are: if all was read within one [hold](shared::runtime::hold),
 //! or if two readings one after the other say the same. A row has the instant of its command, which only grows, also
 //! that of an untag, and an activity is published once and deleted for good; so what reads the same twice was the same
-//! in between. Each profile is as it was at some moment of the request.
+//! in between. There are [`READINGS`] of them. If the last two still differ, the page ends before the first tag in which
+//! they do, with a cursor; so what others tag meanwhile never keeps a page from being answered. Each profile is as it was at
+//! some moment of the request.
+//!
+//! Of people who were untagged a page passes some thousands, and is short then, or empty, with a cursor.
 
 use futures::future::try_join;
 use serde::Serialize;
@@ -29,8 +33,10 @@ use crate::page::{DEFAULT_LIMIT, limit};
 
 /// The name of the list, for its cursors.
 const LIST: &str = "tags";
-/// Tags looked at in one call after the first, if many were passed over.
-const MORE: usize = 1_000;
+/// How often a page is read until two readings say the same.
+const READINGS: usize = 3;
+/// Tags looked at in the calls of one reading, if many are passed over: some forty read units in all.
+const LOOKS: [usize; 2] = [0, 1_000];
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -50,9 +56,12 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     let after = parameters.get("cursor").map(|text| open(cx, &activity, text)).transpose()?;
-    let mut tags = read(cx, &activity, after.as_ref(), limit + 1).await?;
-    let more = tags.len() > limit;
-    tags.truncate(limit);
+    let after = after.flatten();
+    let Looked { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
+    if tags.len() > limit {
+        tags.truncate(limit);
+        next = Some(tags.last().map(|last| last.tagged_id.clone()));
+    }
     let profiles = Profiles::new(&cx.reader.ledger.over(cx.dynamo));
     let profiles = match tags.is_empty() {
         true => Default::default(),
@@ -62,10 +71,30 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         tagged_id,
         profile: profiles.get(tagged_id).map(|profile| &profile.payload),
     });
-    let last = tags.last().filter(|_| more).map(|last| last.tagged_id.as_str());
-    let next_cursor = last.map(|last| cx.reader.seal.seal_in(LIST, &activity, last.as_bytes()));
+    let position = |next: Option<ViewerId>| next.map_or_else(String::new, String::from);
+    let next_cursor =
+        next.map(|next| cx.reader.seal.seal_in(LIST, &activity, position(next).as_bytes()));
     let body = Body { items: items.collect(), next_cursor };
     Ok(Answer { body: serde_json::to_string(&body)?, items: tags.len() })
+}
+
+/// Some tags of an activity.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Looked {
+    tags: Vec<Tag>,
+    /// Beyond whom there may be more, if there may be: beyond nobody where it is to begin again.
+    next: Option<Option<ViewerId>>,
+}
+
+impl Looked {
+    /// Those before the first in which a reading differs from the one before.
+    fn up_to_difference(mut self, before: &Self, after: Option<&ViewerId>) -> Self {
+        let same =
+            self.tags.iter().zip(&before.tags).take_while(|(one, other)| one == other).count();
+        self.tags.truncate(same);
+        let last = self.tags.last().map(|last| &last.tagged_id).or(after);
+        Self { next: Some(last.cloned()), ..self }
+    }
 }
 
 /// At most so many tags beyond somebody, by id, as they were at one moment.
@@ -74,52 +103,70 @@ async fn read(
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
-) -> Result<Vec<Tag>, DynamoError> {
+) -> Result<Looked, DynamoError> {
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (activities, tags) = (Activities::new(&ledger), Tags::new(&ledger));
-    let mut before = None;
-    let (is_shown, mut tags) = loop {
+    let (mut before, mut readings) = (None::<(bool, Looked)>, 0);
+    let (is_shown, mut looked) = loop {
         let begun = Instant::now();
-        let reading = try_join(
+        let (is_shown, looked) = try_join(
             async { Ok(activities.published(activity, cx.deadline).await?.is_some()) },
             looked_at(&tags, activity, after, limit, cx.deadline),
         )
         .await?;
-        if cx.reader.hold.covers(begun) || before.as_ref() == Some(&reading) {
-            break reading;
+        readings += 1;
+        let Some((was_shown, was)) = before.filter(|_| !cx.reader.hold.covers(begun)) else {
+            if cx.reader.hold.covers(begun) {
+                break (is_shown, looked);
+            }
+            before = Some((is_shown, looked));
+            continue;
+        };
+        // Before its publish and after its delete nobody is tagged in it: one of the two was the case at some moment.
+        let is_always_shown = was_shown && is_shown;
+        if !is_always_shown || was == looked {
+            break (is_always_shown, looked);
         }
-        before = Some(reading);
+        if readings == READINGS {
+            break (is_always_shown, looked.up_to_difference(&was, after));
+        }
+        before = Some((is_shown, looked));
     };
-    tags.retain(|tag| is_shown && tag.state.tagged);
-    tags.truncate(limit);
-    Ok(tags)
+    if !is_shown {
+        return Ok(Looked::default());
+    }
+    looked.tags.retain(|tag| tag.state.tagged);
+    looked.tags.truncate(limit);
+    Ok(looked)
 }
 
-/// The tags of an activity beyond somebody, untags included, until so many are in force.
+/// The tags of an activity beyond somebody, untags included, until so many are in force or enough were looked at.
 async fn looked_at(
     tags: &Tags,
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
     deadline: Deadline,
-) -> Result<Vec<Tag>, DynamoError> {
-    let (mut found, mut next, mut looks_at) = (Vec::new(), after.cloned(), limit);
-    loop {
-        let page = tags.of_activity(activity, next.as_ref(), looks_at, deadline).await?;
+) -> Result<Looked, DynamoError> {
+    let (mut found, mut next) = (Vec::new(), after.cloned());
+    for looks_at in LOOKS {
+        let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit), deadline).await?;
         found.extend(page.tags);
         next = page.next;
         let in_force = found.iter().filter(|tag| tag.state.tagged).count();
         if next.is_none() || in_force >= limit {
-            return Ok(found);
+            break;
         }
-        looks_at = MORE;
     }
+    Ok(Looked { tags: found, next: next.map(Some) })
 }
 
-fn open(cx: &Context<'_>, activity: &ActivityId, text: &str) -> Result<ViewerId, Problem> {
+/// Beyond whom a cursor goes on.
+fn open(cx: &Context<'_>, activity: &ActivityId, text: &str) -> Result<Option<ViewerId>, Problem> {
     let opened = cx.reader.seal.open_in(LIST, activity, text).and_then(|position| {
         let id = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        ViewerId::new(id).map_err(|_| CursorError::Damaged)
+        let id = Some(id).filter(|id| !id.is_empty()).map(ViewerId::new).transpose();
+        id.map_err(|_| CursorError::Damaged)
     });
     opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }

@@ -46,15 +46,11 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let likes = AskedLikes::new(cx, &request);
     let timelines = timelines.over(cx.dynamo);
     let entries = Entries { timelines: &timelines, viewer: &viewer, deadline: cx.deadline };
-    let mut now = cx.now;
-    let (paging, page) = loop {
-        let paging = Paging::new(cx, &list, &request, now, retention.start(now));
-        let page = Moment::new(cx, &entries, &timelines, &likes, now).page(&paging).await?;
-        now = clock.now();
-        if page.is_retained(retention.start(now)) {
-            break (paging, page);
-        }
-    };
+    let paging = Paging::new(cx, &list, &request, cx.now, retention.start(cx.now));
+    let page = Moment::new(cx, &entries, &timelines, &likes, cx.now).page(&paging).await?;
+    // Retention ends for readers and for writers at one moment: what has left it before a follow came to copy it is not
+    // in the timeline. So what has left it by now is not on the page.
+    let page = page.retained(retention.start(clock.now()));
     let head = Head::Timeline { viewer_id: &viewer };
     answer(cx, &paging, &page, &likes.shown(), head).await
 }

@@ -1,0 +1,67 @@
+//! What may have changed while a page was read, and where the page has to end because of that.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use shared::follows::EdgeState;
+use shared::runtime::hold::Hold;
+use shared::timelines::{Hydration, View};
+use shared::values::ActorId;
+
+use super::moment::Target;
+
+/// From which row on a page is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// From none on.
+    None,
+    /// From the n-th row that was read on.
+    From(usize),
+}
+
+/// One reading of the rows of a page, between two views.
+pub(super) struct Between<'a> {
+    /// Read before the rows.
+    pub(super) view: &'a View,
+    /// Read after them.
+    pub(super) later: &'a View,
+    /// From when the first was asked for until the rows were answered.
+    pub(super) took: Duration,
+    /// What was read before that; nothing if that may have been after the first view.
+    pub(super) rows_before: Option<&'a [Target]>,
+    pub(super) rows: &'a [Target],
+    /// What edges said before the rows were read.
+    pub(super) edges_before: &'a HashMap<ActorId, Option<EdgeState>>,
+    pub(super) hydration: &'a Hydration,
+    pub(super) hold: Hold,
+}
+
+impl Between<'_> {
+    /// Who is joining by now and was not when the view was read, if nothing else about actors is in doubt.
+    pub(super) fn joining(&self) -> Option<HashSet<ActorId>> {
+        let change = self.later.hidden_since(self.view)?;
+        let is_in_time = self.hold.long().spans(self.took);
+        if !change.is_nothing() && !is_in_time {
+            return None;
+        }
+        let names = |rows: &[Target], left: &ActorId| rows.iter().any(|(_, actor)| actor == left);
+        let was_there = |left: &ActorId| self.rows_before.is_some_and(|rows| names(rows, left));
+        let is_clear = |left: &ActorId| !names(self.rows, left) || was_there(left);
+        (change.left.iter().all(is_clear) && self.edges_hold()).then_some(change.joining)
+    }
+
+    /// True if edges that had to be asked for say the same before the rows were read and after that.
+    fn edges_hold(&self) -> bool {
+        let mut now = self.hydration.edges().iter();
+        now.all(|(actor, edge)| self.edges_before.get(actor) == Some(edge))
+    }
+
+    /// Where the content of activities is in doubt.
+    pub(super) fn content(&self) -> Doubt {
+        let changed = self.later.changes_since(self.view);
+        let is_doubtful = |(key, actor): &Target| {
+            !self.hydration.hides(actor) && self.hydration.is_doubtful(key, actor, changed)
+        };
+        self.rows.iter().position(is_doubtful).map_or(Doubt::None, Doubt::From)
+    }
+}
