@@ -133,7 +133,8 @@ const OF_KINDS: Asked<'_> = Asked {
 };
 
 /// A page of several kinds is of one moment, though each of them is a list of its own: what goes from one to the other is on
-/// it, whenever it goes. With a hold its writer waits before it leaves the first; without one the page is read again.
+/// it, whenever it goes. With a hold its writer waits before it leaves the first; without one the page is checked, and may end
+/// before what goes at its very end.
 #[tokio::test(start_paused = true)]
 async fn what_changes_its_kind_while_a_page_of_both_is_read_is_on_it() {
     let before = &of_changing_kinds();
@@ -143,7 +144,9 @@ async fn what_changes_its_kind_while_a_page_of_both_is_read_is_on_it() {
             let by = becomes("b", "anna", kind, 3);
             for nth in 1.. {
                 let Some(page) = overtaken_page(asked, &by, nth).await else { break };
-                assert_eq!(ids(&page), ["c", "b", "a"], "{hold:?}: a {kind} before call {nth}");
+                let is_cut = hold == Hold::NONE && page["next_cursor"].is_string();
+                let shown = if is_cut { &["c"][..] } else { &["c", "b", "a"] };
+                assert_eq!(ids(&page), shown, "{hold:?}: a {kind} before call {nth}");
                 calls = nth;
             }
             assert!(calls >= least, "{calls} calls");
