@@ -130,10 +130,11 @@ impl<'a, S: Source> Filling<'a, S> {
             }
             after = Some(next);
         };
+        let oldest_read = rows.iter().map(|row| S::key(row).published_at).min();
         let (limit, mut items) = (paging.request.limit, self.items);
         let end = self.end.filter(|_| more && items.len() < limit);
         items.truncate(limit);
-        Ok(Filled { page: Page { items, more, end }, rows })
+        Ok(Filled { page: Page { items, more, end, oldest_read }, rows })
     }
 
     /// True if the page is given out although there may be more: it is full, or it has cost enough and says where to go

@@ -92,12 +92,19 @@ pub(crate) struct Page<T> {
     pub(crate) more: bool,
     /// Up to where rows were looked at, of a page that is short because too many were hidden.
     pub(crate) end: Option<SortKey>,
+    /// The instant of the oldest row that was read for it, if any was.
+    pub(crate) oldest_read: Option<Timestamp>,
 }
 
 impl<T> Page<T> {
     /// Where what it shows stands, in its order.
     fn keys(&self) -> impl Iterator<Item = &SortKey> + Clone {
         self.items.iter().map(|(key, _)| key)
+    }
+
+    /// True if all that it was made of is retained, if retention reaches back to this instant.
+    pub(crate) fn is_retained(&self, retained_from: Timestamp) -> bool {
+        self.oldest_read.is_none_or(|oldest| oldest >= retained_from)
     }
 
     /// Without what retention has passed by since it was read: it is the same for all actors who are on it.
