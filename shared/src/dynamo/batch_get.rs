@@ -24,7 +24,8 @@ const KEY_BYTES: usize = 128;
 
 impl Table {
     /// Reads up to [`BATCH_GET`] items, strongly consistent; the keys that DynamoDB gives back as
-    /// unprocessed are asked for again. Keys consist of strings, and none may be named twice.
+    /// unprocessed are asked for again. Keys consist of strings, and none may be named twice. A table that takes fewer
+    /// keys is asked several times.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -33,6 +34,8 @@ impl Table {
             let mut left = keys;
             let (mut found, mut backoff) = (Vec::with_capacity(left.len()), Backoff::default());
             while !left.is_empty() {
+                let taken = left.len().min(self.limits().batch_get_items);
+                let rest = left.split_off(taken);
                 let body = body(self.name(), &left)?;
                 let read = |answer: &bytes::Bytes| read_answer::<Answer>(answer);
                 let mut answer = self.call("BatchGetItem", &body, deadline, read).await?;
@@ -44,6 +47,7 @@ impl Table {
                 if !left.is_empty() {
                     backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
                 }
+                left.extend(rest);
             }
             Ok(found)
         })

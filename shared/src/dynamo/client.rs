@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 
 use super::transport::RequestTemplate;
 use super::usage::UsageCounter;
-use super::{DynamoError, Table, Usage};
+use super::{DynamoError, Limits, Table, Usage};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::{self, Backoff, LONGEST_ATTEMPT};
 
@@ -62,13 +62,27 @@ pub struct Dynamo {
     /// For what is called by the thousand; captured when it is first needed.
     template: Arc<OnceCell<RequestTemplate>>,
     pub(super) usage: UsageCounter,
+    limits: Limits,
 }
 
 impl Dynamo {
     /// Over a client made from [`sdk_config`] (or a test's).
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, template: Arc::default(), usage: UsageCounter::default() }
+        let (template, usage) = (Arc::default(), UsageCounter::default());
+        Self { client, template, usage, limits: Limits::DYNAMODB }
+    }
+
+    /// The same client of something that takes less than DynamoDB.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// What one item and one request take.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// One of its tables.

@@ -11,6 +11,7 @@
 //! pacing/         how fast that is
 //! transport/      a request of the SDK, captured once and repeated with other bodies
 //! item            attributes of items
+//! limits          what one item and one request take
 //! answer          items in JSON that the SDK does not read
 //! usage           what calls have cost
 //! error           what can go wrong, and whether a retry helps
@@ -26,6 +27,7 @@ mod batch_write;
 mod client;
 mod error;
 pub mod item;
+pub mod limits;
 mod paced;
 pub mod pacing;
 mod query;
@@ -41,6 +43,7 @@ pub use batch_get::BATCH_GET;
 pub use batch_write::{Attributes, BATCH_WRITE, BatchItem};
 pub use client::{Dynamo, sdk_config, sdk_config_over, timeouts};
 pub use error::DynamoError;
+pub use limits::Limits;
 pub use paced::{PacedTable, Written};
 pub use query::{Page, Query};
 pub use table::{Condition, Put, Table, cancelled_by_condition};

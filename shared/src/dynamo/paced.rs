@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
-use super::batch_write::{self, BATCH_WRITE, BatchItem};
+use super::batch_write::{self, BatchItem};
 use super::client::once;
 use super::pacing::{Attempt, Call, FEW, Pacer, Priority, Share, Ticket, WeakPacer};
 use super::{Dynamo, DynamoError, IN_FLIGHT, Table, Usage};
@@ -141,6 +141,11 @@ impl PacedTable {
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
 
+    /// How many items one call takes.
+    fn batch_items(&self) -> usize {
+        self.table.limits().batch_write_items.max(1)
+    }
+
     /// Begins one batch after another while those before it are in flight.
     async fn write_distinct<'a, I: BatchItem<'a>>(
         &self,
@@ -149,7 +154,8 @@ impl PacedTable {
         deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
-        let mut batches = writes.chunks(BATCH_WRITE).enumerate();
+        let most = self.batch_items();
+        let mut batches = writes.chunks(most).enumerate();
         let mut in_flight = FuturesUnordered::new();
         let mut next = pin!(self.begin(batches.next(), enough));
         let mut more = true;
@@ -185,9 +191,10 @@ impl PacedTable {
         enough: Deadline,
     ) -> Begun<'b, I> {
         let Some((nth, batch)) = batch else { return Begun::All };
+        let first = nth * self.batch_items();
         match self.admit(batch.len(), Attempt::First, enough).await {
-            Ok(ticket) => Begun::Call(nth * BATCH_WRITE, batch, ticket),
-            Err(_) => Begun::TooLate(nth * BATCH_WRITE),
+            Ok(ticket) => Begun::Call(first, batch, ticket),
+            Err(_) => Begun::TooLate(first),
         }
     }
 

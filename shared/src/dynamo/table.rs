@@ -19,7 +19,7 @@ use bytes::Bytes;
 use super::client::once;
 use super::item::{Item, Row};
 use super::transport::RequestTemplate;
-use super::{Calling, Dynamo, DynamoError};
+use super::{Calling, Dynamo, DynamoError, Limits};
 use crate::runtime::deadline::Deadline;
 
 /// A table. Cheap to clone.
@@ -83,6 +83,12 @@ impl Table {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What one item and one request take.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        self.dynamo.limits()
     }
 
     /// The client that it is called by.
