@@ -7,6 +7,7 @@
 
 pub(crate) mod edges;
 mod fast_path;
+mod limits;
 pub mod stream;
 mod transactions;
 mod units;
@@ -14,7 +15,12 @@ mod units;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dynoxide::actions::scan::ScanRequest;
+use dynoxide::actions::query::{QueryRequest, QueryResponse};
+use dynoxide::actions::scan::{ScanRequest, ScanResponse};
+use dynoxide::actions::transact_write_items::{
+    TransactWriteItemsRequest, TransactWriteItemsResponse,
+};
+use dynoxide::actions::update_item::{UpdateItemRequest, UpdateItemResponse};
 use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
 use dynoxide::actions::{
     batch_get_item, delete_item, describe_table, describe_time_to_live, get_item, import_items,
@@ -27,12 +33,14 @@ use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
+use shared::dynamo::Limits;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 
 use self::edges::EdgesQuery;
+use self::limits::{Limited, Rehearsal};
 use self::units::{Asking, Reporting};
 use super::schema;
 use crate::console::numbers::Numbers;
@@ -52,6 +60,9 @@ pub struct Engine {
     now: Now,
     /// Where it is counted what calls consume.
     numbers: Option<Numbers>,
+    limits: Limits,
+    /// With shrunk limits, where updates are tried.
+    rehearsal: Option<Arc<Mutex<Rehearsal>>>,
 }
 
 struct Tables {
@@ -109,13 +120,23 @@ impl Engine {
             written: Notify::new(),
         };
         let now = || Clock::system().now().unix_millis();
-        Ok(Self { tables: Arc::new(tables), now: Arc::new(now), numbers: None })
+        let (tables, now) = (Arc::new(tables), Arc::new(now));
+        Ok(Self { tables, now, numbers: None, limits: Limits::DYNAMODB, rehearsal: None })
     }
 
     /// Takes the time, by which it forgets the tokens of transactions, from `now` instead of the system.
     #[must_use]
     pub fn with_time(self, now: Arc<dyn Fn() -> i64 + Send + Sync>) -> Self {
         Self { now, ..self }
+    }
+
+    /// Refuses beyond these limits instead of DynamoDB's, which are wider.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn with_limits(self, limits: Limits) -> Result<Self, EngineError> {
+        let rehearsal = Some(Arc::new(Mutex::new(Rehearsal::new(&limits)?)));
+        Ok(Self { limits, rehearsal, ..self })
     }
 
     /// The same tables, for callers whose calls are counted by what they consume.
@@ -209,6 +230,7 @@ impl Engine {
 
     #[rustfmt::skip]
     fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
+        limits::check_body(body)?;
         let tables = VectorIndexLifecycle::new;
         match operation {
             "BatchGetItem" => self.answer(body, |s, q| run(batch_get_item::execute(s, q))),
@@ -221,23 +243,61 @@ impl Engine {
             "PutItem" => self.answer(body, fast_path::put),
             "Query" => match EdgesQuery::read(body) {
                 Some(query) => query.answer(self),
-                None => self.answer(body, fast_path::query),
+                None => self.answer(body, |s, q| self.query(s, q)),
             }
-            "Scan" => self.on_blocking_thread(|| self.answer(body, |s, q| run(scan::execute(s, in_pages(q))))),
-            "TransactGetItems" => self.answer(body, |s, q| run(transact_get_items::execute(s, q))),
-            "TransactWriteItems" => self.answer(body, |s, q| transactions::write(s, q, (self.now)())),
-            "UpdateItem" => self.answer(body, |s, q| run(update_item::execute(s, q))),
+            "Scan" => self.on_blocking_thread(|| self.answer(body, |s, q| self.scan(s, q))),
+            "TransactGetItems" => self.answer(body, |s, q| limits::within_a_transaction(run(transact_get_items::execute(s, q))?)),
+            "TransactWriteItems" => self.answer(body, |s, q| self.transact(s, q)),
+            "UpdateItem" => self.answer(body, |s, q| self.update(s, q)),
             other => Err(DynoxideError::ValidationException(not_served(other))),
         }
     }
 
+    fn query(
+        &self,
+        storage: &Storage,
+        mut q: QueryRequest,
+    ) -> Result<QueryResponse, DynoxideError> {
+        limits::query(storage, &mut q, &self.limits)?;
+        fast_path::query(storage, q)
+    }
+
+    fn scan(&self, storage: &Storage, q: ScanRequest) -> Result<ScanResponse, DynoxideError> {
+        let mut q = in_pages(q);
+        limits::scan(storage, &mut q, &self.limits)?;
+        run(scan::execute(storage, q))
+    }
+
+    fn update(
+        &self,
+        storage: &Storage,
+        q: UpdateItemRequest,
+    ) -> Result<UpdateItemResponse, DynoxideError> {
+        if let Some(rehearsal) = &self.rehearsal {
+            rehearsal.lock().update(storage, &q)?;
+        }
+        run(update_item::execute(storage, q))
+    }
+
+    fn transact(
+        &self,
+        storage: &Storage,
+        q: TransactWriteItemsRequest,
+    ) -> Result<TransactWriteItemsResponse, DynoxideError> {
+        if let Some(rehearsal) = &self.rehearsal {
+            rehearsal.lock().transaction(storage, &q)?;
+        }
+        transactions::write(storage, q, (self.now)())
+    }
+
     /// Parses and serialises outside of the lock.
-    fn answer<Q: DeserializeOwned + Asking, A: Serialize + Reporting>(
+    fn answer<Q: DeserializeOwned + Asking + Limited, A: Serialize + Reporting>(
         &self,
         body: &[u8],
         operation: impl FnOnce(&Storage, Q) -> Result<A, DynoxideError>,
     ) -> Result<String, DynoxideError> {
         let mut request: Q = serde_json::from_slice(body).map_err(|e| refused(&e))?;
+        request.check(&self.limits)?;
         let numbers = self.numbers.as_ref().filter(|_| units::ask(&mut request));
         let mut answer = operation(&self.storage(), request)?;
         if let Some(numbers) = numbers {

@@ -14,8 +14,6 @@ use super::super::schema;
 use super::{Engine, units};
 use crate::console::numbers::READ_UNITS;
 
-/// The bytes read at which DynamoDB ends a page.
-const PAGE: usize = 1024 * 1024;
 /// Edges that are read before other calls are let in: all of them, for most actors.
 const AT_ONCE: usize = 200;
 /// The prefix that the engine stores before a key of type text.
@@ -109,10 +107,11 @@ impl<'a> EdgesQuery<'a> {
         sort_key > self.expression_attribute_values.last.text
     }
 
-    /// The answer, still without edges.
-    pub(crate) fn page(&self) -> EdgesPage<'_> {
+    /// The answer, still without edges, of at most so many bytes.
+    pub(crate) fn page(&self, page_bytes: usize) -> EdgesPage<'_> {
         EdgesPage {
             query: self,
+            page_bytes,
             items: Vec::new(),
             looked_at: 0,
             bytes: 0,
@@ -123,7 +122,7 @@ impl<'a> EdgesQuery<'a> {
 
     /// Answers from the tables, and lets other calls in after every few edges.
     pub(super) fn answer(&self, engine: &Engine) -> Result<String, DynoxideError> {
-        let mut page = self.page();
+        let mut page = self.page(engine.limits.page_bytes);
         if self.read_on(engine, &mut page)? {
             engine.on_blocking_thread(|| {
                 while self.read_on(engine, &mut page)? {}
@@ -171,7 +170,7 @@ impl<'a> EdgesQuery<'a> {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
             let edge: Stored<'_> = serde_json::from_str(text(1)?).map_err(|e| broken(&e))?;
             let sort_key = text(0)?.strip_prefix(TEXT).unwrap_or_default();
-            let size = row.get::<_, i64>(2)?.try_into().unwrap_or(PAGE);
+            let size = row.get::<_, i64>(2)?.try_into().unwrap_or(usize::MAX);
             if !page.add(sort_key, edge.following, size) {
                 return Ok(false);
             }
@@ -195,6 +194,8 @@ struct Stored<'a> {
 /// A page of edges under construction.
 pub(crate) struct EdgesPage<'q> {
     query: &'q EdgesQuery<'q>,
+    /// The bytes read at which DynamoDB ends a page.
+    page_bytes: usize,
     items: Vec<Shown>,
     looked_at: usize,
     bytes: usize,
@@ -229,7 +230,7 @@ impl EdgesPage<'_> {
         following: Option<&RawValue>,
         bytes: usize,
     ) -> bool {
-        self.is_full = self.looked_at > 0 && self.bytes + bytes > PAGE;
+        self.is_full = self.looked_at > 0 && self.bytes.saturating_add(bytes) > self.page_bytes;
         if self.is_full {
             return false;
         }

@@ -21,11 +21,14 @@ use dynoxide::{DynoxideError, ImportOptions};
 use rusqlite::params_from_iter;
 
 use super::super::schema;
+use super::limits::keeps_within;
 use super::run;
 use super::units::{asks_at_most_a_sum, of_new_ledger_item};
 
 /// Items DynamoDB takes in one batch.
 const BATCH: usize = 25;
+/// Expressions and keys shorter than this are within every limit.
+const SHORT: usize = 1_024;
 /// The attributes of an entry as the writer stores it, all of them short.
 const ENTRY_ATTRIBUTES: [&str; 4] = ["viewer_id", "sort_key", "actor_id", "expires_at"];
 
@@ -42,6 +45,7 @@ pub(super) fn put(
         && request.return_values.is_none()
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && request.return_item_collection_metrics.is_none()
+        && keeps_within(&request.item, request.condition_expression.as_deref())
         && key.is_some_and(|(pk, sk)| !ledger_holds(storage, "pk = ?1 AND sk = ?2", &[pk, sk]));
     if !new {
         return run(put_item::execute(storage, request));
@@ -66,9 +70,13 @@ pub(super) fn query(
         && request.key_condition_expression.as_deref().is_some_and(|keys| {
             // The engine checks whether a range between two sort keys is valid.
             keys.strip_prefix("pk = :pk").is_some_and(|rest| {
-                (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(" BETWEEN ")
+                (rest.is_empty() || rest.starts_with(' '))
+                    && !rest.contains(" BETWEEN ")
+                    && rest.len() < SHORT
             })
         })
+        && request.filter_expression.as_deref().is_none_or(|filter| filter.len() < SHORT)
+        && partition.is_some_and(|pk| pk.size() < SHORT)
         && asks_at_most_a_sum(request.return_consumed_capacity.as_deref())
         && partition.is_some_and(|pk| !ledger_holds(storage, "pk = ?1", &[pk]));
     if !empty {
@@ -132,6 +140,7 @@ fn is_only_entries(table: &str, request: &BatchWriteItemRequest) -> bool {
         (Some(put), None) => {
             put.item.len() == ENTRY_ATTRIBUTES.len()
                 && ENTRY_ATTRIBUTES.iter().all(|name| put.item.contains_key(*name))
+                && keeps_within(&put.item, None)
                 && keys.insert(key_of(&put.item))
         }
         _ => false,

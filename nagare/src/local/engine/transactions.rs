@@ -169,10 +169,10 @@ fn again(
     })
 }
 
-type Key = HashMap<String, AttributeValue>;
+pub(super) type Key = HashMap<String, AttributeValue>;
 
 /// The table and key of an action.
-fn key(action: &TransactWriteItem) -> Option<(&str, Key)> {
+pub(super) fn key(action: &TransactWriteItem) -> Option<(&str, Key)> {
     let TransactWriteItem { put, update, delete, condition_check } = action;
     let put = put
         .as_ref()

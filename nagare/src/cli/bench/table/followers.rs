@@ -4,6 +4,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use shared::dynamo::Limits;
 use shared::follows::keys;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
@@ -82,7 +83,7 @@ impl Followers {
             return None;
         }
         let first = self.sort_keys.partition_point(|sort_key| query.is_before(sort_key));
-        let mut page = query.page();
+        let mut page = query.page(Limits::DYNAMODB.page_bytes);
         for sort_key in
             self.sort_keys[first..].iter().take_while(|sort_key| !query.is_behind(sort_key))
         {
