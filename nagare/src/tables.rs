@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::Client;
 use shared::dead_letters::DeadLetters;
-use shared::dynamo::{Dynamo, IN_FLIGHT, PacedTable};
+use shared::dynamo::{Dynamo, IN_FLIGHT, Limits, PacedTable};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -47,10 +47,19 @@ impl Tables {
         Self::with_in_flight(client, names, IN_FLIGHT)
     }
 
+    /// Tables that take less than DynamoDB's.
+    #[must_use]
+    pub fn within(limits: &Limits, client: Client, names: &TableNames) -> Self {
+        Self::over(Dynamo::new(client).with_limits(*limits), names, IN_FLIGHT)
+    }
+
     /// The same, with at most N write calls in flight at once.
     #[must_use]
     pub fn with_in_flight(client: Client, names: &TableNames, in_flight: usize) -> Self {
-        let dynamo = Dynamo::new(client);
+        Self::over(Dynamo::new(client), names, in_flight)
+    }
+
+    fn over(dynamo: Dynamo, names: &TableNames, in_flight: usize) -> Self {
         let ledger = Ledger::new(dynamo.table(&names.ledger));
         let facts = Facts::new(dynamo.table(&names.facts));
         let views = Views::new(dynamo.table(&names.views));

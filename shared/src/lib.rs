@@ -27,6 +27,7 @@
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
+//! bounds         all kinds of stored items, and how large they become
 //! ```
 //!
 //! A feature sees what is above it. Only `timelines`, `fanout` and `notifications` see other features, and no two see
@@ -37,6 +38,7 @@
 
 pub mod activities;
 pub mod battles;
+pub mod bounds;
 pub mod command;
 pub mod crypto;
 pub mod dead_letters;

@@ -162,6 +162,7 @@ LAYERS = [
     "dead_letters",
     "command",
     "ledger_item",
+    "bounds",
 ]
 # Features that others are built on. No other feature is seen by a feature.
 SEEN_BY_FEATURES = {

@@ -15,6 +15,7 @@ use crate::history::{RETENTION, Sent, What, viewers};
 use crate::observed::Observed;
 use crate::readers::{KeptReader, Readers};
 use crate::reference::{Reference, Shown, shown};
+use crate::stored;
 use crate::walk::{Walk, some};
 
 /// Compares everything with the reference, now that it is quiet.
@@ -49,7 +50,8 @@ pub(crate) async fn in_the_end(
         let timeline = reference.timeline(feed.walk.viewer, now);
         at_rest(readers, feed.clone(), &timeline, random).await?;
     }
-    features::in_the_end(world, &reference, &observed.answers).await
+    features::in_the_end(world, &reference, &observed.answers).await?;
+    stored::is_within_bounds(world).await
 }
 
 /// The reference of a history, less what was refused. Only of publishes, and of messages of a room, under one id may some be

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use nagare::local::faults::{Fault, Rates};
+use shared::dynamo::Limits;
 use shared::paging::INLINE;
 use shared::runtime::hold::Hold;
 
+use crate::has;
 use crate::readers::READERS_KEPT;
+use crate::shrunk;
 
 /// The faults of one run.
 pub(crate) struct FaultPlan {
@@ -28,6 +31,10 @@ pub(crate) struct FaultPlan {
     pub(crate) readers_ahead: Vec<i64>,
     /// How much of what was shown cursors hold. With little, the rest is stored.
     pub(crate) inline: usize,
+    /// Whether each call takes longer than a hold.
+    pub(crate) is_far: bool,
+    /// What tables take, and the code is told that they do.
+    pub(crate) limits: Limits,
 }
 
 impl FaultPlan {
@@ -41,6 +48,8 @@ impl FaultPlan {
             hold: random.choice([Hold::default(), Hold::NONE]).unwrap(),
             readers_ahead: readers_ahead(random),
             inline: random.choice([1, 4, INLINE]).unwrap(),
+            is_far: has("far") && random.bool(),
+            limits: shrunk::limits(random),
         };
         match fault_plan.slow {
             Some(_) => Self { calls: 0, ..fault_plan },

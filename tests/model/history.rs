@@ -6,6 +6,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::features;
+use crate::repeaters;
 
 /// The first instant of a run, in unix milliseconds: 2026-11-20T12:00:00Z.
 pub(crate) const START: i64 = 1_795_176_000_000;
@@ -78,6 +79,16 @@ pub(crate) fn of(seed: u64, length: usize) -> Vec<Sent> {
         let delays = (0..copies).map(|_| random.usize(0..spread)).collect();
         history.push(Sent { number, what, delays });
     }
+    let authors: Vec<_> = published.into_iter().map(|(id, actor, _)| (id, actor)).collect();
+    let again = repeaters::any(random, &authors);
+    let begin = if again.is_empty() { 0 } else { random.usize(0..=length) };
+    let again = again.into_iter().map(|what| Sent {
+        number: 0,
+        what,
+        delays: vec![random.usize(0..spread)],
+    });
+    history.splice(begin..begin, again.collect::<Vec<_>>());
+    (0..).zip(&mut history).for_each(|(number, sent)| sent.number = number);
     history
 }
 

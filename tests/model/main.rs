@@ -4,9 +4,11 @@
 //! ```text
 //! history    commands, chosen by a seed
 //! features   what the features beside the timeline send and answer
+//! repeaters  somebody who repeats one command
 //! reference  what they mean: maps and sets, and no code of the project
 //! scheduler  the edge below the SDK: each call of a handler waits there for its turn
 //! fault_plan what goes wrong with calls
+//! shrunk     what tables take: less than DynamoDB's
 //! run        one history against the real handlers: deliveries, crashes, time, readers between
 //! delivery   messages on their way
 //! stream     changes of facts: delivered in batches, again, and in shards that end
@@ -18,6 +20,7 @@
 //! feed       what clients that poll are shown: each activity once
 //! moment     whether a page is what the query answers at one moment
 //! check      what readers must be shown in the end
+//! stored     whether all that is stored is within the bound of its kind
 //! ```
 //!
 //! A seed decides everything, so a failure comes back:
@@ -26,6 +29,9 @@
 //! NAGARE_MODEL_SEED=17 cargo test -p tests --test model            # one seed, reported in detail
 //! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
 //! ```
+//!
+//! Shrunk limits, repeaters and tables further away than a hold are drawn where `NAGARE_MODEL_WITH` names them
+//! (`shrunk,repeaters,far`).
 //!
 //! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
 //! left is printed.
@@ -47,8 +53,11 @@ mod moment;
 mod observed;
 mod readers;
 mod reference;
+mod repeaters;
 mod run;
 mod scheduler;
+mod shrunk;
+mod stored;
 mod stream;
 mod usage;
 mod walk;
@@ -110,6 +119,11 @@ fn seeds() -> Range<u64> {
         }
         (None, None) => SEEDS,
     }
+}
+
+/// Whether a run is to have something that it has not without being asked: `shrunk` limits, `repeaters`, `far` tables.
+fn has(what: &str) -> bool {
+    variable("NAGARE_MODEL_WITH").is_some_and(|named| named.split(',').any(|name| name == what))
 }
 
 #[allow(clippy::disallowed_methods, reason = "how to choose a run from the command line")]

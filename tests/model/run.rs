@@ -51,7 +51,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut random = Rng::with_seed(seed ^ 0x5EED);
     let fault_plan = FaultPlan::any(&mut random);
     let mut world = runtime.block_on(async {
-        World::behind(|inside| {
+        World::within(&fault_plan.limits, |inside| {
             let tables = Faulty::new(Faults::default(), inside);
             tables.set_rates(fault_plan.rates());
             let (inside, waiting) = (SharedHttpConnector::new(tables), waiting.clone());
@@ -176,7 +176,12 @@ impl<'a> Run<'a> {
                 // A hold may pass while calls wait, so that some pages take longer than one and others do not.
                 50..56 => self.stream.happen(&mut self.random),
                 48..50 => tokio::time::advance(self.part_of_a_hold()).await,
-                _ if self.waiting.any() => self.release(),
+                _ if self.waiting.any() => {
+                    if self.fault_plan.is_far {
+                        tokio::time::advance(self.share_of_a_call()).await;
+                    }
+                    self.release();
+                }
                 _ if self.nobody_but_frozen_readers() => self.kept.thaw(),
                 // Nobody waits for a call, so whoever is at work waits for time to pass.
                 _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
@@ -282,6 +287,12 @@ impl<'a> Run<'a> {
 
     fn part_of_a_hold(&mut self) -> Duration {
         Hold::default().length() * self.random.u32(1..=4) / 3
+    }
+
+    /// What passes until the next call is answered, if each that waits takes a little longer than a hold.
+    fn share_of_a_call(&self) -> Duration {
+        let waiting = u32::try_from(self.waiting.number()).unwrap().max(1);
+        Hold::default().length() * 5 / 4 / waiting
     }
 
     fn release(&mut self) {

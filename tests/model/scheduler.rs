@@ -47,11 +47,16 @@ impl Waiting {
         let _ = waiting.remove(n).send(turn);
     }
 
-    /// Whether any call waits. Those of handlers that are gone do not count.
+    /// Whether any call waits.
     pub(crate) fn any(&self) -> bool {
+        self.number() > 0
+    }
+
+    /// How many calls wait. Those of handlers that are gone do not count.
+    pub(crate) fn number(&self) -> usize {
         let mut waiting = self.calls.lock().unwrap();
         waiting.retain(|call| !call.is_closed());
-        !waiting.is_empty()
+        waiting.len()
     }
 }
 

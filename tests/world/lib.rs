@@ -39,6 +39,7 @@ use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::{DeadLetter, LetterSeal};
+use shared::dynamo::Limits;
 use shared::paging::CursorSeal;
 use shared::queue;
 use shared::rooms::KnownRooms;
@@ -153,18 +154,28 @@ impl World {
     /// A world whose functions use these table names; the engine has the true ones.
     #[must_use]
     pub fn with_tables(names: &TableNames) -> Self {
-        Self::built(names, |inside| inside)
+        Self::built(names, &Limits::DYNAMODB, |inside| inside)
     }
 
     /// A world whose functions reach the tables and queues through what `wrap` makes of the direct
     /// connector: the edge at which tests watch, delay and fail calls.
     #[must_use]
     pub fn behind(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
-        Self::built(&schema::names(), wrap)
+        Self::within(&Limits::DYNAMODB, wrap)
+    }
+
+    /// The same, with tables that take less than DynamoDB's, and functions that are told so.
+    #[must_use]
+    pub fn within(
+        limits: &Limits,
+        wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
+    ) -> Self {
+        Self::built(&schema::names(), limits, wrap)
     }
 
     fn built(
         names: &TableNames,
+        limits: &Limits,
         wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
     ) -> Self {
         let clock = Clock::manual(NOW.parse().unwrap());
@@ -174,12 +185,16 @@ impl World {
             Queues::in_memory([COMMANDS, DEAD_LETTERS].map(QueueConfig::new).into(), time).unwrap();
         let wire = Wire::new(queues.clone(), "http://queue");
         let engine = Engine::in_memory().unwrap();
+        let engine = match *limits == Limits::DYNAMODB {
+            true => engine,
+            false => engine.with_limits(*limits).unwrap(),
+        };
         let inside = InProcess::new(engine.clone(), wire.clone());
         let inside = wrap(dynamodb_local::unless_embedded(inside));
-        let tables = Tables::new(connector::dynamodb(inside.clone()), names);
+        let tables = Tables::within(limits, connector::dynamodb(inside.clone()), names);
         let of = |function| {
             let observed = Observed::of(function, &inside);
-            Tables::new(connector::dynamodb(observed), names)
+            Tables::within(limits, connector::dynamodb(observed), names)
         };
         let (retention, output) = (Retention::default(), Output::default());
         let metrics = Metrics::to(output.clone(), "test");

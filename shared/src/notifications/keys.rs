@@ -40,6 +40,12 @@ pub fn all_marked(viewer: &ViewerId, origin: &Origin) -> Key {
     Key { pk: marks(viewer), sk: format!("{ALL}{origin}") }
 }
 
+/// Whether a key of the facts says that all were marked.
+#[must_use]
+pub fn is_all_mark(key: &Key) -> bool {
+    key.pk.starts_with(MARKS) && key.sk.starts_with(ALL)
+}
+
 /// Viewer and activity, if a key of the facts is a mark's.
 #[must_use]
 pub fn of_mark(key: &Key) -> Option<(ViewerId, ActivityId)> {

@@ -72,6 +72,12 @@ impl Barrier {
         Key { pk: format!("{PREFIX}{}", self.0), sk: BARRIER.to_owned() }
     }
 
+    /// Whether a key of the views is a barrier's.
+    #[must_use]
+    pub fn is_view(key: &Key) -> bool {
+        key.sk == BARRIER && key.pk.strip_prefix(PREFIX).is_some_and(|id| !id.contains('#'))
+    }
+
     /// The barrier, if a key of the facts is one of its rows'.
     #[must_use]
     pub fn of_key(key: &Key) -> Option<Self> {

@@ -1,0 +1,291 @@
+//! Every kind of stored item, and how large one becomes: `docs/LIMITS.md` says what makes it grow, and what happens at
+//! the bound.
+//!
+//! A kind does not compile without its bound, and whatever [`LedgerItem`] and the rows of features know is of a kind.
+//! What is of none is found by the model test, which weighs all that is stored.
+//!
+//! An id takes 128 bytes, an instant 24, a payload 4,096, names and numbers of one item less than 256.
+
+use crate::activities::owner;
+use crate::battles::BattleRow;
+use crate::battles::keys::{self as battles, BattleView};
+use crate::dynamo::item::Key;
+use crate::ledger::PERSON;
+use crate::ledger_item::LedgerItem;
+use crate::likes::keys as likes;
+use crate::notifications::keys as notifications;
+use crate::polls::keys::{self as polls, PollRow};
+use crate::projection::{Barrier, redriven};
+use crate::rooms::RoomItem;
+
+/// A table, and what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StoredIn {
+    /// The timelines.
+    Timelines,
+    /// The ledger.
+    Ledger,
+    /// The facts.
+    Facts,
+    /// The views.
+    Views,
+    /// The dead letters.
+    DeadLetters,
+}
+
+/// One line for each kind: its name in `docs/LIMITS.md`, and the most bytes of one such item.
+macro_rules! kinds {
+    ($($kind:ident, $name:literal, $bytes:expr;)*) => {
+        /// A kind of stored item.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "each has a name")]
+        pub enum Kind { $($kind,)* }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Its table and what it is called.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// The most bytes of one such item, as DynamoDB weighs it.
+            #[must_use]
+            pub const fn bound(self) -> usize {
+                match self { $(Self::$kind => $bytes,)* }
+            }
+        }
+    };
+}
+
+/// No row grows beyond.
+const ROW: usize = 64 * 1024;
+/// No block beside a view does.
+const BLOCK: usize = 128 * 1024;
+
+kinds! {
+    Claim, "ledger: claim", 333;
+    Record, "ledger: record", 8_724;
+    OutboxRow, "ledger: outbox row", 439;
+    KindRow, "ledger: row by kind", 356;
+    Owner, "facts: owner", 287;
+    Changes, "ledger: changes", 1_024;
+    Edge, "ledger: edge", 640;
+    Followee, "ledger: followee", 340;
+    Hidden, "ledger: hidden", 6_300;
+    Entry, "timelines: entry", 1_024;
+    SeenSet, "ledger: seen set", BLOCK;
+    Like, "facts: like", 768;
+    Likes, "views: likes", ROW;
+    ReadMark, "facts: read mark", 768;
+    AllRead, "facts: all read", 8_192;
+    Inbox, "views: inbox", ROW;
+    Notification, "views: notification", 1_024;
+    Poll, "facts: poll", 8_192;
+    PollEnd, "facts: poll's end", 512;
+    Votes, "facts: votes", ROW;
+    PollView, "views: poll", ROW;
+    PollEvents, "views: poll's events", BLOCK;
+    PollWaiting, "views: poll's waiting changes", BLOCK;
+    Battle, "facts: battle", 6_144;
+    Hit, "facts: hit", 1_024;
+    BattleView, "views: battle", ROW;
+    BattleLog, "views: battle's log", BLOCK;
+    BattleWaiting, "views: battle's waiting hits", BLOCK;
+    ViewerHits, "views: viewer's hits", ROW;
+    Profile, "ledger: profile", 5_120;
+    Tag, "ledger: tag", 768;
+    Listing, "ledger: listing", 1_024;
+    MessageClaim, "ledger: message claim", 1_024;
+    MessageDelete, "ledger: message delete", 1_024;
+    Room, "ledger: room", 768;
+    Message, "ledger: message", 6_144;
+    MessageByAuthor, "ledger: message by author", 6_144;
+    Membership, "ledger: membership", 768;
+    Letter, "dead letters: letter", 62_700;
+    BodyPart, "dead letters: body part", 60_300;
+    Changed, "facts: changed", ROW;
+    BarrierRow, "facts: barrier", 512;
+    BarrierView, "views: barrier", ROW;
+    FanOut, "ledger: fan-out", 2_048;
+    Reconciliation, "ledger: reconciliation", 1_024;
+    ListingProgress, "ledger: listing progress", 768;
+}
+
+impl Kind {
+    /// What the item with this key is; `None` if no feature writes such a thing.
+    #[must_use]
+    pub fn of(table: StoredIn, pk: &str, sk: &str) -> Option<Self> {
+        let key = || Key { pk: pk.to_owned(), sk: sk.to_owned() };
+        match table {
+            StoredIn::Timelines => Some(Self::Entry),
+            StoredIn::Ledger => Self::of_ledger(pk, sk),
+            StoredIn::Facts => Self::of_facts(&key()),
+            StoredIn::Views => Self::of_views(&key()),
+            StoredIn::DeadLetters if sk == "letter" => Some(Self::Letter),
+            StoredIn::DeadLetters => sk.starts_with("body#").then_some(Self::BodyPart),
+        }
+    }
+
+    fn of_ledger(pk: &str, sk: &str) -> Option<Self> {
+        Some(match LedgerItem::of(pk, sk)? {
+            LedgerItem::Claim(_) => Self::Claim,
+            LedgerItem::Record(_) => Self::Record,
+            LedgerItem::OutboxRow(_) => Self::OutboxRow,
+            LedgerItem::Edge(..) => Self::Edge,
+            LedgerItem::FanOut(_) => Self::FanOut,
+            LedgerItem::Reconciliation(..) => Self::Reconciliation,
+            LedgerItem::Tag(..) => Self::Tag,
+            LedgerItem::Listing(..) => Self::Listing,
+            LedgerItem::ListingProgress(_) => Self::ListingProgress,
+            LedgerItem::Changes => Self::Changes,
+            LedgerItem::Room(RoomItem::Claim(..)) => Self::MessageClaim,
+            LedgerItem::Room(RoomItem::Marker(_)) => Self::MessageDelete,
+            LedgerItem::Room(RoomItem::Room(_)) => Self::Room,
+            LedgerItem::Room(RoomItem::Row(..)) => Self::Message,
+            LedgerItem::Room(RoomItem::AuthorRow(_)) => Self::MessageByAuthor,
+            LedgerItem::Person(_) => return Self::of_person(pk),
+        })
+    }
+
+    /// What is about one person alone: `person#<id>#<what>`.
+    fn of_person(pk: &str) -> Option<Self> {
+        let (_, what) = pk.strip_prefix(PERSON)?.split_once('#')?;
+        Some(match what.split('#').next()? {
+            "following" => Self::Followee,
+            "hidden" => Self::Hidden,
+            "kind" => Self::KindRow,
+            "profile" => Self::Profile,
+            "rooms" => Self::Membership,
+            "seen" => Self::SeenSet,
+            _ => return None,
+        })
+    }
+
+    fn of_facts(key: &Key) -> Option<Self> {
+        let poll = || {
+            Some(match PollRow::of(key)? {
+                PollRow::Opened(_) => Self::Poll,
+                PollRow::End(..) => Self::PollEnd,
+                PollRow::Vote(..) => Self::Votes,
+            })
+        };
+        let battle = || {
+            Some(match BattleRow::of(key)? {
+                BattleRow::Opened(_) => Self::Battle,
+                BattleRow::Hit(..) => Self::Hit,
+            })
+        };
+        let others = [
+            (redriven::brought_back(key).is_some(), Self::Changed),
+            (likes::of_key(key).is_some(), Self::Like),
+            (notifications::of_mark(key).is_some(), Self::ReadMark),
+            (notifications::is_all_mark(key), Self::AllRead),
+            (owner::of_key(key).is_some(), Self::Owner),
+            (Barrier::of_key(key).is_some(), Self::BarrierRow),
+        ];
+        let other = others.into_iter().find_map(|(is, kind)| is.then_some(kind));
+        other.or_else(poll).or_else(battle)
+    }
+
+    fn of_views(key: &Key) -> Option<Self> {
+        let notification = || {
+            let (_, place) = notifications::of_view(key)?;
+            Some(if place.is_some() { Self::Notification } else { Self::Inbox })
+        };
+        let battle = || {
+            Some(match BattleView::of(key)? {
+                BattleView::Share(..) => Self::ViewerHits,
+                BattleView::Itself(_) if battles::is_log(&key.sk) => Self::BattleLog,
+                BattleView::Itself(_) if is_waiting(&key.sk) => Self::BattleWaiting,
+                BattleView::Itself(_) => Self::BattleView,
+            })
+        };
+        let poll = || {
+            polls::of_view(key)?;
+            Some(match key.sk.split('#').next()? {
+                "events" => Self::PollEvents,
+                "waiting" => Self::PollWaiting,
+                _ => Self::PollView,
+            })
+        };
+        let likes = likes::counted(key).map(|_| Self::Likes);
+        let barrier = || Barrier::is_view(key).then_some(Self::BarrierView);
+        likes.or_else(notification).or_else(battle).or_else(poll).or_else(barrier)
+    }
+}
+
+fn is_waiting(sort_key: &str) -> bool {
+    sort_key.starts_with("waiting#")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_kind_is_above_the_bound_of_all() {
+        for kind in Kind::ALL {
+            let is_block = matches!(
+                kind,
+                Kind::SeenSet
+                    | Kind::PollEvents
+                    | Kind::PollWaiting
+                    | Kind::BattleLog
+                    | Kind::BattleWaiting
+            );
+            let most = if is_block { BLOCK } else { ROW };
+            assert!(kind.bound() <= most, "{}", kind.name());
+        }
+    }
+
+    /// Name and bound of each kind of item that the page lists.
+    fn of_page() -> Vec<(&'static str, &'static str)> {
+        let lines = include_str!("../../docs/LIMITS.md").lines();
+        let cells = lines.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let is_kind = |name: &str| {
+            ["ledger", "facts", "views", "timelines", "dead letters"]
+                .iter()
+                .any(|table| name.starts_with(&format!("{table}: ")))
+        };
+        let kinds = cells.filter(|cells| cells.len() == 7 && is_kind(cells[1]));
+        kinds.map(|cells| (cells[1], cells[3])).collect()
+    }
+
+    #[test]
+    fn the_page_says_every_bound() {
+        let page = of_page();
+        for (name, bound) in &page {
+            let kind = Kind::ALL.iter().find(|kind| kind.name() == *name);
+            let kind = kind.unwrap_or_else(|| panic!("{name} is no kind"));
+            let number = bound.split([':', ' ']).next().unwrap_or_default();
+            let said = number.replace(',', "");
+            // An empty cell is one that whoever owns the feature has not filled in.
+            assert!(said.is_empty() || said == kind.bound().to_string(), "{name}: {said}");
+        }
+        let missing =
+            Kind::ALL.iter().find(|kind| !page.iter().any(|(name, _)| *name == kind.name()));
+        assert_eq!(missing.map(|kind| kind.name()), None, "the page lacks it");
+    }
+
+    #[test]
+    fn keys_say_what_they_are_of() {
+        let of = |table, pk: &str, sk: &str| Kind::of(table, pk, sk).map(Kind::name);
+        for (table, pk, sk, name) in [
+            (StoredIn::Ledger, "person#bob#hidden", "actors", "ledger: hidden"),
+            (StoredIn::Ledger, "person#bob#kind#live", "x", "ledger: row by kind"),
+            (StoredIn::Facts, "read#bob", "all#m1", "facts: all read"),
+            (StoredIn::Facts, "changed#likes#bob", "live#1", "facts: changed"),
+            (StoredIn::Views, "poll#p", "waiting#3", "views: poll's waiting changes"),
+            (StoredIn::Views, "battle#b", "battle", "views: battle"),
+            (StoredIn::Views, "barrier#0a", "barrier", "views: barrier"),
+            (StoredIn::DeadLetters, "x", "body#m#0001", "dead letters: body part"),
+        ] {
+            assert_eq!(of(table, pk, sk), Some(name), "{pk}");
+        }
+        assert_eq!(of(StoredIn::Ledger, "person#bob#unheard-of", "x"), None);
+        assert_eq!(of(StoredIn::Facts, "unheard-of#bob", "x"), None);
+    }
+}

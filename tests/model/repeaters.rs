@@ -1,0 +1,93 @@
+//! Somebody who repeats one command: what makes a row grow with every repetition comes to light.
+
+use fastrand::Rng;
+use serde_json::json;
+
+use crate::has;
+use crate::history::{DAY, START, What, instant, viewers};
+
+/// Of how many histories one has a repeater.
+const ONE_IN: u8 = 4;
+/// How often a command is repeated.
+const TIMES: std::ops::Range<usize> = 60..240;
+
+/// The commands of a repeater, in a history that has one. `published` are the ids and actors of what is published.
+pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What> {
+    if !has("repeaters") || random.u8(0..ONE_IN) > 0 {
+        return Vec::new();
+    }
+    let people: Vec<_> = viewers().collect();
+    let one = random.choice(people.iter().copied()).unwrap();
+    let other = random.choice(people.iter().copied()).unwrap();
+    let (activity, actor) =
+        random.choice(published).cloned().unwrap_or_else(|| ("p0".to_owned(), other.to_owned()));
+    let (which, rest) = (random.u8(0..9), random.usize(2..7));
+    (0..random.usize(TIMES))
+        .map(|n| {
+            let (at, again) = (at(n), n % rest > 0);
+            match which {
+                0 => follow(one, other, n, again),
+                1 => feature(json!({"type": if again { "like.created" } else { "like.deleted" },
+                    "viewer_id": one, "activity_id": activity, "at": at})),
+                2 => vote(one, n, again),
+                3 => feature(json!({"type": if again { "room.joined" } else { "room.left" },
+                    "room_id": "den", "viewer_id": one, "at": at})),
+                4 => edit(&activity, &actor, n),
+                5 => feature(json!({"type": "notifications.read", "viewer_id": actor,
+                    "read": [{"notification_id": format!("like:0:{activity}"), "through": n / 2}]})),
+                6 => feature(json!({"type": if again { "tag.created" } else { "tag.deleted" },
+                    "activity_id": activity, "tagged_id": one, "at": at})),
+                7 => feature(json!({"type": "profile.updated", "viewer_id": one, "at": at,
+                    "payload": {"says": n}})),
+                _ => publish_or_delete(one, n),
+            }
+        })
+        .collect()
+}
+
+/// Instants that all differ.
+fn at(n: usize) -> String {
+    instant(millis(n))
+}
+
+fn millis(n: usize) -> i64 {
+    START - DAY + 7_000 * i64::try_from(n).unwrap()
+}
+
+fn feature(body: serde_json::Value) -> What {
+    What::Feature(body)
+}
+
+fn follow(viewer: &str, actor: &str, n: usize, following: bool) -> What {
+    What::Follow { viewer: viewer.to_owned(), actor: actor.to_owned(), at: millis(n), following }
+}
+
+fn vote(viewer: &str, n: usize, casts: bool) -> What {
+    let mut body =
+        json!({"type": "vote.withdrawn", "poll_id": "q0", "viewer_id": viewer, "at": at(n)});
+    if casts {
+        body["type"] = "vote.cast".into();
+        body["choice"] = ["red", "blue"][n % 2].into();
+    }
+    What::Feature(body)
+}
+
+fn edit(activity: &str, actor: &str, n: usize) -> What {
+    What::Update {
+        id: activity.to_owned(),
+        actor: actor.to_owned(),
+        at: millis(n),
+        kind: None,
+        payload: json!({"edit": n}),
+    }
+}
+
+/// Publishes something, and deletes it again.
+fn publish_or_delete(actor: &str, n: usize) -> What {
+    let (id, at) = (format!("again-{}", n / 2), millis(n / 2));
+    if n % 2 == 1 {
+        return What::Delete { id, actor: actor.to_owned() };
+    }
+    let payload = json!({"of": id, "by": actor, "at": at});
+    What::Publish { id, actor: actor.to_owned(), at, kind: "live".to_owned(), payload }
+}
