@@ -8,7 +8,6 @@
 //!   reading      pages                     }
 //!   following    follows                   }
 //!   one_timeline backfills and purges      }
-//!   editing      edits                     }
 //!     product    what each of these asks for, by the real key codec and the real constants
 //!   world        three tables, and the ticks
 //!     table      partitions, and what a table admits as a whole
@@ -25,7 +24,6 @@
 
 pub mod bucket;
 pub mod delays;
-pub mod editing;
 pub mod fan_out;
 pub mod following;
 pub mod growth;

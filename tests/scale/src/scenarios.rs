@@ -21,8 +21,6 @@ enum Happening {
     Follow(f64, f64, f64),
     /// N actors publish within M seconds.
     Crowd(usize, f64),
-    /// N activities are edited at once.
-    Edit(f64),
     /// N entries of one viewer change, at M write units each.
     OneTimeline(f64, f64),
 }
@@ -41,7 +39,7 @@ pub struct Scenario {
 #[must_use]
 pub fn all() -> Vec<Scenario> {
     use Happening::{
-        Crowd, Delete, Edit, Follow, OneTimeline, Publish, PublishSplit, PublishWatched, Read,
+        Crowd, Delete, Follow, OneTimeline, Publish, PublishSplit, PublishWatched, Read,
     };
     use Prepared::{Cold, Raised, Warm};
     let hour = 3_600.0;
@@ -94,9 +92,6 @@ pub fn all() -> Vec<Scenario> {
         ),
         ("actors-1000-cold", "a thousand actors go live in a minute", Cold, Crowd(1_000, 60.0)),
         ("actors-1000-warm", "a thousand actors go live in a minute", Warm, Crowd(1_000, 60.0)),
-        ("edits-1m-cold", "a million edits at once", Cold, Edit(1e6)),
-        ("edits-1m-warm", "a million edits at once", Warm, Edit(1e6)),
-        ("edits-1m-raised", "a million edits at once", Raised, Edit(1e6)),
         (
             "new-viewer-cold",
             "one viewer follows 50 actors of 3,000 activities",
@@ -132,7 +127,6 @@ impl Scenario {
                 stage.follow(report, follows, seconds, activities)
             }
             Happening::Crowd(actors, seconds) => stage.crowd(report, actors, seconds),
-            Happening::Edit(edits) => stage.edit(report, edits),
             Happening::OneTimeline(entries, each) => stage.one_timeline(report, entries, each),
         }
     }
@@ -208,16 +202,6 @@ mod tests {
             report.writes, 105e6,
             "hidden, an edge, its line in the index, its row, a hundred entries, shown"
         );
-    }
-
-    #[test]
-    fn every_edit_is_told_in_all_copies_and_no_more_than_an_item_takes() {
-        let report = run("edits-1m-raised");
-        assert_eq!(report.deliveries[0].count, 1_000_000);
-        assert_eq!(report.writes, 1e6 + 4.0 * 1e6 / 5.0, "records, and a fifth of an append each");
-        let log = report.collections.iter().find(|line| line.collection == "changes#COPY");
-        assert_eq!(log.and_then(|log| log.limit), Some("partition"));
-        assert!(report.deliveries[0].last >= 1e6 / 5.0 / 1e3, "a thousand writes a second");
     }
 
     #[test]

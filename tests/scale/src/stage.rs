@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use crate::delays::Delays;
-use crate::editing::Edits;
 use crate::fan_out::{Actor, FanOuts};
 use crate::following::{Follows, Storm};
 use crate::one_timeline::OneTimeline;
@@ -85,20 +84,9 @@ impl Stage {
     }
 
     fn readers(&self, arrivals: Arrivals) -> Readers {
-        Readers::new(&self.setup.product, arrivals, self.setup.api, &self.change_log())
-    }
-
-    /// Where the copies of the change log are.
-    fn change_log(&self) -> Vec<Span> {
         let copy = |nth| self.collection(&format!("changes#{nth}")).end();
-        (0..self.copies.max(1)).map(copy).collect()
-    }
-
-    pub(crate) fn edit(&self, report: Report, count: f64) -> Report {
-        let mut edits = Edits::new(count, self.setup.writers, &self.change_log());
-        let run = self.world().run(&mut [&mut edits], LONGEST);
-        let delivery = Delivery::new("edits in effect", edits.delays());
-        Report { deliveries: vec![delivery], ..report }.with(&run)
+        let copies: Vec<_> = (0..self.copies.max(1)).map(copy).collect();
+        Readers::new(&self.setup.product, arrivals, self.setup.api, &copies)
     }
 
     pub(crate) fn follow(
