@@ -62,7 +62,7 @@ impl HttpConnector for Interrupted {
 }
 
 /// A world after some commands, in which from then on something happens before calls.
-async fn interrupted(
+pub(crate) async fn interrupted(
     hold: Hold,
     before: &[Value],
     by: impl Fn(&HttpRequest) -> Option<Command> + Send + Sync + 'static,
@@ -81,7 +81,7 @@ async fn interrupted(
 }
 
 /// A command before the nth call, and how many calls are left until that one: zero once it is made.
-fn before_call(
+pub(crate) fn before_call(
     nth: usize,
     command: Command,
 ) -> (impl Fn(&HttpRequest) -> Option<Command> + Send + Sync, Arc<AtomicUsize>) {

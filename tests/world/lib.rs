@@ -42,7 +42,7 @@ use shared::dead_letters::{DeadLetter, LetterSeal};
 use shared::dynamo::Limits;
 use shared::paging::CursorSeal;
 use shared::queue;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -225,7 +225,7 @@ impl World {
                 metrics: metrics.clone(),
                 clock: clock.clone(),
                 change_log: ChangeLog::default(),
-                known_rooms: KnownRooms::default(),
+                room_queues: RoomQueues::default(),
                 hold: Hold::NONE,
             },
             reader: Reader {

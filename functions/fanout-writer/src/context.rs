@@ -8,7 +8,7 @@ use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
 use shared::projection::Views;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::hold::Hold;
 use shared::tags::Tags;
@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(crate) timelines: Timelines,
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
-    pub(crate) known_rooms: KnownRooms,
+    pub(crate) room_queues: RoomQueues,
     pub(crate) commands: CommandQueue,
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
@@ -56,7 +56,7 @@ impl Context {
             timelines: writer.timelines.over(dynamo),
             fan_outs: FanOuts::new(&ledger),
             tags: Tags::new(&ledger),
-            known_rooms: writer.known_rooms.clone(),
+            room_queues: writer.room_queues.clone(),
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),

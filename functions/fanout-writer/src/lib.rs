@@ -47,7 +47,7 @@ use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::queue::{BatchError, message_ids};
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -89,8 +89,8 @@ pub struct Writer {
     pub clock: Clock,
     /// What readers are told of edits by. All that work in one process share it.
     pub change_log: ChangeLog,
-    /// What is known of rooms by now.
-    pub known_rooms: KnownRooms,
+    /// The messages that wait for their place in the order of arrival.
+    pub room_queues: RoomQueues,
     /// How long a batch waits before it is acknowledged: that of the readers.
     pub hold: Hold,
 }

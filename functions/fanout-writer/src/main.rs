@@ -12,7 +12,7 @@ use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::queue::Sender;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Error> {
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: clock.clone(),
         change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),
-        known_rooms: KnownRooms::default(),
+        room_queues: RoomQueues::default(),
         hold: Hold::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {

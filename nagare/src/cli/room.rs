@@ -37,6 +37,9 @@ pub(super) struct Say {
     /// When, as an RFC 3339 instant; now, if it is not given. It decides where in the room the message is.
     #[arg(long, value_name = "T")]
     at: Option<Timestamp>,
+    /// Only members read it. The room is private from then on, permanently.
+    #[arg(long)]
+    private: bool,
     #[command(flatten)]
     submission: Submission,
 }
@@ -101,8 +104,16 @@ struct Text {
 
 impl Say {
     pub(super) async fn send(self) -> Result<(), Failure> {
-        let Self { room: room_id, author: author_id, text, payload, message_id, at, submission } =
-            self;
+        let Self {
+            room: room_id,
+            author: author_id,
+            text,
+            payload,
+            message_id,
+            at,
+            private,
+            submission,
+        } = self;
         let message_id = match message_id {
             Some(message_id) => message_id,
             None => MessageId::new(Uuid::new_v4().to_string())?,
@@ -116,7 +127,7 @@ impl Say {
         };
         let at = at.unwrap_or_else(|| Clock::system().now());
         let key = MessageKey { room_id, message_id, author_id };
-        submission.send(Command::Post(MessagePosted { key, at, payload })).await
+        submission.send(Command::Post(MessagePosted { key, at, payload, private })).await
     }
 }
 

@@ -11,6 +11,8 @@ const KEY_NAMES: f64 = 4.0;
 const INSTANT: f64 = 24.0;
 /// Half of a SHA-256, in hexadecimal digits.
 const DIGEST: f64 = 32.0;
+/// What DynamoDB counts for a list of one map of five attributes.
+const LISTED: f64 = 12.0;
 /// Seconds since 1970: ten digits.
 const SECONDS: f64 = 6.0;
 /// What DynamoDB adds to an item when it counts what is stored.
@@ -124,6 +126,13 @@ pub(super) fn message_claim(Message { room, id, author, .. }: &Message) -> f64 {
     keys + names + author + INSTANT + 2.0 + DIGEST
 }
 
+/// A row of arrivals that holds one message.
+pub(super) fn message_arrival(message: &Message) -> f64 {
+    let keys = KEY_NAMES + length("arrived#") + message.room + length("0000000000000000");
+    let names = length("message_id") + length("at") + length("shards") + 2.0;
+    keys + length("messages") + LISTED + names + said(message)
+}
+
 /// A message in its place.
 pub(super) fn message_row(message: &Message) -> f64 {
     let keys = KEY_NAMES + length("room#") + message.room + length("#0");
@@ -137,7 +146,15 @@ pub(super) fn message_of_author(message: &Message) -> f64 {
 }
 
 fn said(Message { id, author, payload, .. }: &Message) -> f64 {
-    INSTANT + length("#") + id + length("author_id") + author + length("payload") + payload
+    INSTANT
+        + length("#")
+        + id
+        + length("author_id")
+        + author
+        + length("payload")
+        + payload
+        + length("arrived")
+        + 3.0
 }
 
 fn length(text: &str) -> f64 {

@@ -18,7 +18,7 @@ use shared::crypto::seal::Secrets as Sealing;
 use shared::dead_letters::LetterSeal;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
@@ -181,7 +181,7 @@ impl Wiring {
             clock: self.clock.clone(),
             // One process reads pages here.
             change_log: ChangeLog::new(Copies::ONE),
-            known_rooms: KnownRooms::default(),
+            room_queues: RoomQueues::default(),
             hold: Hold::default(),
         };
         let alerter = Alerter {

@@ -144,6 +144,16 @@ impl<'a> Members<'a> {
         number.ok_or(CommandError::Malformed { member, problem })
     }
 
+    /// True or false, where it is given.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is anything else, `null` included.
+    pub fn truth(&self, member: &'static str) -> Result<Option<bool>, CommandError> {
+        let Some(json) = self.raw(member) else { return Ok(None) };
+        let problem = MemberError::Expected("true or false");
+        json.parse().map(Some).map_err(|_| CommandError::Malformed { member, problem })
+    }
+
     /// `kind`, where it is given; `null` stands for not given.
     ///
     /// # Errors

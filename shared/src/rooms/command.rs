@@ -13,6 +13,8 @@ pub struct MessagePosted {
     pub at: Timestamp,
     /// What readers are given.
     pub payload: Payload,
+    /// Only present members of the room read it, and all else that is said there.
+    pub private: bool,
 }
 
 /// An author took a message back. Final.
@@ -74,18 +76,21 @@ impl MessagePosted {
 impl Fact for MessagePosted {
     const TYPES: &'static [&'static str] = &["message.posted"];
     const MEMBERS: &'static [&'static str] =
-        &["room_id", "message_id", "author_id", "at", "payload"];
+        &["room_id", "message_id", "author_id", "at", "payload", "private"];
 
     fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self {
             key: MessageKey::read(members)?,
             at: members.instant("at")?,
             payload: members.payload()?.unwrap_or_default(),
+            private: members.truth("private")?.unwrap_or_default(),
         })
     }
 
     fn write(&self, body: Body) -> Body {
-        self.key.write(body).text("at", &self.at).json("payload", self.payload.as_json())
+        let body = self.key.write(body).text("at", &self.at);
+        let body = body.json("payload", self.payload.as_json());
+        if self.private { body.json("private", "true") } else { body }
     }
 
     fn subject(&self) -> Subject {

@@ -6,20 +6,22 @@
 //! room#<room>                room               whether it is private, and how many shards it has
 //! room#<room>#<shard>        <sort key>         a message, or its tombstone
 //! said#<room>#<author>       <sort key>         the same, by author
+//! arrived#<room>             <number>           messages in the order of arrival
 //! person#<viewer>#rooms      room#<room>        whether the viewer is in the room
 //! ```
 //!
 //! A claim and its markers are in a partition of their own, so only the rows of a busy room are near each other.
 
+use super::Shards;
 use crate::dynamo::Query;
 use crate::dynamo::item::text;
 use crate::ledger::{LedgerKey, PERSON};
-use crate::paging::{List, Lookback, seen_sets};
-use crate::values::{MessageId, RoomId, SortKey, ViewerId};
+use crate::values::{MessageId, RoomId, SortKey, Timestamp, ViewerId};
 
 const MESSAGE: &str = "message#";
 const ROOM: &str = "room#";
 const SAID: &str = "said#";
+const ARRIVED: &str = "arrived#";
 const CLAIM: &str = "claim";
 const DELETED: &str = "deleted#";
 const ITEM: &str = "room";
@@ -49,6 +51,8 @@ pub enum RoomItem {
     Row(RoomId, MessageId),
     /// The same, by author.
     AuthorRow(MessageKey),
+    /// Some messages in the order of arrival.
+    Arrivals(RoomId),
 }
 
 impl RoomItem {
@@ -56,7 +60,7 @@ impl RoomItem {
     #[must_use]
     pub fn message(&self) -> Option<(&RoomId, &MessageId)> {
         match self {
-            Self::Room(_) => None,
+            Self::Room(_) | Self::Arrivals(_) => None,
             Self::Claim(room, message) | Self::Row(room, message) => Some((room, message)),
             Self::Marker(key) | Self::AuthorRow(key) => Some((&key.room_id, &key.message_id)),
         }
@@ -84,6 +88,10 @@ pub fn of_key(pk: &str, sk: &str) -> Option<RoomItem> {
             message_id: message()?,
             author_id,
         }));
+    }
+    if let Some(room) = pk.strip_prefix(ARRIVED) {
+        sk.parse::<u64>().ok()?;
+        return RoomId::new(room).ok().map(RoomItem::Arrivals);
     }
     let rest = pk.strip_prefix(ROOM)?;
     match rest.split_once('#') {
@@ -133,6 +141,33 @@ pub fn said(room: &RoomId, author: &ViewerId) -> String {
     format!("{SAID}{room}#{author}")
 }
 
+/// Where the two rows of a message are: in its room, and by its author.
+#[must_use]
+pub fn rows(key: &MessageKey, at: Timestamp, shards: Shards) -> [LedgerKey; 2] {
+    let sk = key.sort_key(at).to_string();
+    let shard = shard(&key.room_id, shards.of(&key.message_id));
+    let said = said(&key.room_id, &key.author_id);
+    [LedgerKey { pk: shard, sk: sk.clone() }, LedgerKey { pk: said, sk }]
+}
+
+/// The partition of a room's list of arrivals.
+#[must_use]
+pub fn arrivals(room: &RoomId) -> String {
+    format!("{ARRIVED}{room}")
+}
+
+/// Where a row of it is.
+#[must_use]
+pub fn arrival(room: &RoomId, number: u64) -> LedgerKey {
+    LedgerKey { pk: arrivals(room), sk: arrival_sort_key(number) }
+}
+
+/// The sort key of a row of it: the order of bytes is that of numbers.
+#[must_use]
+pub fn arrival_sort_key(number: u64) -> String {
+    format!("{number:016}")
+}
+
 /// Where it is recorded whether a viewer is in a room. A room may be called as a person is: the sort key names it as one.
 #[must_use]
 pub fn membership(viewer: &ViewerId, room: &RoomId) -> LedgerKey {
@@ -179,15 +214,6 @@ pub fn claims() -> Query<'static> {
     }
 }
 
-/// A room as a list. Its cursors are the room's, whoever reads it. What clients have seen is kept with the viewer as whom
-/// they read, so that a busy room's readers do not meet at one partition; of those who read as nobody in particular, as
-/// if the room were a person: that is where the reader may write.
-#[must_use]
-pub fn list(room: &RoomId, viewer: Option<&ViewerId>) -> List {
-    let seen = viewer.map_or_else(|| seen_sets(room), seen_sets);
-    List::named(format!("{ROOM}{room}"), seen).looking_back(Lookback::Minute)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,12 +243,14 @@ mod tests {
         );
         assert_eq!(of_key(&said(&room_id, &author_id), &row), Some(RoomItem::AuthorRow(key)));
         assert_eq!(of(membership(&author_id, &room_id)), None);
-        assert_eq!(list(&room_id, Some(&author_id)).seen_sets(), "person#bob#seen");
+        let arrived = of(arrival(&room_id, 7));
+        assert_eq!(arrived, Some(RoomItem::Arrivals(room_id)));
         for (pk, sk) in [
             ("room#r", "rooms"),
             ("room#r#x", row.as_str()),
             ("room#r#1", "room"),
             ("said#r#b#c", row.as_str()),
+            ("arrived#r", "last"),
             ("message#r", "claim"),
             ("message#r#m", "deleted"),
         ] {

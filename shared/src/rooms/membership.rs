@@ -45,7 +45,7 @@ impl Rooms {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let MembershipChange { room_id, viewer_id, state } = change;
-        if state.present {
+        if state.present && !self.room(room_id, deadline).await?.private {
             self.make_private(room_id, deadline).await?;
         }
         let item = Item::from([
@@ -71,9 +71,6 @@ impl Rooms {
     /// # Errors
     /// [`DynamoError`]; it may be private.
     pub async fn make_private(&self, room: &RoomId, deadline: Deadline) -> Result<(), DynamoError> {
-        if self.known.get(room).is_some_and(|known| known.private) {
-            return Ok(());
-        }
         let update = Update {
             expression: "SET #private = :yes",
             // A reserved word.
@@ -81,7 +78,8 @@ impl Rooms {
             values: vec![(":yes", truth(true))],
             ..Update::default()
         };
-        self.increase(room, update, deadline).await
+        let key = keys::room(room).into_item();
+        self.ledger.table().update(key, update, deadline).await.map(|_| ())
     }
 
     /// Whether a viewer is in a room, if that was ever said of them.

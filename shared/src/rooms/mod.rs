@@ -68,9 +68,10 @@
 //! A join first makes the room private, then makes the viewer a member. Of the commands on one viewer and room the
 //! latest wins, on a tie the leave.
 
+mod appending;
+mod arrivals;
 mod command;
 pub mod keys;
-mod known;
 mod membership;
 mod posting;
 mod reading;
@@ -78,34 +79,35 @@ mod record;
 mod repair;
 mod shards;
 
+pub use appending::RoomQueues;
+pub use arrivals::{Arrival, ArrivalRow, ArrivalState, Arrivals, Arrived, RowOutcome};
 pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
-pub use known::KnownRooms;
 pub use membership::{Entrance, MembershipState};
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
-pub use reading::{Asked, Message, Stored};
+pub use reading::{Asked, Message, MessageList, Stored};
 pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 
 use crate::ledger::Ledger;
 
-/// What is said in rooms, and who is in them. Cheap to clone.
+/// What is said in rooms, and who is in them. Cheap to clone. It remembers nothing of any room.
 #[derive(Debug, Clone)]
 pub struct Rooms {
     ledger: Ledger,
-    known: KnownRooms,
+    queues: RoomQueues,
 }
 
 impl Rooms {
-    /// Those in this ledger, of which nothing is known.
+    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone(), known: KnownRooms::default() }
+        Self { ledger: ledger.clone(), queues: RoomQueues::default() }
     }
 
-    /// The same with what is known of them.
+    /// The same, whose messages queue up with others.
     #[must_use]
-    pub fn knowing(self, known: &KnownRooms) -> Self {
-        Self { known: known.clone(), ..self }
+    pub fn queueing(self, queues: &RoomQueues) -> Self {
+        Self { queues: queues.clone(), ..self }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
 
+use super::arrivals::{Arrival, Arrived};
 use super::{MessageDeleted, MessageKey, MessagePosted, Rooms, Shards, keys};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
@@ -27,7 +29,8 @@ pub enum Posted {
     Deleted,
     /// The same was posted before with another payload, which stays.
     Repeated,
-    /// Its id belongs to another author's message, or to one of another instant. Permanently.
+    /// Its id belongs to another author's message, to one of another instant, or of both one is private and one is not.
+    /// Permanently.
     Taken,
 }
 
@@ -40,6 +43,8 @@ pub struct Claimed {
     pub at: Timestamp,
     /// By which number of shards it was spread.
     pub shards: Shards,
+    /// Whether it said that the room is private.
+    pub private: bool,
     /// It was erased with its author, and all that is left of it expires.
     pub erased: bool,
     /// What tells its payload from another; not of one that was erased.
@@ -48,8 +53,15 @@ pub struct Claimed {
 
 impl Claimed {
     fn of(post: &MessagePosted, shards: Shards) -> Self {
-        let author_id = post.key.author_id.clone();
-        Self { author_id, at: post.at, shards, erased: false, digest: Some(digest(&post.payload)) }
+        let MessagePosted { key, at, payload, private } = post;
+        let (author_id, digest) = (key.author_id.clone(), Some(digest(payload)));
+        Self { author_id, at: *at, shards, private: *private, erased: false, digest }
+    }
+
+    /// True if this is by its author, of its instant, and private or not as it was.
+    fn is_of(&self, post: &MessagePosted) -> bool {
+        let MessagePosted { key, at, private, .. } = post;
+        (&self.author_id, self.at, self.private) == (&key.author_id, *at, *private)
     }
 
     /// True if it is this payload that was posted.
@@ -67,6 +79,7 @@ impl Claimed {
             author_id: row.parsed("author_id", "an id")?,
             at: row.parsed("at", "an instant")?,
             shards: Shards::read(row)?,
+            private: row.flag("private")?,
             erased: row.item.contains_key(FORGET_AT),
             digest: row.optional_text("digest")?.map(ToOwned::to_owned),
         })
@@ -78,6 +91,7 @@ impl Claimed {
             ("at".to_owned(), text(self.at.to_string())),
             ("shards".to_owned(), number(self.shards)),
         ]);
+        item.extend(self.private.then(|| ("private".to_owned(), truth(true))));
         item.extend(self.digest.as_ref().map(|digest| ("digest".to_owned(), text(digest))));
         item
     }
@@ -87,15 +101,13 @@ impl Claimed {
     pub fn rows(&self, room: &RoomId, message: &MessageId) -> [LedgerKey; 2] {
         let (room_id, message_id) = (room.clone(), message.clone());
         let key = MessageKey { room_id, message_id, author_id: self.author_id.clone() };
-        let sk = key.sort_key(self.at).to_string();
-        let shard = keys::shard(room, self.shards.of(message));
-        let said = keys::said(room, &self.author_id);
-        [LedgerKey { pk: shard, sk: sk.clone() }, LedgerKey { pk: said, sk }]
+        keys::rows(&key, self.at, self.shards)
     }
 }
 
 impl Rooms {
-    /// Records a message, unless it is deleted or its id is taken.
+    /// Records a message, unless it is deleted or its id is taken. One that is private makes its room private first, also if
+    /// nothing becomes of it.
     ///
     /// # Errors
     /// [`DynamoError`]; parts of it may be recorded, and posting it again completes it.
@@ -104,24 +116,28 @@ impl Rooms {
         post: &MessagePosted,
         deadline: Deadline,
     ) -> Result<Posted, DynamoError> {
-        let MessageKey { room_id, message_id, .. } = &post.key;
-        let shards = self.recalled(room_id, deadline).await?.shards;
-        let claimed = match self.claim(post, shards, deadline).await? {
-            there if there.author_id != post.key.author_id || there.at != post.at => {
-                return Ok(Posted::Taken);
-            }
+        let room = self.room(&post.key.room_id, deadline).await?;
+        if post.private && !room.private {
+            self.make_private(&post.key.room_id, deadline).await?;
+        }
+        let claimed = match self.claim(post, room.shards, deadline).await? {
+            there if !there.is_of(post) => return Ok(Posted::Taken),
             there if !there.says(&post.payload) => return Ok(Posted::Repeated),
             there => there,
         };
-        if self.is_deleted(&post.key, deadline).await? {
+        let arrival = Arrival::of(post, claimed.shards);
+        let ([row, authors], marker) = (arrival.rows(), keys::marker(&post.key));
+        let keys = vec![row.clone(), authors.clone(), marker.clone()];
+        let there = self.items_at(keys, deadline).await?;
+        if there.contains_key(&marker) {
+            self.take_out_last(&post.key, deadline).await?;
             return Ok(Posted::Deleted);
         }
-        let [row, authors] = claimed.rows(room_id, message_id);
-        try_join(
-            self.put_row(room_id, row, post, claimed.shards, deadline),
-            self.ledger.put_if(authors, content(post), absent(), deadline),
-        )
-        .await?;
+        match there.get(&row).or(there.get(&authors)) {
+            // Delivered before: it stays in its place.
+            Some(row) => self.put_rows(&arrival, Arrived::read(row)?, deadline).await?,
+            None => self.arrive(arrival, deadline).await?,
+        }
         Ok(Posted::Done)
     }
 
@@ -141,21 +157,45 @@ impl Rooms {
         })
     }
 
+    /// Puts the rows of a message that has arrived where nothing is. What is in the room already says where it has arrived
+    /// in truth; then the place given is nobody's.
+    pub(super) async fn put_rows(
+        &self,
+        arrival: &Arrival,
+        place: Option<Arrived>,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let [row, authors] = arrival.rows();
+        let (mut truly, mut is_deleted) = (place, false);
+        if let Put::Refused(there) = self.put_row(row, arrival, place, deadline).await? {
+            let there = self.ledger.table().row(there);
+            (truly, is_deleted) = (Arrived::read(&there)?, there.flag("deleted")?);
+        }
+        if let Some(place) = place.filter(|place| is_deleted || truly != Some(*place)) {
+            self.take_out_arrival(&arrival.key, place, deadline).await?;
+        }
+        if !is_deleted {
+            let content = content(arrival, truly);
+            self.ledger.put_if(authors, content, absent(), deadline).await?;
+        }
+        Ok(())
+    }
+
     /// Puts the row of a message into its shard. If the shard is too busy, the messages after it are spread over more.
     async fn put_row(
         &self,
-        room: &RoomId,
         key: LedgerKey,
-        post: &MessagePosted,
-        shards: Shards,
+        arrival: &Arrival,
+        place: Option<Arrived>,
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
-        let put = self.ledger.put_unless_hot(key.clone(), content(post), absent(), deadline);
+        let content = content(arrival, place);
+        let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent(), deadline);
         if let Some(put) = put.await? {
             return Ok(put);
         }
-        self.grow(room, shards, deadline).await?;
-        self.ledger.put_if(key, content(post), absent(), deadline).await
+        self.grow(&arrival.key.room_id, arrival.shards, deadline).await?;
+        self.ledger.put_if(key, content, absent(), deadline).await
     }
 
     /// Deletes a message, if it is this author's, or keeps that they have for when it comes.
@@ -176,12 +216,38 @@ impl Rooms {
         let theirs = claimed.filter(|it| it.author_id == *author_id && !it.erased);
         let Some(claimed) = theirs else { return Ok(()) };
         let [row, authors] = claimed.rows(room_id, message_id);
-        try_join(
-            self.ledger.put(row, tombstone(now), deadline),
-            self.ledger.put(authors, tombstone(now), deadline),
+        let (place, ()) = try_join(
+            self.cover(row, now, deadline),
+            self.ledger.put(authors, tombstone(None, now), deadline),
         )
         .await?;
-        Ok(())
+        if let Some(place) = place {
+            self.take_out_arrival(key, place, deadline).await?;
+        }
+        self.take_out_last(key, deadline).await
+    }
+
+    /// Puts a tombstone over the row of a message. Returns where it has arrived, as far as the row says: a delivery that puts
+    /// the row later is refused, and takes its arrival out itself.
+    async fn cover(
+        &self,
+        row: LedgerKey,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Option<Arrived>, DynamoError> {
+        let there = match self.ledger.get(row.clone(), deadline).await? {
+            Some(there) => there,
+            None => {
+                let put = self.ledger.put_if(row.clone(), tombstone(None, now), absent(), deadline);
+                match put.await? {
+                    Put::Done => return Ok(None),
+                    Put::Refused(there) => self.ledger.table().row(there),
+                }
+            }
+        };
+        let place = Arrived::read(&there)?;
+        self.ledger.put(row, tombstone(place, now), deadline).await?;
+        Ok(place)
     }
 
     /// Whose the id of a message is, if anybody's.
@@ -215,20 +281,28 @@ fn absent() -> Condition<'static> {
     Condition::new("attribute_not_exists(pk)")
 }
 
-fn content(post: &MessagePosted) -> Item {
-    Item::from([
-        ("author_id".to_owned(), text(post.key.author_id.as_str())),
-        ("payload".to_owned(), text(post.payload.as_json())),
-    ])
+fn content(arrival: &Arrival, place: Option<Arrived>) -> Item {
+    let mut item = Item::from([
+        ("author_id".to_owned(), text(arrival.key.author_id.as_str())),
+        ("payload".to_owned(), text(arrival.payload.as_json())),
+    ]);
+    item.extend(arrived(place));
+    item
+}
+
+fn arrived(place: Option<Arrived>) -> Option<(String, AttributeValue)> {
+    place.map(|Arrived(place)| ("arrived".to_owned(), number(place)))
 }
 
 /// What is left of a message in its place: neither who said it nor what.
-fn tombstone(now: Timestamp) -> Item {
+fn tombstone(place: Option<Arrived>, now: Timestamp) -> Item {
     let kept = i64::try_from(TOMBSTONES_KEPT.as_secs()).unwrap_or(i64::MAX);
-    Item::from([
+    let mut item = Item::from([
         ("deleted".to_owned(), truth(true)),
         (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
-    ])
+    ]);
+    item.extend(arrived(place));
+    item
 }
 
 pub(super) fn digest(payload: &Payload) -> String {

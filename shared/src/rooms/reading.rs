@@ -2,13 +2,23 @@
 
 use futures::future::try_join_all;
 
-use super::{Rooms, Shards, keys};
+use super::{Arrived, Rooms, Shards, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
 use crate::paging::{Stretch, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
+
+/// The most rounds of calls for a page.
+const ROUNDS: usize = 6;
+/// The read units after which a page ends with what was found, unless as many as are wanted take more.
+const UNITS: usize = 170;
+/// The most rows that are read in one round.
+const ROWS: usize = 160;
+/// What a row takes beside its payload, in bytes, and what a read unit pays for.
+const ROW_BYTES: usize = 330;
+const UNIT: usize = 4_096;
 
 /// A message as readers are given it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +29,8 @@ pub struct Message {
     pub author_id: ViewerId,
     /// What.
     pub payload: Payload,
+    /// Its place in the order of arrival, if it was posted since there is one.
+    pub arrived: Option<Arrived>,
 }
 
 /// What stands in the place of a message.
@@ -39,59 +51,64 @@ pub struct Asked<'a> {
     pub after: Option<&'a str>,
     /// How many.
     pub wanted: usize,
+    /// Which are left out: those that arrived later than this.
+    pub until: Arrived,
+}
+
+/// Where messages are.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageList<'a> {
+    /// In which room.
+    pub room: &'a RoomId,
+    /// Over how many partitions it is spread.
+    pub shards: Shards,
+    /// Whose, if only one author's.
+    pub author: Option<&'a ViewerId>,
+}
+
+impl MessageList<'_> {
+    /// The partitions that it is in.
+    fn partitions(&self) -> Vec<String> {
+        match self.author {
+            Some(author) => vec![keys::said(self.room, author)],
+            None => (0..self.shards.count()).map(|shard| keys::shard(self.room, shard)).collect(),
+        }
+    }
 }
 
 impl Rooms {
-    /// What one author said in a room.
+    /// Reads as many messages of a list as are wanted, or those of fewer where many were deleted among them: then it says
+    /// where to go on. At most [`ROUNDS`] rounds of calls and some [`UNITS`] read units, or what as many messages as
+    /// are wanted take.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn said_by(
+    pub async fn messages(
         &self,
-        room: &RoomId,
-        author: &ViewerId,
+        list: MessageList<'_>,
         asked: Asked<'_>,
         deadline: Deadline,
     ) -> Result<Stretch<Message>, DynamoError> {
-        self.partition(&keys::said(room, author), asked, deadline).await
-    }
-
-    /// What there is in the first shard of a room: all of it, if the room was never busy.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn in_first_shard(
-        &self,
-        room: &RoomId,
-        asked: Asked<'_>,
-        deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        self.partition(&keys::shard(room, 0), asked, deadline).await
-    }
-
-    /// What there is in all shards, given what was read of the first.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
-    pub async fn in_all_shards(
-        &self,
-        room: &RoomId,
-        shards: Shards,
-        first: Stretch<Message>,
-        asked: Asked<'_>,
-        deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        let pks: Vec<_> = (0..shards.count()).map(|shard| keys::shard(room, shard)).collect();
-        let (order, wanted) = (asked.span.order, asked.wanted);
-        let asked = Asked { wanted: share(wanted, shards), ..asked };
-        let others = pks.iter().skip(1).map(|pk| self.partition(pk, asked, deadline));
-        let mut parts = vec![first];
-        parts.extend(try_join_all(others).await?);
-        while let Some((nth, end)) = behind(&parts, order, wanted) {
-            let asked = Asked { after: Some(&end), ..asked };
-            append(&mut parts[nth], self.partition(&pks[nth], asked, deadline).await?);
+        let Asked { span, after, wanted, until } = asked;
+        let mut parts: Vec<_> =
+            list.partitions().into_iter().map(|pk| Part::new(pk, after)).collect();
+        let mut each = share(wanted, parts.len());
+        for _ in 0..ROUNDS {
+            let behind = behind(&parts, span.order, wanted);
+            let rows = each.min(ROWS / behind.len().max(1));
+            if behind.is_empty() || rows == 0 {
+                break;
+            }
+            let reads = behind.iter().map(|nth| {
+                let part = &parts[*nth];
+                self.partition(&part.pk, span, part.next.as_deref(), rows, deadline)
+            });
+            let read = try_join_all(reads).await?;
+            behind.iter().zip(read).for_each(|(nth, stretch)| parts[*nth].append(stretch, until));
+            each = left(&parts);
         }
-        Ok(cut(merged(parts, order, key), wanted))
+        let parts = parts.into_iter().map(|part| part.stretch(span.order)).collect();
+        Ok(cut(merged(parts, span.order, key), wanted))
     }
 
     /// What stands at the key of a row, if anything.
@@ -112,45 +129,91 @@ impl Rooms {
     async fn partition(
         &self,
         pk: &str,
-        Asked { span, after, wanted }: Asked<'_>,
+        span: Span,
+        after: Option<&str>,
+        limit: usize,
         deadline: Deadline,
     ) -> Result<Stretch<Message>, DynamoError> {
-        Stretch::read(&self.ledger, pk, span, after, wanted, message, deadline).await
+        Stretch::read(&self.ledger, pk, span, after, limit, message, deadline).await
     }
 }
 
-/// How many messages to ask each shard for, so that mostly all of them together have as many as are wanted.
-fn share(wanted: usize, shards: Shards) -> usize {
-    let even = wanted / usize::from(shards.count());
+/// What was read of a partition so far.
+#[derive(Debug)]
+struct Part {
+    pk: String,
+    rows: Vec<Message>,
+    read: usize,
+    /// What was read, in bytes.
+    bytes: usize,
+    /// Where to go on, from the start if that is nowhere.
+    next: Option<String>,
+    ended: bool,
+}
+
+impl Part {
+    fn new(pk: String, after: Option<&str>) -> Self {
+        let next = after.map(ToOwned::to_owned);
+        Self { pk, rows: Vec::new(), read: 0, bytes: 0, next, ended: false }
+    }
+
+    fn append(&mut self, more: Stretch<Message>, until: Arrived) {
+        let payloads: usize = more.rows.iter().map(|it| it.payload.as_json().len()).sum();
+        self.bytes += payloads + more.read * ROW_BYTES;
+        self.read += more.read;
+        let is_in_time = |it: &Message| it.arrived.is_none_or(|arrived| arrived <= until);
+        self.rows.extend(more.rows.into_iter().filter(is_in_time));
+        self.ended = more.next.is_none();
+        self.next = more.next;
+    }
+
+    /// Up to which key nothing is missing; of one that was not read up to none, which is before all.
+    fn end(&self, order: Order) -> Option<String> {
+        let start = || match order {
+            Order::Newest => "~".to_owned(),
+            Order::Oldest => String::new(),
+        };
+        (!self.ended).then(|| self.next.clone().unwrap_or_else(start))
+    }
+
+    fn stretch(self, order: Order) -> Stretch<Message> {
+        let next = self.end(order);
+        Stretch { rows: self.rows, read: self.read, next }
+    }
+}
+
+/// How many messages to ask each partition for, so that mostly all of them together have as many as are wanted.
+fn share(wanted: usize, partitions: usize) -> usize {
+    let even = wanted / partitions.max(1);
     (even + 2 * even.isqrt() + 2).min(wanted)
+}
+
+/// How many rows may be read next: as many as the units that are left pay for, if each is as large as it may be.
+fn left(parts: &[Part]) -> usize {
+    let used = parts.iter().map(|part| part.bytes / UNIT + 1).sum::<usize>();
+    UNITS.saturating_sub(used) * UNIT / (UNIT + ROW_BYTES)
 }
 
 fn key(message: &Message) -> String {
     message.sort_key.to_string()
 }
 
-/// Which shard has to be read on before as many messages are known as are wanted, and from where, if one has to be: the one
-/// that was read the least far. Beyond its end nobody knows what comes next.
-fn behind(parts: &[Stretch<Message>], order: Order, wanted: usize) -> Option<(usize, String)> {
-    let ends = parts.iter().enumerate();
-    let ends = ends.filter_map(|(nth, part)| Some((part.next.clone()?, nth)));
-    let (end, nth) = match order {
-        Order::Newest => ends.max(),
-        Order::Oldest => ends.min(),
-    }?;
-    let is_known = |message: &&Message| match order {
-        Order::Newest => key(message) >= end,
-        Order::Oldest => key(message) <= end,
+/// Which partitions have to be read on before as many messages are known as are wanted: those that were read less far than
+/// that many go, as far as is known. Beyond the end of any of them nobody knows what comes next.
+fn behind(parts: &[Part], order: Order, wanted: usize) -> Vec<usize> {
+    let is_before = |one: &String, other: &String| match order {
+        Order::Newest => one > other,
+        Order::Oldest => one < other,
     };
-    let known = parts.iter().flat_map(|part| &part.rows).filter(is_known).count();
-    (known < wanted).then_some((nth, end))
-}
-
-/// Adds what comes next in a shard.
-fn append(part: &mut Stretch<Message>, more: Stretch<Message>) {
-    part.rows.extend(more.rows);
-    part.read += more.read;
-    part.next = more.next;
+    let mut known: Vec<_> = parts.iter().flat_map(|part| &part.rows).map(key).collect();
+    known.sort();
+    if order == Order::Newest {
+        known.reverse();
+    }
+    let last = wanted.checked_sub(1).and_then(|nth| known.get(nth));
+    let ends = parts.iter().enumerate().filter_map(|(nth, part)| Some((nth, part.end(order)?)));
+    let behind = ends.filter(|(_, end)| last.is_none_or(|last| is_before(end, last)));
+    behind.map(|(nth, _)| nth).collect()
 }
 
 /// No more than are wanted: what follows is read again.
@@ -170,7 +233,8 @@ fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     let sort_key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
     let payload = Payload::stored(row.text("payload")?)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
-    Ok(Some(Message { sort_key, author_id: row.parsed("author_id", "an id")?, payload }))
+    let author_id = row.parsed("author_id", "an id")?;
+    Ok(Some(Message { sort_key, author_id, payload, arrived: Arrived::read(row)? }))
 }
 
 #[cfg(test)]
@@ -183,61 +247,71 @@ mod tests {
         let activity_id = ActivityId::new(format!("m{millis}")).expect("an id");
         let sort_key = SortKey { published_at: Timestamp::from_unix_millis(millis), activity_id };
         let author_id = ViewerId::new("bob").expect("an id");
-        Message { sort_key, author_id, payload: Payload::default() }
+        Message { sort_key, author_id, payload: Payload::default(), arrived: None }
     }
 
-    /// What one call finds of messages that are in order, beyond a key.
+    /// What one call finds of messages that are in order, some of which were deleted, beyond a key.
     fn read(
-        shard: &[Message],
+        shard: &[(Message, bool)],
         after: Option<&str>,
         order: Order,
         limit: usize,
     ) -> Stretch<Message> {
-        let is_beyond = |message: &&Message| {
+        let is_beyond = |(message, _): &&(Message, bool)| {
             after.is_none_or(|after| match order {
                 Order::Newest => key(message).as_str() < after,
                 Order::Oldest => key(message).as_str() > after,
             })
         };
         let rest: Vec<_> = shard.iter().filter(is_beyond).cloned().collect();
-        let rows = rest[..limit.min(rest.len())].to_vec();
-        let next = rows.last().map(key).filter(|_| rest.len() > rows.len());
-        Stretch { read: rows.len(), rows, next }
+        let some = &rest[..limit.min(rest.len())];
+        let next = some.last().map(|(it, _)| key(it)).filter(|_| rest.len() > some.len());
+        let rows = some.iter().filter(|(_, deleted)| !deleted).map(|(it, _)| it.clone());
+        Stretch { read: some.len(), rows: rows.collect(), next }
     }
 
     proptest! {
         /// Whatever is in which shard, pages made of them are in order, have each message once and miss none.
         #[test]
         fn shards_are_read_as_one_list(
-            spread in proptest::collection::vec(0_usize..4, 0..60),
+            spread in proptest::collection::vec((0_usize..4, any::<bool>()), 0..60),
             newest: bool,
             wanted in 1_usize..12,
             share in 1_usize..6,
+            rounds in 1_usize..5,
         ) {
             let order = if newest { Order::Newest } else { Order::Oldest };
-            let mut all: Vec<_> =
-                (0_i64..).zip(&spread).map(|(at, shard)| (said(at), *shard)).collect();
+            let mut all: Vec<_> = (0_i64..).zip(&spread).map(|(at, it)| (said(at), *it)).collect();
             if newest {
                 all.reverse();
             }
             let mut shards = vec![Vec::new(); 4];
-            all.iter().for_each(|(message, shard)| shards[*shard].push(message.clone()));
+            for (message, (shard, deleted)) in &all {
+                shards[*shard].push((message.clone(), *deleted));
+            }
             let (mut found, mut after): (Vec<Message>, Option<String>) = (Vec::new(), None);
             loop {
-                let parts = shards.iter().map(|shard| read(shard, after.as_deref(), order, share));
-                let mut parts: Vec<_> = parts.collect();
-                while let Some((nth, end)) = behind(&parts, order, wanted) {
-                    append(&mut parts[nth], read(&shards[nth], Some(&end), order, share));
+                let mut parts: Vec<_> =
+                    (0..4).map(|n: usize| Part::new(n.to_string(), after.as_deref())).collect();
+                for _ in 0..rounds {
+                    for nth in behind(&parts, order, wanted) {
+                        let more = read(&shards[nth], parts[nth].next.as_deref(), order, share);
+                        parts[nth].append(more, Arrived::NOTHING);
+                    }
                 }
+                let is_enough = behind(&parts, order, wanted).is_empty();
+                let parts = parts.into_iter().map(|part| part.stretch(order)).collect();
                 let page = cut(merged(parts, order, key), wanted);
-                prop_assert!(page.rows.len() == wanted || page.next.is_none());
+                prop_assert!(page.rows.len() == wanted || page.next.is_none() || !is_enough);
                 found.extend(page.rows);
+                prop_assert!(page.next != after || after.is_none());
                 after = page.next;
                 if after.is_none() {
                     break;
                 }
             }
-            let all: Vec<_> = all.into_iter().map(|(message, _)| message).collect();
+            let all = all.into_iter().filter(|(_, (_, deleted))| !deleted);
+            let all: Vec<_> = all.map(|(message, _)| message).collect();
             prop_assert_eq!(found, all);
         }
     }

@@ -74,7 +74,7 @@ impl OnRecord {
             Some(RoomItem::Row(..) | RoomItem::AuthorRow(_)) => {
                 self.rows.insert(key, Listed::read(row));
             }
-            Some(RoomItem::Room(_)) | None => {}
+            Some(RoomItem::Room(_) | RoomItem::Arrivals(_)) | None => {}
         }
         Ok(())
     }
@@ -83,6 +83,12 @@ impl OnRecord {
     #[must_use]
     pub fn shards(&self) -> Option<Shards> {
         self.claim.as_ref().map(|claim| claim.shards)
+    }
+
+    /// Whether the message said that its room is private, if its id is claimed.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.claim.as_ref().is_some_and(|claim| claim.private)
     }
 
     /// What is wrong with the rows of the message that this is on record of.

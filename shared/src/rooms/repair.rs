@@ -96,7 +96,8 @@ impl Rooms {
             {
                 taken_out(of(&[Reason::Hidden]).collect(), true).await?;
                 taken_out(of(&[Reason::Author, Reason::Payload]).collect(), false).await?;
-                self.post(&MessagePosted { key, at: claim.at, payload }, deadline).await?;
+                let (at, private) = (claim.at, claim.private);
+                self.post(&MessagePosted { key, at, payload, private }, deadline).await?;
             }
             if claim.erased {
                 taken_out(of(&[Reason::Deleted]).collect(), false).await?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Rooms, keys};
 use crate::dynamo::item::{Row, number};
-use crate::dynamo::{Changed, DynamoError, Update};
+use crate::dynamo::{DynamoError, Update};
 use crate::runtime::deadline::Deadline;
 use crate::values::{MessageId, RoomId, spread};
 
@@ -65,7 +65,7 @@ impl fmt::Display for Shards {
 /// What is known of a room. Both only ever increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Room {
-    /// Somebody has joined it, so that only its members read it.
+    /// Somebody has joined it or said something private there, so that only its members read it.
     pub private: bool,
     /// Over how many partitions its messages are spread.
     pub shards: Shards,
@@ -84,27 +84,13 @@ impl Room {
 }
 
 impl Rooms {
-    /// What is known of a room: what this writer remembers, or else what is on record. It may be less than there is
-    /// by now.
-    pub(super) async fn recalled(
-        &self,
-        room: &RoomId,
-        deadline: Deadline,
-    ) -> Result<Room, DynamoError> {
-        match self.known.get(room) {
-            Some(known) => Ok(known),
-            None => self.room(room, deadline).await,
-        }
-    }
-
     /// What is on record of a room.
     ///
     /// # Errors
     /// [`DynamoError`]
     pub async fn room(&self, room: &RoomId, deadline: Deadline) -> Result<Room, DynamoError> {
         let row = self.ledger.get(keys::room(room), deadline).await?;
-        let found = Room::read(row.as_ref())?;
-        Ok(self.known.learn(room, found))
+        Room::read(row.as_ref())
     }
 
     /// Gives a room twice as many shards as the number by which a put was refused, unless it has more already.
@@ -115,8 +101,11 @@ impl Rooms {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match refused.doubled() {
-            Some(wanted) => self.grow_to(room, wanted, deadline).await,
-            None => Ok(()),
+            // Many are refused at once, and the first has it grow.
+            Some(wanted) if self.room(room, deadline).await?.shards < wanted => {
+                self.grow_to(room, wanted, deadline).await
+            }
+            _ => Ok(()),
         }
     }
 
@@ -130,31 +119,14 @@ impl Rooms {
         wanted: Shards,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        if self.known.get(room).is_some_and(|known| known.shards >= wanted) {
-            return Ok(());
-        }
         let update = Update {
             expression: "SET shards = :wanted",
             condition: Some("attribute_not_exists(shards) OR shards < :wanted"),
             values: vec![(":wanted", number(wanted))],
             ..Update::default()
         };
-        self.increase(room, update, deadline).await
-    }
-
-    /// Changes the item of a room, and learns what it says then.
-    pub(super) async fn increase(
-        &self,
-        room: &RoomId,
-        update: Update<'_>,
-        deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let table = self.ledger.table();
-        let changed = table.change(keys::room(room).into_item(), update, deadline).await?;
-        let (Changed::Done(item) | Changed::Refused(item)) = changed;
-        let row = table.row(item);
-        self.known.learn(room, Room::read(Some(&row))?);
-        Ok(())
+        let key = keys::room(room).into_item();
+        self.ledger.table().update(key, update, deadline).await.map(|_| ())
     }
 }
 

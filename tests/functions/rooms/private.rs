@@ -112,15 +112,104 @@ async fn the_latest_change_wins_and_of_two_at_once_the_leave() {
     }
 }
 
-/// Where everybody is trusted, whoever names nobody reads everything, and whoever names a viewer reads as they do.
+/// Where everybody is trusted, whoever names a viewer reads as they do, and nobody in particular is in no room.
 #[tokio::test]
-async fn the_trusted_read_everything_or_as_somebody() {
+async fn the_trusted_say_for_whom_they_read() {
     let world = World::new();
-    world.done(&[post("r", "a", "bob", 1), join("r", "bob", 2)]).await;
+    world.done(&[post("r", "a", "bob", 1)]).await;
     assert_eq!(ids_of(&page(&world, "r", "").await), ["a"]);
+    world.done(&[join("r", "bob", 2)]).await;
     assert_eq!(ids_of(&page(&world, "r", "viewer=bob").await), ["a"]);
-    let (status, _, _) = world.get("/v1/rooms/r/messages", "viewer=eve").await;
-    assert_eq!(status, 403);
+    for query in ["viewer=eve", ""] {
+        let (status, _, _) = world.get("/v1/rooms/r/messages", query).await;
+        assert_eq!(status, 403, "{query}");
+    }
+}
+
+fn private(id: &str, author: &str, minute: u32) -> serde_json::Value {
+    let mut post = post("r", id, author, minute);
+    post["private"] = json!(true);
+    post
+}
+
+/// Nobody has joined it, and its author is no member either.
+#[tokio::test]
+async fn a_room_is_private_from_the_first_message_that_says_so() {
+    let world = guarded();
+    world.done(&[post("r", "a", "bob", 1)]).await;
+    assert_eq!(status(&world, "eve", "").await, 200);
+    world.done(&[private("b", "bob", 2)]).await;
+    for query in ["", "author=bob", "order=oldest&limit=1"] {
+        assert_eq!(
+            [status(&world, "eve", query).await, status(&world, "bob", query).await],
+            [403, 403]
+        );
+    }
+    world.done(&[join("r", "bob", 3)]).await;
+    let (_, _, body) = world.request("GET", "/v1/rooms/r/messages", "", Some("bob")).await;
+    assert_eq!(ids_of(&body), ["b", "a"]);
+    assert_eq!(body["items"][0].as_object().unwrap().len(), 4);
+}
+
+/// The break that is looked for: a room that stays open because nothing became of the message.
+#[tokio::test]
+async fn a_private_message_that_comes_to_nothing_closes_the_room() {
+    let deleted = super::delete("r", "m", "bob");
+    for (before, after) in [
+        (post("r", "m", "bob", 1), "conflict"),
+        (post("r", "m", "ann", 1), "conflict"),
+        (deleted, ""),
+    ] {
+        let world = guarded();
+        world.done(&[before]).await;
+        world.done(&[private("m", "bob", 1)]).await;
+        let letters = world.take_dead_letters().await;
+        let reasons: Vec<_> = letters
+            .iter()
+            .filter_map(|it| it.message_attributes["nagare.reason"].string_value.clone())
+            .collect();
+        assert_eq!(reasons.join(" "), after);
+        assert_eq!(status(&world, "eve", "").await, 403);
+    }
+    // And the other way round.
+    let world = guarded();
+    world.done(&[private("m", "bob", 1)]).await;
+    assert_eq!(super::refused(&world, &post("r", "m", "bob", 1)).await, "conflict");
+    let mut same = private("m", "bob", 1);
+    world.done(&[same.clone()]).await;
+    assert_eq!(world.take_dead_letters().await.len(), 0);
+    for value in [json!(1), json!("true"), json!(null), json!([true])] {
+        same["private"] = value;
+        assert_eq!(super::refused(&world, &same).await, "malformed");
+    }
+    let world = guarded();
+    let mut open = post("r", "m", "bob", 1);
+    open["private"] = json!(false);
+    world.done(&[open, post("r", "m", "bob", 1)]).await;
+    assert_eq!(world.take_dead_letters().await.len(), 0);
+    assert_eq!(status(&world, "eve", "").await, 200);
+}
+
+/// The break that is looked for: a page that finds the room open, and then the message that closes it.
+#[tokio::test]
+async fn no_page_has_a_private_message_however_it_is_overtaken() {
+    let secret = private("secret", "bob", 2);
+    for query in ["", "author=bob", "order=oldest"] {
+        for nth in 1.. {
+            let (by, left) =
+                crate::overtaking::before_call(nth, crate::overtaking::command(&secret));
+            let before = [post("r", "a", "bob", 1)];
+            let world =
+                crate::overtaking::interrupted(shared::runtime::hold::Hold::NONE, &before, by)
+                    .await;
+            let (status, _, body) = world.get("/v1/rooms/r/messages", query).await;
+            let was_there = left.swap(0, std::sync::atomic::Ordering::SeqCst) == 0;
+            assert!(status == 403 || ids_of(&body) == ["a"], "{query} {nth}: {body}");
+            if !was_there {
+                break;
+            }
+        }
+    }
 }
 
 /// Instants as they are stored, and nothing else of the member.

@@ -7,7 +7,6 @@ use crate::overtaking;
 
 /// What is shown after one command has overtaken another, and whether it has.
 async fn overtaken(first: &Value, second: &Value, nth: usize) -> (Vec<String>, bool) {
-    // What a writer knows of the room is not asked for again.
     let before = [post("r", "before", "bob", 0)];
     let (world, was_there) = overtaking::overtaken(&before, first, second, nth).await;
     let shown = ids(&world, "r", "").await;

@@ -17,7 +17,7 @@ fn of(command: &Value) -> Message {
 #[tokio::test]
 async fn of_messages_and_their_pages() {
     let counter = UnitCounter::new();
-    // What the writer learns of the room it does not ask for again.
+    // The first of a room finds no last row.
     counter.uncounted(async |world| world.done(&[post("r", "m000", "bob", 0)]).await).await;
     for length in [20, 700, 900, 1_000, 3_000] {
         let mut command = post("r", &format!("m{length}"), "bob", 1);

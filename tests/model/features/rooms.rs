@@ -14,15 +14,20 @@ use crate::history::{DAY, MINUTE, START, changed_at, instant, viewers};
 
 pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole };
 
-/// One that nobody joins, and one that some do.
-const ROOMS: [&str; 2] = ["hall", "den"];
+/// One that nobody joins, one that some do, and one that is private by what is said there.
+const ROOMS: [&str; 3] = ["hall", "den", "vault"];
 const MESSAGES: usize = 9;
 
 fn posted(room: &str, number: usize, author: &str) -> Value {
     // Few instants, so that ties are common.
     let at = instant(START - DAY + i64::try_from(number % 4).unwrap() * MINUTE);
-    json!({"type": "message.posted", "room_id": room, "message_id": format!("m{number}"),
-        "author_id": author, "at": at, "payload": {"of": author, "n": number}})
+    let mut posted = json!({"type": "message.posted", "room_id": room, "message_id": format!("m{number}"),
+        "author_id": author, "at": at, "payload": {"of": author, "n": number}});
+    // Nothing of what one id says differs in this, so whoever is refused has not closed the room alone.
+    if room == ROOMS[2] && number.is_multiple_of(2) {
+        posted["private"] = json!(true);
+    }
+    posted
 }
 
 fn command(random: &mut Rng) -> Value {
@@ -42,7 +47,8 @@ fn command(random: &mut Rng) -> Value {
         what => {
             let what = if what < 9 { "room.joined" } else { "room.left" };
             let viewer = random.choice(people).unwrap();
-            json!({"type": what, "room_id": ROOMS[1], "viewer_id": viewer,
+            let room = if room == ROOMS[0] { ROOMS[1] } else { room };
+            json!({"type": what, "room_id": room, "viewer_id": viewer,
                 "at": instant(changed_at(random))})
         }
     }
@@ -89,7 +95,7 @@ struct Said<'a> {
     deletes: BTreeSet<(&'a str, &'a str)>,
     /// By viewer: when, and whether they left then.
     changes: BTreeMap<&'a str, BTreeSet<(&'a str, bool)>>,
-    /// Somebody has joined.
+    /// Somebody has joined, or said something private.
     private: bool,
 }
 
@@ -99,6 +105,7 @@ fn said<'a>(commands: &'a [Value], room: &str) -> Said<'a> {
         let text = |name: &str| command[name].as_str().unwrap_or_default();
         match text("type") {
             "message.posted" => {
+                said.private |= command["private"] == true;
                 let variants = said.posts.entry(text("message_id")).or_default();
                 if !variants.contains(&command) {
                     variants.push(command);
@@ -131,16 +138,34 @@ fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Op
     let done = said(&commands.done.features, asked.room);
     let started = said(&commands.started.features, asked.room);
     let may = match (asked.viewer, status) {
-        (None, 200) => true,
+        (None, 200) => !done.private,
+        (None, 403) => started.private,
         (Some(viewer), 200) => !done.private || may_be_in(viewer, &done, &started, true),
         (Some(viewer), 403) => started.private && may_be_in(viewer, &done, &started, false),
         _ => false,
     };
     match status {
         _ if !may => Some(format!("answered {status}")),
-        200 => judge_page(&asked, answer, &done, &started),
+        200 => judge_privacy(&asked, answer, &done, &started)
+            .or_else(|| judge_page(&asked, answer, &done, &started)),
         _ => None,
     }
+}
+
+/// What said that it is private is read by nobody but a present member, at any moment.
+fn judge_privacy(
+    asked: &Asked<'_>,
+    answer: &Value,
+    done: &Said<'_>,
+    started: &Said<'_>,
+) -> Option<String> {
+    let is_private = |item: &&Value| {
+        let posts = started.posts.get(item["message_id"].as_str().unwrap());
+        posts.into_iter().flatten().any(|post| post["private"] == true)
+    };
+    let item = answer["items"].as_array().unwrap().iter().find(is_private)?;
+    let may_read = asked.viewer.is_some_and(|viewer| may_be_in(viewer, done, started, true));
+    (!may_read).then(|| format!("a stranger reads {item}"))
 }
 
 fn judge_page(

@@ -30,5 +30,5 @@ pub(crate) async fn change_membership(
 }
 
 fn rooms(cx: &Context) -> Rooms {
-    Rooms::new(&cx.ledger).knowing(&cx.known_rooms)
+    Rooms::new(&cx.ledger).queueing(&cx.room_queues)
 }

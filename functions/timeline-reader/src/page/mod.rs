@@ -25,11 +25,10 @@ mod request;
 
 pub(crate) use answer::{Head, answer};
 pub(crate) use cursors::Cursors;
-pub(crate) use filling::fill;
 pub(crate) use kinds::Kinds;
 pub(crate) use likes::AskedLikes;
 pub(crate) use moment::{Moment, Rows, Target};
-pub(crate) use request::{DEFAULT_LIMIT, Request, limit, parameters};
+pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
 
 use shared::dynamo::DynamoError;
 use shared::paging::{List, SeenSet, SeenSets, Stretch};

@@ -129,7 +129,8 @@ pub(crate) fn limit(text: &str) -> Result<usize, Problem> {
     number.ok_or_else(|| Problem::invalid("limit", problem()))
 }
 
-fn order(text: &str) -> Result<Order, Problem> {
+/// A direction.
+pub(crate) fn order(text: &str) -> Result<Order, Problem> {
     match text {
         "newest" => Ok(Order::Newest),
         "oldest" => Ok(Order::Oldest),
@@ -137,12 +138,14 @@ fn order(text: &str) -> Result<Order, Problem> {
     }
 }
 
-fn from(text: &str) -> Result<Timestamp, Problem> {
+/// The first instant that is kept.
+pub(crate) fn from(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("from", text, &e))
 }
 
-fn to(text: &str) -> Result<Timestamp, Problem> {
+/// The first instant that is not.
+pub(crate) fn to(text: &str) -> Result<Timestamp, Problem> {
     let day = |_| Timestamp::parse_date(text).map(Timestamp::next_day);
     Timestamp::parse(text).or_else(day).map_err(|e| instant_problem("to", text, &e))
 }

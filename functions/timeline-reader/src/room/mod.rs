@@ -1,21 +1,29 @@
 //! Reads what was said in a room, or what one author said in it.
 //!
-//! Who may read is asked anew for every page, beside its first query ([`said`]): no cursor says anything of it.
+//! ```text
+//! cursor   where to go on, sealed
+//! said     pages in the order of `at`, each with all that has arrived up to a bound
+//! newer    what has arrived since
+//! ```
+//!
+//! Only its present members read a private room. Those who may speak for anybody say for whom they read; as nobody in
+//! particular they read no private room.
 
+mod cursor;
+mod newer;
 mod said;
 
 use serde::Serialize;
-use shared::paging::CursorError;
-use shared::rooms::{Message, Rooms, keys};
+use shared::rooms::{Arrived, Message, Rooms};
+use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 
 use crate::Context;
-use crate::http::auth::Caller;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{Cursors, Page, Paging, Request};
-use said::{Reader, Said};
+use crate::page::{DEFAULT_LIMIT, limit};
+use cursor::{Cursor, Position};
 
 const AUTHOR: &str = "author";
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor", "viewer", AUTHOR];
@@ -37,57 +45,61 @@ struct Item<'a> {
     payload: &'a Payload,
 }
 
+/// What is asked for.
+struct RoomRequest<'a> {
+    rooms: &'a Rooms,
+    room: &'a RoomId,
+    /// As whom somebody reads, if as anybody.
+    viewer: Option<&'a ViewerId>,
+    cursor: Cursor,
+    limit: usize,
+    deadline: Deadline,
+}
+
+/// What was found for it.
+struct Found {
+    messages: Vec<Message>,
+    next: Option<Position>,
+    newer: Arrived,
+}
+
 /// `GET /v1/rooms/{room_id}/messages`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let room = cx.path.parameter("room_id", RoomId::new)?;
     let parameters = Parameters::of(cx.event, KNOWN)?;
-    let author = parameters.get(AUTHOR).map(ViewerId::new).transpose();
-    let author = author.map_err(|e| Problem::invalid(AUTHOR, e.to_string()))?;
     let viewer = cx.caller.own(parameters.get("viewer"))?;
-    let list = keys::list(&room, viewer.as_ref());
-    let filter = author.map_or_else(Vec::new, |author| String::from(author).into_bytes());
-    let request = Request::parse(cx, &parameters, &list, filter, &[AUTHOR])?;
-    let reader = match (&cx.caller, viewer) {
-        (Caller::Trusted, None) => Reader::Trusted,
-        (_, viewer) => Reader::Viewer(viewer),
+    let rooms = Rooms::new(&cx.reader.ledger.over(cx.dynamo));
+    let request = RoomRequest {
+        rooms: &rooms,
+        room: &room,
+        viewer: viewer.as_ref(),
+        cursor: Cursor::of(cx, &parameters, &room)?,
+        limit: parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?,
+        deadline: cx.deadline,
     };
-    let (author, rooms) = (author_of(&request)?, Rooms::new(&cx.reader.ledger.over(cx.dynamo)));
-    let said = Said::new(cx, &rooms, &room, author.as_ref(), &reader);
-    let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
-    let page = said.page(&paging).await?.ok_or(Problem::Forbidden)?;
-    answer(cx, &room, &paging, &page).await
+    let found = match &request.cursor.position {
+        Position::Page { order, after, since } => {
+            said::page(&request, *order, after.as_ref(), *since).await?
+        }
+        Position::Newer(after) => newer::page(&request, *after).await?,
+    };
+    answer(cx, &request, &found)
 }
 
-/// Whose messages are asked for, if it is only one author's. A cursor carries that.
-fn author_of(request: &Request) -> Result<Option<ViewerId>, Problem> {
-    let filter = &request.cursor.filter;
-    if filter.is_empty() {
-        return Ok(None);
-    }
-    let author = String::from_utf8(filter.clone()).ok().and_then(|id| ViewerId::new(id).ok());
-    let damaged = || Problem::invalid("cursor", CursorError::Damaged.to_string());
-    author.map(Some).ok_or_else(damaged)
-}
-
-async fn answer(
-    cx: &Context<'_>,
-    room: &RoomId,
-    paging: &Paging<'_>,
-    page: &Page<Message>,
-) -> Result<Answer, Problem> {
-    let seal = &cx.reader.seal;
-    let cursors = Cursors::of(paging, page, seal).await?;
-    let items = page.items.iter().map(|(key, Message { author_id, payload, .. })| Item {
-        message_id: &key.activity_id,
+fn answer(cx: &Context<'_>, request: &RoomRequest<'_>, found: &Found) -> Result<Answer, Problem> {
+    let items = found.messages.iter().map(|Message { sort_key, author_id, payload, .. }| Item {
+        message_id: &sort_key.activity_id,
         author_id,
-        at: key.published_at,
+        at: sort_key.published_at,
         payload,
     });
+    let (cursor, room) = (&request.cursor, request.room);
+    let seal = |position| cursor.seal(cx, room, position);
     let body = Body {
         room_id: room,
         items: items.collect(),
-        next_cursor: cursors.next.as_ref().map(|cursor| seal.seal(paging.list, cursor)),
-        newer_cursor: seal.seal(paging.list, &cursors.newer),
+        next_cursor: found.next.clone().map(seal),
+        newer_cursor: seal(Position::Newer(found.newer)),
     };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: page.items.len() })
+    Ok(Answer { body: serde_json::to_string(&body)?, items: found.messages.len() })
 }

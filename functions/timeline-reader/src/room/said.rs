@@ -1,153 +1,114 @@
-//! What was said, as somebody may read it.
+//! Pages of what was said, in the order of `at`.
 //!
-//! # Who reads
+//! # One bound
 //!
-//! A room that nobody has joined is everybody's. Of any other only present members read. Those who may speak for anybody
-//! read every room, or as the viewer that they name.
+//! A page is made of several calls, and a query of many rows is not of one moment either. So what is on it does not depend on
+//! when they are answered. The last row of the [arrivals](shared::rooms) is read first: that row, or the one before
+//! it where it is not whole yet, is the *bound* of the page. Then come
 //!
-//! # One page, one moment
+//! * the messages. Whatever has arrived up to the bound is in its place by then, and what arrived later says so and is left
+//!   out. So is what was deleted since: nothing that is gone comes back.
+//! * who may read. A room is private before a message that says so arrives, so whoever finds it open finds none of them up to
+//!   the bound. Who has left before a message was posted is not present any more when that is asked.
+//! * what became of the last row. Its messages may have come into their places after the query had passed them. Then, and
+//!   where the room has got more shards, the messages are read once more, which now finds them all.
 //!
-//! A page is made of several calls: who may read and how many shards there are, a query of each shard, more where one
-//! is not enough. As of [timelines](crate::page), a page whose calls fall within one
-//! [hold](shared::runtime::hold) is of one moment. One that took longer is read again, until one falls within a hold or
-//! finds the same as the one before. That one is of a moment between both: no message comes back once it is gone, and one
-//! that came and went in between has left a tombstone, which is counted.
+//! So a page takes three rounds at most, and more only to pass what was deleted ([`Rooms::messages`] says how many).
+//! `newer_cursor` says what the bound is. Every message of which the processing ends later arrives beyond it.
 
-use futures::future::{OptionFuture, try_join};
+use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
-use shared::rooms::{Asked, Entrance, Message, Rooms};
-use shared::runtime::deadline::Deadline;
-use shared::runtime::hold::Hold;
-use shared::values::{RoomId, SortKey, Span, ViewerId};
-use tokio::time::Instant;
+use shared::rooms::{ArrivalRow, Arrived, Asked, Message, MessageList, RowOutcome};
+use shared::values::{Order, SortKey, Span, Timestamp};
 
-use crate::Context;
-use crate::page::{Page, Paging, Source, fill};
+use super::cursor::{Cursor, Position};
+use super::{Found, RoomRequest};
+use crate::http::problem::Problem;
 
-/// As whom somebody reads.
-pub(super) enum Reader {
-    /// As somebody who may read everything.
-    Trusted,
-    /// As a viewer, or as somebody who can be none.
-    Viewer(Option<ViewerId>),
+/// Reads a page in an order, beyond a message.
+pub(super) async fn page(
+    request: &RoomRequest<'_>,
+    order: Order,
+    after: Option<&SortKey>,
+    since: Option<Arrived>,
+) -> Result<Found, Problem> {
+    let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
+    let Cursor { range, author, .. } = &request.cursor;
+    let span = Span { from: range.from.unwrap_or(Timestamp::FIRST), to: range.to, order };
+    let (known, last) =
+        try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
+    let after_key = after.map(ToString::to_string);
+    let read = |shards, until| {
+        let list = MessageList { room, shards, author: author.as_ref() };
+        let asked = Asked { span, after: after_key.as_deref(), wanted: limit + 1, until };
+        rooms.messages(list, asked, deadline)
+    };
+    let upper = last.as_ref().map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
+    let (mut found, entrance, outcome) = try_join3(
+        read(known.shards, upper),
+        rooms.entrance(room, viewer, deadline),
+        rooms.outcome(last.as_ref(), author.as_ref(), deadline),
+    )
+    .await?;
+    if !entrance.is_open() {
+        return Err(Problem::Forbidden);
+    }
+    let bound = bound(last.as_ref(), &outcome);
+    let has_grown = entrance.room.shards != known.shards;
+    if has_grown || is_beyond(&found, bound) || lacks(&found, &outcome, span, after) {
+        found = read(entrance.room.shards, bound).await?;
+    }
+    Ok(shown(found, limit, order, since.unwrap_or(bound))?)
 }
 
-impl Reader {
-    fn viewer(&self) -> Option<&ViewerId> {
-        match self {
-            Self::Trusted => None,
-            Self::Viewer(viewer) => viewer.as_ref(),
-        }
-    }
-
-    fn may_enter(&self, entrance: Entrance) -> bool {
-        matches!(self, Self::Trusted) || entrance.is_open()
+/// Up to where all that has arrived is in its place.
+fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> Arrived {
+    match last {
+        Some(last) if outcome.is_whole => Arrived::end_of(last.number),
+        Some(last) => Arrived::end_of(last.number - 1),
+        None => Arrived::NOTHING,
     }
 }
 
-/// What was said in a room, while a page of it is read.
-pub(super) struct Said<'a> {
-    rooms: &'a Rooms,
-    room: &'a RoomId,
-    author: Option<&'a ViewerId>,
-    reader: &'a Reader,
-    hold: Hold,
-    deadline: Deadline,
-    /// What decides who reads, once it was read for this page.
-    entrance: Option<Entrance>,
-    /// How many rows were read for this page, tombstones included.
-    read: usize,
+fn is_beyond(found: &Stretch<Message>, bound: Arrived) -> bool {
+    found.rows.iter().any(|it| it.arrived.is_some_and(|arrived| arrived > bound))
 }
 
-impl<'a> Said<'a> {
-    pub(super) fn new(
-        cx: &Context<'_>,
-        rooms: &'a Rooms,
-        room: &'a RoomId,
-        author: Option<&'a ViewerId>,
-        reader: &'a Reader,
-    ) -> Self {
-        let (hold, deadline) = (cx.reader.hold, cx.deadline);
-        Self { rooms, room, author, reader, hold, deadline, entrance: None, read: 0 }
-    }
-
-    /// Reads a page, unless it is not for this reader.
-    pub(super) async fn page(
-        mut self,
-        paging: &Paging<'_>,
-    ) -> Result<Option<Page<Message>>, DynamoError> {
-        let mut before = None;
-        loop {
-            (self.entrance, self.read) = (None, 0);
-            let begun = Instant::now();
-            let filled = fill(paging, &mut self).await?;
-            let found = (filled.rows, self.entrance, self.read);
-            if self.hold.covers(begun) || before.as_ref() == Some(&found) {
-                let is_theirs = self.entrance.is_some_and(|it| self.reader.may_enter(it));
-                return Ok(is_theirs.then_some(filled.page));
-            }
-            before = Some(found);
-        }
-    }
-
-    /// Reads the rows of one author, or of the first shard, and beside the first of them who may read.
-    async fn first(&mut self, asked: Asked<'_>) -> Result<Stretch<Message>, DynamoError> {
-        let Self { rooms, room, author, deadline, .. } = *self;
-        let rows = async {
-            match author {
-                Some(author) => rooms.said_by(room, author, asked, deadline).await,
-                None => rooms.in_first_shard(room, asked, deadline).await,
-            }
+/// True if a message came into its place after the query had passed there.
+fn lacks(
+    found: &Stretch<Message>,
+    outcome: &RowOutcome,
+    span: Span,
+    after: Option<&SortKey>,
+) -> bool {
+    let is_between = |key: &SortKey| {
+        let is_past = |from: &str| match span.order {
+            Order::Newest => key.to_string().as_str() < from,
+            Order::Oldest => key.to_string().as_str() > from,
         };
-        let entrance = OptionFuture::from(
-            self.entrance.is_none().then(|| rooms.entrance(room, self.reader.viewer(), deadline)),
-        );
-        let (rows, entrance) = try_join(rows, async { entrance.await.transpose() }).await?;
-        self.entrance = self.entrance.or(entrance);
-        Ok(rows)
-    }
+        key.published_at >= span.from
+            && span.to.is_none_or(|to| key.published_at < to)
+            && after.is_none_or(|after| is_past(&after.to_string()))
+            && found.next.as_deref().is_none_or(|next| !is_past(next))
+    };
+    let is_found = |key: &SortKey| found.rows.iter().any(|it| it.sort_key == *key);
+    outcome.shown.iter().any(|key| is_between(key) && !is_found(key))
 }
 
-impl Source for Said<'_> {
-    type Row = Message;
-    type Shown = Message;
-
-    fn key(row: &Message) -> &SortKey {
-        &row.sort_key
+fn shown(
+    found: Stretch<Message>,
+    limit: usize,
+    order: Order,
+    since: Arrived,
+) -> Result<Found, DynamoError> {
+    let (mut messages, mut next) = (found.rows, found.next);
+    if messages.len() > limit {
+        messages.truncate(limit);
+        next = messages.last().map(|it| it.sort_key.to_string());
     }
-
-    async fn read(
-        &mut self,
-        span: Span,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        let asked = Asked { span, after, wanted: limit };
-        let first = self.first(asked).await?;
-        let entrance = self.entrance.filter(|entrance| self.reader.may_enter(*entrance));
-        let stretch = match entrance {
-            // Nothing of it is looked at any further.
-            None => Stretch { rows: Vec::new(), read: 0, next: None },
-            Some(_) if self.author.is_some() => first,
-            Some(entrance) => {
-                let shards = entrance.room.shards;
-                self.rooms.in_all_shards(self.room, shards, first, asked, self.deadline).await?
-            }
-        };
-        self.read += stretch.read;
-        Ok(stretch)
-    }
-
-    fn is_hidden(&self, _: &Message) -> bool {
-        false
-    }
-
-    async fn look_up(&mut self, _: &[Message], _: bool) -> Result<(), DynamoError> {
-        Ok(())
-    }
-
-    fn shown(&self, row: &Message) -> Option<Message> {
-        Some(row.clone())
-    }
+    // A stored key is a sort key.
+    let after = next.and_then(|key| SortKey::parse(&key).ok());
+    let next = after.map(|after| Position::Page { order, after: Some(after), since: Some(since) });
+    Ok(Found { messages, next, newer: since })
 }

@@ -53,7 +53,9 @@ impl InWords for RoomDifference {
                 "room     {room_id}  has {shards} shards, and its messages are spread over {needed}"
             ),
             Self::Open { room_id, .. } => {
-                format!("room     {room_id}  is open, and somebody has joined it")
+                format!(
+                    "room     {room_id}  is open, and somebody has joined it or said something private there"
+                )
             }
         }
     }

@@ -7,7 +7,7 @@ use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
 use shared::queue::Sender;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::values::Retention;
@@ -31,7 +31,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         metrics: Metrics::off(),
         clock: stage.clock.clone(),
         change_log: ChangeLog::default(),
-        known_rooms: KnownRooms::default(),
+        room_queues: RoomQueues::default(),
         hold: Hold::default(),
     })
 }

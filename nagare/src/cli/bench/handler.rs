@@ -15,7 +15,7 @@ use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
 use shared::queue::Sender;
-use shared::rooms::KnownRooms;
+use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
@@ -83,7 +83,7 @@ impl Handler {
             metrics: Metrics::off(),
             clock: clock.clone(),
             change_log: ChangeLog::default(),
-            known_rooms: KnownRooms::default(),
+            room_queues: RoomQueues::default(),
             hold: Hold::default(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;

@@ -127,7 +127,12 @@ impl Arena {
         self.said += 1;
         let message_id = MessageId::new(format!("m-{}", self.said))?;
         let key = MessageKey { room_id: self.room.clone(), message_id, author_id };
-        Ok(Some(Command::Post(MessagePosted { key, at, payload: payload("text", line)? })))
+        Ok(Some(Command::Post(MessagePosted {
+            key,
+            at,
+            payload: payload("text", line)?,
+            private: false,
+        })))
     }
 
     fn vote(&mut self, at: Timestamp) -> Option<Command> {

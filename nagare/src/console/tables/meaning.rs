@@ -110,6 +110,7 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
                 format!("{} deleted the message {}", key.author_id, key.message_id)
             }
             RoomItem::Room(room) => format!("what is known of the room {room}"),
+            RoomItem::Arrivals(room) => format!("messages in the order of their arrival in {room}"),
             RoomItem::Row(room, message) => format!("the message {message} in {room}"),
             RoomItem::AuthorRow(key) => {
                 format!("the message {} among what {} said", key.message_id, key.author_id)

@@ -100,9 +100,10 @@ impl RoomsAuditor {
         let mut differences: Vec<_> = found.into_iter().flatten().collect();
         for room in rooms {
             let of_room = messages.iter().filter(|((of, _), _)| of == room);
-            let needed = of_room.filter_map(|(_, record)| record.shards()).max();
+            let needed = of_room.clone().filter_map(|(_, record)| record.shards()).max();
+            let is_closed = joined.contains(room) || of_room.clone().any(|(_, it)| it.is_private());
             let there = self.rooms.room(room, soon()).await?;
-            differences.extend(of_item(room, there, needed, joined.contains(room)));
+            differences.extend(of_item(room, there, needed, is_closed));
         }
         differences.sort_unstable();
         Ok(differences)
@@ -188,7 +189,7 @@ fn of_item(
     room: &RoomId,
     there: Room,
     needed: Option<Shards>,
-    is_joined: bool,
+    is_closed: bool,
 ) -> impl Iterator<Item = RoomDifference> {
     let needed = needed.filter(|needed| *needed > there.shards);
     let shards = needed.map(|needed| RoomDifference::Shards {
@@ -196,7 +197,7 @@ fn of_item(
         shards: there.shards.count(),
         needed: needed.count(),
     });
-    let open = (is_joined && !there.private)
+    let open = (is_closed && !there.private)
         .then(|| RoomDifference::Open { room_id: room.clone(), open: true });
     shards.into_iter().chain(open)
 }

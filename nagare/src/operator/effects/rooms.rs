@@ -13,7 +13,9 @@ impl Effects {
         let MessageKey { room_id, message_id, author_id } = &post.key;
         let claimed = self.rooms.claimed(room_id, message_id, soon()).await?;
         // One of somebody else, or of another instant, is a conflict, which ends as a dead letter.
-        let ours = claimed.filter(|it| it.author_id == *author_id && it.at == post.at);
+        let is_ours =
+            |it: &Claimed| (&it.author_id, it.at, it.private) == (author_id, post.at, post.private);
+        let ours = claimed.filter(is_ours);
         let Some(claimed) = ours else { return Ok(Standing::Pending) };
         if !claimed.says(&post.payload) {
             let first = "the id was used before with another payload, and the first message stays";

@@ -163,7 +163,7 @@ impl Marks {
 /// The message that an item of a room is about, of which this person is the author.
 fn message_of(person: &ActorId, item: RoomItem) -> Option<Trace> {
     let (room_id, message_id) = match item {
-        RoomItem::Room(_) => return None,
+        RoomItem::Room(_) | RoomItem::Arrivals(_) => return None,
         RoomItem::Marker(key) | RoomItem::AuthorRow(key) => return Some(Trace::Message(key)),
         RoomItem::Claim(room, message) | RoomItem::Row(room, message) => (room, message),
     };

@@ -15,7 +15,7 @@ use futures::future::try_join;
 use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
-use shared::rooms::{Asked, Message, MessageKey, MessagePosted, Rooms};
+use shared::rooms::{Arrived, Asked, Message, MessageKey, MessageList, MessagePosted, Rooms};
 use shared::runtime::deadline::Deadline;
 use shared::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
@@ -99,7 +99,7 @@ impl Room {
         let payload = payload.map_err(|e| broken(&e))?;
         let before = (self.messages - number) / A_MILLISECOND;
         let at = now.plus_millis(-i64::try_from(before).unwrap_or(0));
-        Ok(Command::Post(MessagePosted { key, at, payload }))
+        Ok(Command::Post(MessagePosted { key, at, payload, private: false }))
     }
 }
 
@@ -128,17 +128,20 @@ async fn read(stage: &Stage, room: &RoomId) -> Result<Read, Failure> {
     Ok(Read { found: all.len(), shards, took })
 }
 
-/// A page as a reader reads it: the first shard beside the room, then the others.
+/// A page as a reader reads it, of all that has arrived.
 async fn page(
     rooms: &Rooms,
     room: &RoomId,
     after: Option<&str>,
 ) -> Result<Stretch<Message>, DynamoError> {
     let deadline = Deadline::after(TIMEOUT);
-    let asked = Asked { span: Span::all(Order::Newest), after, wanted: PAGE + 1 };
-    let first = rooms.in_first_shard(room, asked, deadline);
-    let (first, entrance) = try_join(first, rooms.entrance(room, None, deadline)).await?;
-    rooms.in_all_shards(room, entrance.room.shards, first, asked, deadline).await
+    let (known, last) =
+        try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
+    let list = MessageList { room, shards: known.shards, author: None };
+    let until = last.map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
+    let asked = Asked { span: Span::all(Order::Newest), after, wanted: PAGE + 1, until };
+    let entrance = rooms.entrance(room, None, deadline);
+    try_join(rooms.messages(list, asked, deadline), entrance).await.map(|(page, _)| page)
 }
 
 fn number(text: &str) -> Result<usize, String> {

@@ -1,0 +1,119 @@
+//! What has arrived in a room since, whatever its `at`.
+//!
+//! Rows of [arrivals](shared::rooms) are read from a place on. No row ever appears below one that is there, so nothing is
+//! missed, and a place is passed once. Of the last row nothing is shown until it is whole: then the next poll brings it, and
+//! nothing of it was acknowledged before.
+//!
+//! What was deleted stands in its place no more, and is left out. Who may read is asked after the rows were read, as for
+//! [pages](super::said).
+//!
+//! A poll that finds nothing is one query and one read of the room and of the viewer's membership: three read units. One that
+//! finds something reads at most [`QUERIES`] times, and no more once that has taken [`UNITS`].
+
+use std::collections::HashMap;
+
+use futures::future::try_join;
+use shared::rooms::{Arrival, ArrivalRow, ArrivalState, Arrived, Message};
+
+use super::cursor::{Cursor, Position};
+use super::{Found, RoomRequest};
+use crate::http::problem::Problem;
+
+const QUERIES: usize = 5;
+const UNITS: usize = 60;
+const UNIT: usize = 4_096;
+/// The most rows that are read by one call.
+const ROWS: usize = 24;
+
+/// Reads what is beyond a place.
+pub(super) async fn page(request: &RoomRequest<'_>, after: Arrived) -> Result<Found, Problem> {
+    let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
+    let (rows, more) = rows(request, after).await?;
+    let asked: Vec<_> = rows.iter().flat_map(|row| asked(row, after, &request.cursor)).collect();
+    let looked_at = &asked[..limit.min(asked.len())];
+    // The last row of all may not be whole.
+    let last = rows.last().filter(|_| !more);
+    let of_last = last.iter().flat_map(|row| row.arrivals()).filter(|(place, _)| *place > after);
+    let mut looked_for = looked_at.to_vec();
+    looked_for.extend(of_last);
+    let (entrance, states) =
+        try_join(rooms.entrance(room, viewer, deadline), rooms.standing(&looked_for, deadline))
+            .await?;
+    if !entrance.is_open() {
+        return Err(Problem::Forbidden);
+    }
+    let end = end(&rows, last, &states).max(after);
+    let in_time: Vec<_> = looked_at.iter().filter(|(place, _)| *place <= end).collect();
+    let is_cut = asked.iter().filter(|(place, _)| *place <= end).count() > in_time.len();
+    let newer = match in_time.last() {
+        Some((place, _)) if is_cut => *place,
+        _ => end,
+    };
+    let is_shown = |place: &Arrived| states.get(place) == Some(&ArrivalState::Shown);
+    let shown = in_time.iter().filter(|(place, _)| is_shown(place));
+    let mut messages: Vec<_> = shown.map(|(place, it)| message(*place, it)).collect();
+    messages.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
+    let next = (is_cut || more).then_some(Position::Newer(newer));
+    Ok(Found { messages, next, newer })
+}
+
+/// Rows beyond a place, until they have more than is shown or enough was read, and whether there may be more of them.
+async fn rows(
+    request: &RoomRequest<'_>,
+    after: Arrived,
+) -> Result<(Vec<ArrivalRow>, bool), Problem> {
+    let RoomRequest { rooms, room, deadline, limit, .. } = *request;
+    let (mut found, mut count, mut bytes, mut from) = (Vec::new(), 0, 0, after);
+    for _ in 0..QUERIES {
+        let some = rooms.arrivals_after(room, from, (limit + 1).min(ROWS), deadline).await?;
+        count += some.rows.iter().flat_map(|row| asked(row, after, &request.cursor)).count();
+        bytes += some.rows.iter().map(ArrivalRow::bytes).sum::<usize>();
+        from = some.rows.last().map_or(from, |row| Arrived::end_of(row.number));
+        found.extend(some.rows);
+        if !some.more {
+            return Ok((found, false));
+        }
+        if count > limit || bytes > UNITS * UNIT {
+            break;
+        }
+    }
+    Ok((found, true))
+}
+
+/// Those of a row that lie beyond a place, and that a cursor asks for.
+fn asked<'r>(
+    row: &'r ArrivalRow,
+    after: Arrived,
+    cursor: &Cursor,
+) -> impl Iterator<Item = (Arrived, &'r Arrival)> {
+    let (range, author) = (cursor.range, cursor.author.clone());
+    row.arrivals().filter(move |(place, it)| {
+        *place > after
+            && range.from.is_none_or(|from| it.at >= from)
+            && range.to.is_none_or(|to| it.at < to)
+            && author.as_ref().is_none_or(|author| it.key.author_id == *author)
+    })
+}
+
+/// Up to where all that has arrived is in its place, of what was read.
+fn end(
+    rows: &[ArrivalRow],
+    last: Option<&ArrivalRow>,
+    states: &HashMap<Arrived, ArrivalState>,
+) -> Arrived {
+    let Some(row) = rows.last() else { return Arrived::NOTHING };
+    let is_absent = |place: &Arrived| states.get(place) == Some(&ArrivalState::Absent);
+    match last.is_some_and(|last| last.arrivals().any(|(place, _)| is_absent(&place))) {
+        true => Arrived::end_of(row.number - 1),
+        false => Arrived::end_of(row.number),
+    }
+}
+
+fn message(place: Arrived, arrival: &Arrival) -> Message {
+    Message {
+        sort_key: arrival.key.sort_key(arrival.at),
+        author_id: arrival.key.author_id.clone(),
+        payload: arrival.payload.clone(),
+        arrived: Some(place),
+    }
+}

@@ -1,0 +1,356 @@
+//! The order in which messages arrive: what a client that follows a room is given, whatever `at` they have.
+//!
+//! # The list
+//!
+//! A room has one list of *arrivals*, whose rows are numbered 1, 2, 3, … A row holds a batch of messages, with all that
+//! readers are shown. Whoever adds one puts it at the number after the last under the condition that nothing is there
+//! ([`append`](super::appending)). So a number is given once, the list has no holes, and no row ever appears below one that
+//! is there: whoever has read up to a row has read all below it.
+//!
+//! The place of a message, its [`Arrived`], is the number of its row and its index in that. It is stored with the rows of
+//! the message. Only the first put of a row counts, so a message has one place, however often it was delivered. An entry of the
+//! list whose message names another place counts for nothing.
+//!
+//! # The last row
+//!
+//! A row is *whole* once all its messages are in their rooms and under their authors, or are deleted. A command is
+//! acknowledged when the row of its message is whole, and a row is added only when the one before it is. So all but the
+//! last are whole, and of one that is not nothing is acknowledged.
+//!
+//! # What bounds it
+//!
+//! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is never written again but to take
+//! out what was deleted. A room has at most one row for each message, and one for each delivery that died between its row
+//! and the message, or met another of the same message at the same moment.
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{MessageKey, MessagePosted, Rooms, Shards, keys};
+use crate::dynamo::item::{Item, Row, list, number, text, truth};
+use crate::dynamo::{DynamoError, Query, Update};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::values::{Payload, RoomId, SortKey, Timestamp, ViewerId};
+
+/// The most messages in a row.
+pub(super) const MOST: usize = 1 << INDEX_BITS;
+/// The most bytes of payloads in a row of several messages.
+pub(super) const MOST_BYTES: usize = 12 * 1024;
+const INDEX_BITS: u32 = 6;
+/// What an entry takes beside its payload, in bytes.
+const ENTRY_BYTES: usize = 350;
+const MESSAGES: &str = "messages";
+
+/// The place of a message in the order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Arrived(pub u64);
+
+impl Arrived {
+    /// Before the first.
+    pub const NOTHING: Self = Self(MOST as u64 - 1);
+
+    /// Of a message of a row.
+    #[must_use]
+    pub fn of(row: u64, index: usize) -> Self {
+        Self((row << INDEX_BITS) | (index as u64 % MOST as u64))
+    }
+
+    /// The last of a row.
+    #[must_use]
+    pub fn end_of(row: u64) -> Self {
+        Self::of(row, MOST - 1)
+    }
+
+    /// The row.
+    #[must_use]
+    pub fn row(self) -> u64 {
+        self.0 >> INDEX_BITS
+    }
+
+    fn index(self) -> u64 {
+        self.0 % MOST as u64
+    }
+
+    /// What the item of a message says, if it has a place: those that were posted before there was an order have none.
+    pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
+        let is_there = row.item.contains_key("arrived");
+        is_there.then(|| row.count("arrived").map(Self)).transpose()
+    }
+}
+
+/// A message that arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// The message.
+    pub key: MessageKey,
+    /// When it was said.
+    pub at: Timestamp,
+    /// What.
+    pub payload: Payload,
+    /// By which number of shards it is spread.
+    pub shards: Shards,
+}
+
+impl Arrival {
+    pub(super) fn of(post: &MessagePosted, shards: Shards) -> Self {
+        let MessagePosted { key, at, payload, .. } = post.clone();
+        Self { key, at, payload, shards }
+    }
+
+    /// Where its rows are: in its room, and by its author.
+    #[must_use]
+    pub fn rows(&self) -> [LedgerKey; 2] {
+        keys::rows(&self.key, self.at, self.shards)
+    }
+
+    fn write(&self) -> AttributeValue {
+        AttributeValue::M(Item::from([
+            ("message_id".to_owned(), text(self.key.message_id.as_str())),
+            ("author_id".to_owned(), text(self.key.author_id.as_str())),
+            ("at".to_owned(), text(self.at.to_string())),
+            ("payload".to_owned(), text(self.payload.as_json())),
+            ("shards".to_owned(), number(self.shards)),
+        ]))
+    }
+
+    /// Reads an entry; nothing where the message was taken out.
+    fn read(room: &RoomId, entry: &Row<'_>) -> Result<Option<Self>, DynamoError> {
+        if entry.flag("deleted")? {
+            return Ok(None);
+        }
+        let payload = Payload::stored(entry.text("payload")?)
+            .map_err(|_| entry.corrupt("payload", "a JSON value of at most 4 KiB"))?;
+        let key = MessageKey {
+            room_id: room.clone(),
+            message_id: entry.parsed("message_id", "an id")?,
+            author_id: entry.parsed("author_id", "an id")?,
+        };
+        let (at, shards) = (entry.parsed("at", "an instant")?, Shards::read(entry)?);
+        Ok(Some(Self { key, at, payload, shards }))
+    }
+}
+
+/// A row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrivalRow {
+    /// Its number.
+    pub number: u64,
+    /// Its messages; nothing for those that were taken out.
+    entries: Vec<Option<Arrival>>,
+}
+
+impl ArrivalRow {
+    /// What it takes, in bytes, or a little more.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let payloads = self.arrivals().map(|(_, it)| it.payload.as_json().len() + ENTRY_BYTES);
+        ENTRY_BYTES + payloads.sum::<usize>()
+    }
+
+    /// Its messages, each with its place.
+    pub fn arrivals(&self) -> impl Iterator<Item = (Arrived, &Arrival)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(n, entry)| Some((Arrived::of(self.number, n), entry.as_ref()?)))
+    }
+
+    pub(super) fn read(room: &RoomId, row: &Row<'_>) -> Result<Self, DynamoError> {
+        let number = row.text("sk")?.parse();
+        let number = number.map_err(|_| row.corrupt("sk", "a number"))?;
+        let entries = row.item.get(MESSAGES).and_then(|entries| entries.as_l().ok());
+        let entries = entries.ok_or_else(|| row.corrupt(MESSAGES, "a list"))?.iter().map(|entry| {
+            let item = entry.as_m().map_err(|_| row.corrupt(MESSAGES, "messages"))?;
+            Arrival::read(room, &Row { table: row.table, item: item.clone() })
+        });
+        Ok(Self { number, entries: entries.collect::<Result<_, _>>()? })
+    }
+}
+
+/// What a row says that holds these.
+pub(super) fn content(arrivals: &[Arrival]) -> Item {
+    let entries = arrivals.iter().map(Arrival::write).collect();
+    Item::from([(MESSAGES.to_owned(), list(entries))])
+}
+
+/// What became of the messages of a row.
+#[derive(Debug)]
+pub struct RowOutcome {
+    /// Whether each of them is in its place, or was.
+    pub is_whole: bool,
+    /// Where those stand in the room that are there.
+    pub shown: Vec<SortKey>,
+}
+
+/// What became of a message that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivalState {
+    /// It is in the room.
+    Shown,
+    /// It was deleted, or has another place.
+    Gone,
+    /// Nothing is in its place: its row is not whole, or it was deleted long ago.
+    Absent,
+}
+
+/// Whether what stands in the room is a message that has this place.
+fn is_shown(row: Option<&Row<'_>>, place: Arrived) -> Result<bool, DynamoError> {
+    let Some(row) = row else { return Ok(false) };
+    Ok(!row.flag("deleted")? && Arrived::read(row)? == Some(place))
+}
+
+/// What was read of the list.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    /// The rows, in their order.
+    pub rows: Vec<ArrivalRow>,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+impl Rooms {
+    /// The last row of the list, if there is one.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn last_arrivals(
+        &self,
+        room: &RoomId,
+        deadline: Deadline,
+    ) -> Result<Option<ArrivalRow>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::arrivals(room)))],
+            descending: true,
+            limit: Some(1),
+            ..Query::default()
+        };
+        let page = self.ledger.table().page(&query, deadline).await?;
+        page.rows.first().map(|row| ArrivalRow::read(room, row)).transpose()
+    }
+
+    /// Up to `limit` rows that have something beyond a place. One call.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn arrivals_after(
+        &self,
+        room: &RoomId,
+        after: Arrived,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Arrivals, DynamoError> {
+        let first = Arrived(after.0 + 1).row();
+        let query = Query {
+            keys: Some("pk = :pk AND sk >= :first"),
+            values: vec![
+                (":pk", text(keys::arrivals(room))),
+                (":first", text(keys::arrival_sort_key(first))),
+            ],
+            limit: Some(i32::try_from(limit).unwrap_or(i32::MAX)),
+            ..Query::default()
+        };
+        let page = self.ledger.table().page(&query, deadline).await?;
+        let rows = page.rows.iter().map(|row| ArrivalRow::read(room, row));
+        Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
+    }
+
+    /// What became of the messages of a row, or of those of one author.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn outcome(
+        &self,
+        row: Option<&ArrivalRow>,
+        author: Option<&ViewerId>,
+        deadline: Deadline,
+    ) -> Result<RowOutcome, DynamoError> {
+        let is_asked = |it: &Arrival| author.is_none_or(|author| it.key.author_id == *author);
+        let arrivals = row.iter().flat_map(|row| row.arrivals()).filter(|(_, it)| is_asked(it));
+        let arrivals: Vec<_> = arrivals.collect();
+        let looked_at = if author.is_some() { 2 } else { 1 };
+        let keys = arrivals.iter().flat_map(|(_, it)| it.rows().into_iter().take(looked_at));
+        let keys: Vec<_> = keys.collect();
+        let there = self.items_at(keys.clone(), deadline).await?;
+        let mut shown = Vec::new();
+        for (place, it) in arrivals {
+            if is_shown(there.get(&it.rows()[0]), place)? {
+                shown.push(it.key.sort_key(it.at));
+            }
+        }
+        Ok(RowOutcome { is_whole: keys.iter().all(|key| there.contains_key(key)), shown })
+    }
+
+    /// Those of some messages that are in the room and have arrived there, and whether each of them is in the room
+    /// or was.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn standing(
+        &self,
+        arrivals: &[(Arrived, &Arrival)],
+        deadline: Deadline,
+    ) -> Result<HashMap<Arrived, ArrivalState>, DynamoError> {
+        let keys: BTreeSet<_> = arrivals.iter().map(|(_, it)| it.rows()[0].clone()).collect();
+        let there = self.items_at(keys.into_iter().collect(), deadline).await?;
+        let state = |(place, it): &(Arrived, &Arrival)| {
+            let row = there.get(&it.rows()[0]);
+            let state = match is_shown(row, *place)? {
+                true => ArrivalState::Shown,
+                false if row.is_some() => ArrivalState::Gone,
+                false => ArrivalState::Absent,
+            };
+            Ok((*place, state))
+        };
+        arrivals.iter().map(state).collect()
+    }
+
+    /// Takes a message out of its place in the list, and leaves the place.
+    pub(super) async fn take_out_arrival(
+        &self,
+        key: &MessageKey,
+        place: Arrived,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let entry = format!("{MESSAGES}[{}]", place.index());
+        let (expression, condition) =
+            (format!("SET {entry} = :gone"), format!("{entry}.message_id = :id"));
+        let gone = AttributeValue::M(Item::from([("deleted".to_owned(), truth(true))]));
+        let update = Update {
+            expression: &expression,
+            condition: Some(&condition),
+            values: vec![(":gone", gone), (":id", text(key.message_id.as_str()))],
+            ..Update::default()
+        };
+        let row = keys::arrival(&key.room_id, place.row());
+        self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
+    }
+
+    /// Takes a message that is deleted out of the last row, where a delivery that died may have left it.
+    pub(super) async fn take_out_last(
+        &self,
+        key: &MessageKey,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let Some(last) = self.last_arrivals(&key.room_id, deadline).await? else { return Ok(()) };
+        for (place, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
+            self.take_out_arrival(key, place, deadline).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of stored items and of cursors.
+    #[test]
+    fn places_are_in_the_order_of_rows_and_in_them() {
+        assert_eq!(Arrived::of(3, 5), Arrived(197));
+        assert_eq!((Arrived(197).row(), Arrived(197).index()), (3, 5));
+        assert!(Arrived::NOTHING < Arrived::of(1, 0));
+        assert_eq!(Arrived(Arrived::NOTHING.0 + 1), Arrived::of(1, 0));
+        assert_eq!(Arrived(Arrived::end_of(7).0 + 1), Arrived::of(8, 0));
+    }
+}
