@@ -170,6 +170,37 @@ def test_an_audit_finds_what_is_missing(own_stack):
     own_stack.cli("audit", "--sample", "9")
 
 
+def test_private_from_the_first_word(own_stack):
+    """A stranger who reads all the time reads nothing that is private, however late the joins are."""
+    rooms = [f"room-{n}" for n in range(20)]
+    commands = [one for room in rooms for one in (say(room, "m1", "bob", payload="secret", private=True), join(room, "bob", instant(seconds=-1)))]
+    random.Random(4).shuffle(commands)
+    own_stack.send(*commands)
+    for _ in range(3):
+        for room in rooms:
+            for query in ("", "viewer=eve", "author=bob"):
+                answer = own_stack.request(f"{path(room)}?{query}")
+                assert answer.status == 403 or ids(answer.json) == [], answer.text
+    own_stack.drain()
+    for room in rooms:
+        assert [own_stack.request(f"{path(room)}?{query}").status for query in ("", "viewer=eve")] == [403, 403]
+        assert ids(page(own_stack, room, "viewer=bob")) == ["m1"]
+    own_stack.cli("say", "alone", "bob", "hi", "--private", "--wait")
+    assert "403" in own_stack.cli("room", "alone", "--viewer", "bob", code=1).stderr
+    own_stack.cli("audit", "--sample", "9")
+
+
+def test_late_or_ahead_each_comes_once(own_stack):
+    own_stack.apply(say("r", "m0", "bob", instant(seconds=-100)))
+    newer, found = page(own_stack, "r")["newer_cursor"], []
+    for message, at in (("ahead", instant(minutes=4)), ("late", instant(seconds=-90)), ("old", instant(days=-3)), ("now", instant())):
+        own_stack.apply(say("r", message, "bob", at))
+        answer = page(own_stack, "r", f"cursor={newer}")
+        newer, found = answer["newer_cursor"], found + ids(answer)
+    assert found == ["ahead", "late", "old", "now"]
+    assert ids(page(own_stack, "r", f"cursor={newer}")) == []
+
+
 def test_a_private_room_is_its_members_alone():
     with Stack("--auth") as stack:
         room, bob, ann, eve = unique("room"), unique("bob"), unique("ann"), unique("eve")

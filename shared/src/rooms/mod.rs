@@ -4,7 +4,8 @@
 //! command      message.posted, message.deleted, room.joined, room.left
 //! keys         where all of it is in the ledger
 //! shards       over how many partitions a room is spread
-//! known        what a writer knows of rooms, so that it need not ask
+//! arrivals     the order in which messages arrive
+//! appending    messages added to it
 //! posting      claims and rows written, deletes
 //! membership   who is in a room
 //! reading      messages in order, of a room or of one author in it
@@ -14,26 +15,29 @@
 //!
 //! # What is written
 //!
-//! A message is three items. The *claim* says whose its id is. The *row* is its place in the room, with all that readers
-//! are shown. The *author's row* is the same under its author, so that what one of them said in a room is one query.
-//! A delete leaves a *marker* with the name of who sent it, and turns both rows into tombstones.
+//! A message is four things. The *claim* says whose its id is. The *arrival* is its place in the order in which messages
+//! arrive. The *row* is its place in the room, with all that readers are shown. The *author's row* is the same under its author, so
+//! that what one of them said in a room is one query. A delete leaves a *marker* with the name of who sent it, turns both rows into
+//! tombstones, and takes the message out of its arrival.
 //!
 //! # No order of arrival loses a message, or brings one back
 //!
 //! ```text
-//! post     1 claim, if nobody has    2 read the marker    3 put both rows, where nothing is
-//! delete   1 put the marker          2 read the claim     3 if it is the same author's: tombstones over both rows
+//! post     1 claim, if nobody has    2 read the marker    3 add the arrival    4 put both rows, where nothing is
+//! delete   1 put the marker          2 read the claim     3 if it is the same author's: tombstones over both rows, then
+//!                                                           take it out of its arrival
 //! ```
 //!
 //! Reads are strongly consistent. Every step may be done twice, and a delivery may end between any two.
 //!
 //! * **The first stays.** Only one content can put the claim. A post with another author or another instant is refused;
 //!   one that differs in its payload alone has no effect, which the digest in the claim tells. So all
-//!   deliveries that get to step 3 write the same rows.
-//! * **Nothing is lost.** A post is acknowledged after step 3, or because a marker of its own author is there.
+//!   deliveries that get to step 4 write the same rows.
+//! * **Nothing is lost.** A post is acknowledged after step 4, or because a marker of its own author is there.
 //! * **Nothing comes back.** Say a delivery of the post has found no marker in its step 2. The marker was put after that,
-//!   and before that the claim was there. So the delete finds the claim, and puts tombstones, which no step 3
-//!   replaces. A delivery that comes after the marker does not get to step 3.
+//!   and before that the claim was there. So the delete finds the claim, and puts tombstones, which no step 4
+//!   replaces. A delivery that comes after the marker does not get to step 3. One whose row is refused by a tombstone takes its
+//!   arrival out itself; where it dies before that, whoever adds the next arrival does, or its redelivery.
 //! * **Tombstones need not stay.** They are for deliveries that have passed step 2 and are about to write. No invocation
 //!   lives as long as [`TOMBSTONES_KEPT`]; marker and claim stay permanently. An id stays taken after its delete.
 //! * **Others have no say.** A marker has its sender in its key. That of anybody but the author is never looked at.
@@ -45,8 +49,9 @@
 //! many whenever the put of a row is refused because its partition is hot, up to [`Shards::MOST`]. How many it has
 //! is in the item of the room. That number only grows, and it is increased before any message is written to the new
 //! shards. A reader reads it strongly consistently beside its query of the first shard, which is all that a quiet room
-//! costs. A writer that still goes by a smaller number writes to shards that every reader reads. So nobody
-//! misses a message, whatever writers know. The claim says by which number a message was spread, so that every delivery of
+//! costs. A writer reads it with each message and remembers nothing, so it goes by what is in the table also after that was
+//! restored. One that has read a smaller number just before it grew writes to shards that every reader reads. So nobody
+//! misses a message. The claim says by which number a message was spread, so that every delivery of
 //! it and its delete find the same row.
 //!
 //! A message that was refused goes on trying where it was claimed; those after it are spread.
@@ -61,9 +66,12 @@
 //!
 //! # Private rooms
 //!
-//! Once anybody has joined a room it is private, permanently: also if that join was overtaken by a leave, and after the
-//! last member has left. Then only its present members read it. They read all of it, what was said before they
+//! Once anybody has joined a room, or has posted a message that says so, it is private, permanently: also if that join was
+//! overtaken by a leave, if that message was refused or deleted, and after the last member has left. Then only its present members read it. They read all of it, what was said before they
 //! joined included. Who may *write* is the producers' to decide, as everywhere.
+//!
+//! A message that is private first makes the room private, before anything of it is written. Readers fix by an arrival what a page
+//! may show, and ask who may read after that, so whoever finds the room open finds nothing that is private.
 //!
 //! A join first makes the room private, then makes the viewer a member. Of the commands on one viewer and room the
 //! latest wins, on a tie the leave.

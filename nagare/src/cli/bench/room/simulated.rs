@@ -27,7 +27,8 @@ async fn measured(messages: usize, writers: usize) -> Measurement {
 #[tokio::test(start_paused = true)]
 async fn a_busy_room_is_not_held_to_one_partition() {
     let measurement = measured(20_000, 64).await;
-    assert!(measurement.per_second > 3_000.0, "{measurement:?}");
+    // A row of up to 64 arrivals after the other, each of which takes three calls.
+    assert!(measurement.per_second > 1_000.0, "{measurement:?}");
     assert!(measurement.shards > 1, "{measurement:?}");
     assert_eq!(measurement.found, 20_000);
 }
@@ -36,6 +37,6 @@ async fn a_busy_room_is_not_held_to_one_partition() {
 async fn a_room_that_is_not_busy_has_one_shard() {
     let measurement = measured(2_000, 1).await;
     assert_eq!((measurement.shards, measurement.found), (1, 2_000), "{measurement:?}");
-    // A claim, two rows, and for each duplicate what its claim is refused with.
-    assert!(measurement.write_units_each < 3.4, "{measurement:?}");
+    // A claim, at most an arrival each, two rows, and for each duplicate what its claim is refused with.
+    assert!(measurement.write_units_each < 4.6, "{measurement:?}");
 }
