@@ -20,7 +20,7 @@
 //! Step 2 does for a message what a delivery of it does: look for the marker of its delete, put its rows where nothing is.
 //! So it may happen beside that delivery, or long after it died.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
@@ -214,6 +214,8 @@ impl Rooms {
         keys: Vec<LedgerKey>,
         deadline: Deadline,
     ) -> Result<HashMap<LedgerKey, Row<'_>>, DynamoError> {
+        // A call may name none twice, and a message may have come twice.
+        let keys: BTreeSet<_> = keys.into_iter().collect();
         let items: Vec<Item> = keys.into_iter().map(Key::into_item).collect();
         let calls = items
             .chunks(BATCH_GET)

@@ -96,9 +96,14 @@ proptest! {
                 let gone = (0..batch.len()).filter(|n| is_gone(*n)).map(|n| delete("r", &id(n), "bob"));
                 world.done(&gone.collect::<Vec<_>>()).await;
                 world.done(&all[..1]).await;
+                // Twice at once, and then another one.
+                let twice = said(&format!("{number:02}-twice"), 5).to_string();
+                assert_eq!(world.write(&[&twice, &twice], 1).await, [0_usize; 0]);
                 let mut came = client.poll(&world, limit).await;
                 came.sort();
-                let expected: Vec<_> = (0..batch.len()).filter(|n| !is_gone(*n)).map(id).collect();
+                let mut expected: Vec<_> =
+                    (0..batch.len()).filter(|n| !is_gone(*n)).map(id).collect();
+                expected.push(format!("{number:02}-twice"));
                 prop_assert_eq!(came, expected);
             }
             Ok(())
