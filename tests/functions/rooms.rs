@@ -56,14 +56,14 @@ pub(super) async fn ids(world: &World, room: &str, query: &str) -> Vec<String> {
 /// All there is in a room, walked page by page.
 async fn walk(world: &World, room: &str, query: &str, limit: usize) -> Vec<String> {
     let viewer = query.split('&').find(|part| part.starts_with("viewer="));
-    let viewer = viewer.map(|viewer| format!("&{viewer}"));
+    let viewer = viewer.map(|viewer| format!("&{viewer}")).unwrap_or_default();
     let mut all = Vec::new();
     let mut page = page(world, room, &format!("{query}&limit={limit}")).await;
     loop {
         all.extend(ids_of(&page));
         let Some(cursor) = page["next_cursor"].as_str() else { return all };
         assert_eq!(ids_of(&page).len(), limit, "a page is short only if it is the last");
-        let query = format!("limit={limit}&cursor={cursor}{}", viewer.unwrap_or_default());
+        let query = format!("limit={limit}&cursor={cursor}{viewer}");
         page = self::page(world, room, &query).await;
     }
 }
