@@ -129,8 +129,9 @@ pub(super) fn message_claim(Message { room, id, author, .. }: &Message) -> f64 {
 /// A row of arrivals that holds one message.
 pub(super) fn message_arrival(message: &Message) -> f64 {
     let keys = KEY_NAMES + length("arrived#") + message.room + length("0000000000000000");
-    let names = length("message_id") + length("at") + length("shards") + 2.0;
-    keys + length("messages") + LISTED + names + said(message)
+    let place = length("message_id") + length("at") + length("shards") + 2.0;
+    let ids = INSTANT + message.id;
+    keys + length("messages") + LISTED + place + ids + content(message)
 }
 
 /// A message in its place.
@@ -145,16 +146,12 @@ pub(super) fn message_of_author(message: &Message) -> f64 {
     keys + said(message)
 }
 
-fn said(Message { id, author, payload, .. }: &Message) -> f64 {
-    INSTANT
-        + length("#")
-        + id
-        + length("author_id")
-        + author
-        + length("payload")
-        + payload
-        + length("arrived")
-        + 3.0
+fn said(message: &Message) -> f64 {
+    INSTANT + length("#") + message.id + content(message) + length("arrived") + 3.0
+}
+
+fn content(Message { author, payload, .. }: &Message) -> f64 {
+    length("author_id") + author + length("payload") + payload
 }
 
 fn length(text: &str) -> f64 {
