@@ -103,6 +103,7 @@ kinds! {
     Room, "ledger: room", 768;
     Message, "ledger: message", 6_144;
     MessageByAuthor, "ledger: message by author", 6_144;
+    Arrivals, "ledger: arrivals", 40_000;
     Membership, "ledger: membership", 768;
     Letter, "dead letters: letter", 62_700;
     BodyPart, "dead letters: body part", 60_300;
@@ -146,6 +147,7 @@ impl Kind {
             LedgerItem::Room(RoomItem::Room(_)) => Self::Room,
             LedgerItem::Room(RoomItem::Row(..)) => Self::Message,
             LedgerItem::Room(RoomItem::AuthorRow(_)) => Self::MessageByAuthor,
+            LedgerItem::Room(RoomItem::Arrivals(_)) => Self::Arrivals,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }
