@@ -276,6 +276,7 @@ KNOWN = {
             "person tagged": {"at", "tagged", "actor_id"},
             "tags": {"at", "tagged"},
             "listing": {"place"},
+            "person liked": {"at", "whole"},
             "person seen": {"fingerprints"},
             "person hidden": {"at", "edges_until", "left", "joining"},
             "person following": {"at", "following"},
@@ -291,7 +292,7 @@ KNOWN = {
     "NAGARE_FACTS_TABLE": {
         kind: {"pk", "sk", "forget_at"} | attributes
         for kind, attributes in {
-            "likes": {"liked", "changed_at", "first_liked_at"},
+            "likes": {"liked", "changed_at", "first_liked_at", "moved_from"},
             "activity owner": {"actor", "deleted"},
             "read activity": {"through", "behind", "read_at"},
             "read all": set(),
@@ -315,11 +316,12 @@ KNOWN = {
                           "waiting_from", "waiting_to", "marks", "version"},
             "poll events": {"events"},
             "poll waiting": {"changes"},
-            "battle battle": {"actor", "hp", "hp_left", "hits", "last_hit", "latest", "owed", "waiting_from", "waiting_to", "marks",
-                              "version"},
+            "battle battle": {"actor", "hp", "hp_left", "hits", "last_hit", "latest", "owed", "before", "numbered_from", "waiting_from",
+                              "waiting_to", "marks", "version"},
             "battle log": {"hits"},
             "battle waiting": {"changes"},
-            "battle share": {"hits", "damage", "ids"},
+            "battle share": {"hits", "damage", "running"},
+            "hit": {"number"},
             "barrier": {"rows", "marks", "version"},
         }.items()
     },

@@ -10,6 +10,8 @@ use timeline_reader::Authorization;
 
 use crate::projecting::records;
 
+mod listed;
+
 const AT: &str = "2026-11-20T11:00:00.000Z";
 
 fn change(viewer: &str, activity: &str, minute: u8, liked: bool) -> Value {

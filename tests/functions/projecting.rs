@@ -60,6 +60,18 @@ pub(crate) fn names(item: &Item, text: &str) -> bool {
     item.iter().any(|(name, value)| name.contains(text) || says(value, text))
 }
 
+/// How much an item weighs, in bytes or so.
+pub(crate) fn size(item: &Item) -> usize {
+    item.iter().map(|(name, value)| name.len() + weight(value)).sum()
+}
+
+fn weight(value: &Held) -> usize {
+    let text = value.as_s().or(value.as_n()).map_or(0, String::len);
+    let bytes = value.as_b().map_or(0, |bytes| bytes.as_ref().len());
+    let list = value.as_l().map_or(0, |list| list.iter().map(|it| 1 + weight(it)).sum());
+    text + bytes + list + value.as_m().map_or(0, size) + 3
+}
+
 /// What an attribute holds.
 type Held = <Item as std::ops::Index<&'static str>>::Output;
 

@@ -79,11 +79,11 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 backoff.reset();
                 is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
-                if let Some(Owed { decision, items }) = owed {
+                if let Some(Owed { decisions, items }) = owed {
                     if let Err(failure) = projector.views.put_all(&items, deadline).await {
                         return outcome.failed(Arc::new(failure.into()));
                     }
-                    settled.push(decision);
+                    settled.extend(decisions);
                 } else if is_last && is_folded && !(is_repeated && is_owing) {
                     return outcome;
                 }

@@ -15,19 +15,20 @@ use super::Failure;
 use super::print::{counted, print_json, printable, say, tell};
 use crate::client::remote::Remote;
 use crate::operator::audit::{
-    AuditError, Auditor, Found, PageDifference, PagesAuditor, RoomDifference, RoomsAuditor, Sample,
-    TagDifference, TagsAuditor, ViewsAuditor,
+    AuditError, Auditor, Found, LikedAuditor, LikedDifference, PageDifference, PagesAuditor,
+    RoomDifference, RoomsAuditor, Sample, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
 use words::InWords;
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--sample <SAMPLE>> [OPTIONS]"
+    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
-    /// The viewers whose timelines, lists of whom they follow and of what they are tagged in, and unread numbers are compared.
-    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle", "room"])]
+    /// The viewers whose timelines, lists of whom they follow, of what they like and of what they are tagged in, and unread
+    /// numbers are compared.
+    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle", "room", "liked"])]
     viewer: Vec<ViewerId>,
     /// The activities whose likes and notifications are recounted, and whose tags and places on pages are compared.
     /// Reads through all likes.
@@ -43,10 +44,13 @@ pub(super) struct Audit {
     /// ledger.
     #[arg(long, num_args = 1..)]
     room: Vec<RoomId>,
+    /// The lists of what they like, of all viewers. Reads through all facts.
+    #[arg(long)]
+    liked: bool,
     /// This many viewers, picked at random from all who follow somebody, as many activities, from all that
     /// somebody likes, as many polls, as many battles and as many rooms. Reads through all edges and facts, and twice
     /// through the ledger.
-    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle", "room"])]
+    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle", "room", "liked"])]
     sample: Option<usize>,
     /// Repair what differs.
     #[arg(long)]
@@ -86,6 +90,8 @@ impl Audit {
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles, rooms } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
+        let liked = LikedAuditor::new(&ledger, &facts, Clock::system());
+        let printed = printed.and(self.lists(&liked, &viewers, &mut ended).await?);
         let tags = TagsAuditor::new(&ledger, Clock::system());
         let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);
         let pages = PagesAuditor::new(&ledger);
@@ -157,6 +163,26 @@ impl Audit {
         }
         bar.finish_and_clear();
         Ok((ended, printed))
+    }
+
+    /// Compares lists of what viewers like with what they like.
+    async fn lists(
+        &self,
+        auditor: &LikedAuditor,
+        viewers: &[ViewerId],
+        ended: &mut Ended,
+    ) -> Result<Result<(), Failure>, Failure> {
+        let all = if self.liked { auditor.likers().await? } else { viewers.to_vec() };
+        let bar = progress::bar(all.len() as u64, "lists of likes audited");
+        let mut printed = Ok(());
+        for viewer in &all {
+            let differences = async || auditor.differences(viewer).await;
+            let repair = async |found: &[LikedDifference]| auditor.repair(found).await;
+            printed = printed.and(self.compare(differences, repair, ended).await?);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(printed)
     }
 
     /// Compares what people are tagged in with the tags.

@@ -9,15 +9,14 @@ const ID: f64 = 24.0;
 const CHOICE: f64 = 8.0;
 /// Bytes of a vote in the view of its poll (`shared::polls`).
 const VOTE: f64 = 5.0;
-/// Bytes of votes, and of hits, that a view holds before they become a block of their own.
+/// Bytes of votes that a view holds before they become a block of their own.
 const VOTES_IN_VIEW: f64 = 600.0;
-const HITS_IN_VIEW: f64 = 500.0;
-/// Bytes of a viewer's share of a battle, without the ids of its hits.
+/// Bytes of a viewer's share of a battle.
 const SHARE: f64 = 120.0;
+/// Bytes of the item that says as which one a hit has landed, without its ids.
+const NUMBER: f64 = 40.0;
 /// Bytes of the keys of a block, and of the names of its attributes.
 const BLOCK: f64 = 80.0;
-/// Viewers whose shares of a battle are written in one transaction with its view, at most.
-const TOGETHER: f64 = 1.0;
 
 /// Daily numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,23 +125,19 @@ pub fn fold_votes(together: f64) -> Work {
     }
 }
 
-/// N hits of one battle by some viewers that land at once: its view is read, and written with the share of
-/// its viewer in a transaction. Of several viewers, the hits become a block of the log, the shares are written
-/// behind them, and the view is read and written once more: they are told.
+/// N hits of one battle by some viewers that land at once: its view is read, and written with a block of the log in a
+/// transaction. Then the last share of each viewer is read and the next one written, and an item for each hit; and the
+/// view is read and written once more: all of it is told.
 #[must_use]
 pub fn fold_hits(together: f64, players: f64, each: &Hit) -> Work {
     let viewers = together.min(players);
     let bytes = sizes::landed(each) * together;
-    let shares = viewers * (SHARE + sizes::STORED) + together * each.id;
-    let kept = Work { ledger_bytes: bytes + shares, ..Work::default() };
-    if viewers > TOGETHER {
-        let share = write_units(SHARE + together / viewers * each.id);
-        let told = Work { writes: viewers * share + 1.0, reads: 1.0, rounds: 3.0, ..kept };
-        let decided = 2.0 * (1.0 + write_units(BLOCK + bytes));
-        return told + Work { writes: decided, reads: 1.0, rounds: 2.0, ..Work::default() };
+    let number = NUMBER + each.battle + each.id + sizes::STORED;
+    Work {
+        writes: 2.0 * (1.0 + write_units(BLOCK + bytes)) + viewers + together + 1.0,
+        reads: 2.0 + viewers,
+        rounds: 5.0,
+        ledger_bytes: bytes + viewers * (SHARE + sizes::STORED) + together * number,
+        ..Work::default()
     }
-    let before_full = (HITS_IN_VIEW / bytes).floor();
-    let share = 1.0 / (before_full + 1.0);
-    let block = write_units(BLOCK + (before_full + 1.0) * bytes) * share;
-    Work { writes: 2.0 * (1.0 + viewers + block), reads: 1.0, rounds: 2.0, ..kept }
 }

@@ -50,21 +50,29 @@ impl LikeRates {
     }
 }
 
-/// A new like, as the writer records it: one row.
+/// A new like, as the writer records it: its row, its entry in the viewer's list, and whether that list is whole.
 #[must_use]
 pub fn like(viewer: f64, activity: &Activity) -> Work {
-    let row = sizes::like(viewer, activity);
-    Work { ledger_bytes: row + sizes::STORED, ..undo(viewer, activity) }
+    let stored = sizes::like(viewer, activity) + sizes::liked(viewer, activity);
+    let reads = 1.0;
+    Work { reads, ledger_bytes: stored + 2.0 * sizes::STORED, ..undo(viewer, activity) }
 }
 
-/// An undo: the same row is written again.
+/// What the first like of a viewer takes beside: the rows that they have are looked at, and the list is said to be whole.
+#[must_use]
+pub fn first_of_viewer() -> Work {
+    Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
+}
+
+/// An undo: the same row is written again, and the entry is deleted.
 #[must_use]
 pub fn undo(viewer: f64, activity: &Activity) -> Work {
+    let entry = write_units(sizes::liked(viewer, activity));
     Work {
-        writes: write_units(sizes::like(viewer, activity)),
+        writes: write_units(sizes::like(viewer, activity)) + entry,
         messages: 1.0,
         sends: 1.0,
-        rounds: 1.0,
+        rounds: 2.0,
         ..Work::default()
     }
 }

@@ -101,6 +101,14 @@ pub(super) fn like(viewer: f64, activity: &Activity) -> f64 {
         + INSTANT
         + length("first_liked_at")
         + INSTANT
+        + length("moved_from")
+        + INSTANT
+}
+
+/// The entry of a like in the list of what its viewer likes.
+pub(super) fn liked(viewer: f64, activity: &Activity) -> f64 {
+    let keys = KEY_NAMES + length("person##liked") + viewer + INSTANT + 1.0 + activity.id;
+    keys + length("at") + INSTANT
 }
 
 /// The row of a viewer and a poll among the facts, after one vote.

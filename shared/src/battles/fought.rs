@@ -4,31 +4,45 @@
 //! once cannot both write it. All hits of a batch land with one write. The order is kept, hit by hit: the latest
 //! in the view itself, the others in blocks of a log.
 //!
-//! Who hit is told each viewer in items of their own, one for all their hits that landed together. Those of one
-//! viewer are written in the same transaction as the view. Where there are several viewers, the view notes that they
-//! are owed, and they are made of the log afterwards: by whoever has decided, or by whoever finds them owed.
-
-use std::collections::BTreeMap;
+//! # What viewers are shown of their own hits
+//!
+//! Two kinds of items follow from a block of the log, and are written after it was decided:
+//!
+//! * for each viewer with hits in it a *share*: a running total, under the number of the first hit of the block. What a
+//!   viewer's hits come to among the first `n` is said by their last share below `n`: one item, whatever their number;
+//! * for each hit its number.
+//!
+//! Nothing more is decided as long as some of them are owed. So a running total goes on from items that are all there,
+//! and comes to the same whoever writes it and however often. Until they are written readers are shown the battle as it
+//! stood before that decision: all parts of an answer are those of the last decision that is told whole. If whoever
+//! has decided dies, whoever comes next writes the items before anything else.
+//!
+//! # What grows
+//!
+//! The view has a fixed number of attributes. Those that are owed are blocks of one decision: [`MOST_WAITING`] blocks of
+//! changes or those of one batch, so some twenty numbers. A block of the log is cut at [`BLOCK`] bytes. A share is two
+//! numbers, and the item of a hit is one.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
-use super::{BattleRow, Hit, Replay, Standing, erasure, keys};
+use super::{BattleRow, Hit, Replay, Shown, Standing, erasure, keys, told};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
 use crate::projection::{
     Beside, Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write,
 };
-use crate::values::{ActorId, BattleId, HitId, Packer, Unpacker, ViewerId};
+use crate::values::{ActorId, Packer, Unpacker, ViewerId};
 
-/// The size up to which hits are in the view itself: with the rest of it that is less than a kilobyte.
-const LATEST: usize = 500;
-/// For how many viewers at most their items are written together with the view: items of a transaction take twice the
-/// units, and all of them at once.
-const TOGETHER: usize = 1;
+/// The size at which a block of the log is cut, in bytes. One more hit has less than 300.
+const BLOCK: usize = 48 * 1024;
 /// How many blocks of the log are looked at at once.
 const AT_ONCE: i32 = 4;
+/// How many blocks of changes that have waited are folded at once: each is 128 KB, and what lands of it is less.
+const MOST_WAITING: i32 = 4;
+const BEFORE: &str = "before";
+const NUMBERED_FROM: &str = "numbered_from";
 
 /// How a battle stands.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,12 +50,16 @@ pub struct Fought {
     boss: Option<Boss>,
     hits: u64,
     last_hit: Option<Hit>,
-    /// The hits that landed last, and are in no block yet.
+    /// Hits that an earlier version has left in no block. The next that land put them into one.
     latest: Vec<Landed>,
     /// Hits that have landed since the view was read.
     fresh: Vec<Landed>,
-    /// Blocks of the log whose viewers are not told yet, by their first hit.
+    /// Blocks of the log whose items are not written yet, by their first hit.
     owed: Vec<u64>,
+    /// How it stood before those were decided.
+    before: Option<Shown>,
+    /// From which hit on each has an item with its number. An earlier version wrote none.
+    numbered_from: Option<u64>,
     waiting: Waiting,
 }
 
@@ -52,68 +70,23 @@ struct Boss {
     hp_left: u64,
 }
 
-/// What of the hits that landed together is one viewer's.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Share {
-    /// How many.
-    pub hits: u64,
-    /// What damage they did.
-    pub damage: u64,
-    /// Which.
-    pub ids: Vec<HitId>,
-}
-
-impl Share {
-    /// Reads it from its item.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]
-    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let ids = row.text("ids")?.split(' ').map(HitId::new).collect::<Result<_, _>>();
-        let ids = ids.map_err(|_| row.corrupt("ids", "ids of hits"))?;
-        Ok(Self { hits: row.count("hits")?, damage: row.count("damage")?, ids })
-    }
-}
-
-/// The items of the viewers whose hits landed together, from the nth on.
-pub(super) fn shares(
-    battle: &BattleId,
-    first: u64,
-    hits: &[Landed],
-) -> BTreeMap<ViewerId, Followed> {
-    let mut shares: BTreeMap<&ViewerId, Vec<&Landed>> = BTreeMap::new();
-    for hit in hits {
-        if let Some(viewer) = &hit.viewer_id {
-            shares.entry(viewer).or_default().push(hit);
-        }
-    }
-    let items = shares.into_iter().map(|(viewer, hits)| {
-        let (mut damage, mut ids) = (0, Vec::with_capacity(hits.len()));
-        for hit in &hits {
-            damage += hit.damage.cast_signed();
-            ids.push(hit.hit_id.as_str());
-        }
-        let item = Followed {
-            key: Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) },
-            numbers: vec![("hits", hits.len() as i64), ("damage", damage)],
-            texts: vec![("ids", ids.join(" "))],
-        };
-        (viewer.clone(), item)
-    });
-    items.collect()
-}
-
 impl Fought {
-    /// How many hit points are left, once it is open.
+    /// How it stands for readers, once it is open: after the last decision that is told whole.
     #[must_use]
-    pub fn hp_left(&self) -> Option<u64> {
-        self.boss.as_ref().map(|boss| boss.hp_left)
+    pub fn shown(&self) -> Option<Shown> {
+        let boss = self.boss.as_ref()?;
+        let before = self.before.as_ref().filter(|_| !self.owed.is_empty());
+        Some(before.cloned().unwrap_or_else(|| Shown {
+            hp_left: boss.hp_left,
+            hits: self.hits,
+            last_hit: self.last_hit.clone(),
+        }))
     }
 
-    /// How many hits have landed.
+    /// True if a hit with this number has an item that says so.
     #[must_use]
-    pub fn hits(&self) -> u64 {
-        self.hits
+    pub fn has_numbered(&self, hit: u64) -> bool {
+        self.numbered_from.is_some_and(|from| from <= hit)
     }
 
     /// The latest hit that landed. Once no hit points are left it stays the last.
@@ -126,7 +99,9 @@ impl Fought {
     pub fn forget(&mut self, viewer: &ViewerId) -> bool {
         let is_theirs = |hit: &&mut Hit| hit.viewer_id.as_ref() == Some(viewer);
         let last = self.last_hit.as_mut().filter(is_theirs).map(|hit| hit.viewer_id = None);
-        erasure::forget(&mut self.latest, viewer) || last.is_some()
+        let before = self.before.as_mut().and_then(|before| before.last_hit.as_mut());
+        let before = before.filter(is_theirs).map(|hit| hit.viewer_id = None);
+        erasure::forget(&mut self.latest, viewer) || last.is_some() || before.is_some()
     }
 
     /// True if every viewer was told of their hits.
@@ -154,23 +129,63 @@ impl Fought {
     pub fn repaired(&self, replay: &Replay) -> Self {
         let Standing { actor_id, hp, hp_left, hits, last_hit } = replay.standing();
         let boss = Some(Boss { actor_id, hp, hp_left });
-        Self { boss, hits, last_hit, owed: Vec::new(), ..self.clone() }
+        Self { boss, hits, last_hit, owed: Vec::new(), before: None, ..self.clone() }
     }
 
     fn land(&mut self, hit: Hit) {
+        let shown = self.shown().filter(|shown| self.fresh.is_empty() && shown.hp_left > 0);
         let Some(boss) = self.boss.as_mut().filter(|boss| boss.hp_left > 0) else { return };
+        self.before = shown.or_else(|| self.before.take());
         boss.hp_left = boss.hp_left.saturating_sub(hit.damage);
         self.hits += 1;
         self.fresh.push(Landed::from(&hit));
         self.last_hit = Some(hit);
     }
 
-    fn block(view: &Key, first: u64, hits: &[Landed]) -> Item {
+    /// Takes blocks out of those that are owed.
+    fn told(&mut self, blocks: impl Fn(u64) -> bool) {
+        self.owed.retain(|first| !blocks(*first));
+        if self.owed.is_empty() {
+            self.before = None;
+        }
+    }
+
+    fn block(view: &Key, first: u64, hits: &[Landed]) -> Write {
         let mut block = Key { pk: view.pk.clone(), sk: keys::log(first) }.into_item();
         let hits = AttributeValue::B(Blob::new(log::pack(hits)));
         block.insert(log::HITS.to_owned(), hits);
-        block
+        Write::Put(block)
     }
+}
+
+/// A hit as the view has it.
+fn write_hit(hit: &Hit) -> AttributeValue {
+    let mut item = hit.write();
+    item.insert("id".to_owned(), text(hit.hit_id.as_str()));
+    AttributeValue::M(item)
+}
+
+fn read_hit(row: &Row<'_>, name: &str) -> Result<Option<Hit>, DynamoError> {
+    let Some(value) = row.item.get(name) else { return Ok(None) };
+    let item = value.as_m().map_err(|_| row.corrupt(name, "a hit"))?;
+    let row = Row { table: row.table, item: item.clone() };
+    let id = row.parsed("id", "the id of a hit")?;
+    Hit::read(id, &row).map(Some)
+}
+
+fn read_before(row: &Row<'_>) -> Result<Option<Shown>, DynamoError> {
+    let Some(value) = row.item.get(BEFORE) else { return Ok(None) };
+    let item = value.as_m().map_err(|_| row.corrupt(BEFORE, "how a battle stood"))?;
+    let row = Row { table: row.table, item: item.clone() };
+    let (hp_left, hits) = (row.count("hp_left")?, row.count("hits")?);
+    Ok(Some(Shown { hp_left, hits, last_hit: read_hit(&row, "last_hit")? }))
+}
+
+fn write_before(Shown { hp_left, hits, last_hit }: &Shown) -> AttributeValue {
+    let mut item =
+        Item::from([("hp_left".to_owned(), number(hp_left)), ("hits".to_owned(), number(hits))]);
+    item.extend(last_hit.as_ref().map(|hit| ("last_hit".to_owned(), write_hit(hit))));
+    AttributeValue::M(item)
 }
 
 impl State for Fought {
@@ -184,15 +199,6 @@ impl State for Fought {
             hp: row.count("hp")?,
             hp_left: row.count("hp_left")?,
         };
-        let last_hit = match row.item.get("last_hit") {
-            None => None,
-            Some(AttributeValue::M(item)) => {
-                let last = Row { table: row.table, item: item.clone() };
-                let id = last.parsed("id", "the id of a hit")?;
-                Some(Hit::read(id, &last)?)
-            }
-            Some(_) => return Err(row.corrupt("last_hit", "a hit")),
-        };
         let owed = row.packed("owed", "blocks of the log", |bytes| {
             let (mut unpacker, mut owed) = (Unpacker::new(bytes), Vec::new());
             while !unpacker.is_empty() {
@@ -203,10 +209,15 @@ impl State for Fought {
         Ok(Self {
             boss: Some(boss),
             hits: row.count("hits")?,
-            last_hit,
+            last_hit: read_hit(row, "last_hit")?,
             latest: row.packed("latest", "hits that landed", log::unpack)?.unwrap_or_default(),
             fresh: Vec::new(),
             owed: owed.unwrap_or_default(),
+            before: read_before(row)?,
+            numbered_from: match row.item.contains_key(NUMBERED_FROM) {
+                true => Some(row.count(NUMBERED_FROM)?),
+                false => None,
+            },
             waiting,
         })
     }
@@ -220,11 +231,9 @@ impl State for Fought {
         item.insert("hp".to_owned(), number(boss.hp));
         item.insert("hp_left".to_owned(), number(boss.hp_left));
         item.insert("hits".to_owned(), number(self.hits));
-        if let Some(hit) = &self.last_hit {
-            let mut last = hit.write();
-            last.insert("id".to_owned(), text(hit.hit_id.as_str()));
-            item.insert("last_hit".to_owned(), AttributeValue::M(last));
-        }
+        item.extend(self.last_hit.as_ref().map(|hit| ("last_hit".to_owned(), write_hit(hit))));
+        item.extend(self.before.as_ref().map(|shown| (BEFORE.to_owned(), write_before(shown))));
+        item.extend(self.numbered_from.map(|from| (NUMBERED_FROM.to_owned(), number(from))));
         if !self.latest.is_empty() {
             item.insert("latest".to_owned(), bytes(log::pack(&self.latest)));
         }
@@ -246,6 +255,7 @@ impl Fold for Fought {
             Some(BattleRow::Opened(_)) => {
                 let (actor_id, hp) = (row.parsed("actor", "the id of an actor")?, row.count("hp")?);
                 self.boss = Some(Boss { actor_id, hp, hp_left: hp });
+                self.numbered_from = Some(0);
             }
             Some(BattleRow::Hit(_, hit)) => {
                 let hit = Hit::read(hit, &row)?;
@@ -261,18 +271,18 @@ impl Fold for Fought {
 }
 
 impl Blocks for Fought {
-    fn wants(&self, all: bool) -> Option<Wanted> {
+    fn wants(&self, _: bool) -> Option<Wanted> {
         self.boss.as_ref()?;
-        if let Some(wanted) = self.waiting.wants() {
-            return Some(wanted);
-        }
-        let (first, last) = (self.owed.iter().min()?, self.owed.iter().max()?);
+        let (Some(first), Some(last)) = (self.owed.iter().min(), self.owed.iter().max()) else {
+            let waiting = self.waiting.wants()?;
+            return Some(Wanted { limit: Some(MOST_WAITING), ..waiting });
+        };
         let (first, last) = (keys::log(*first), keys::log(*last));
-        all.then_some(Wanted { first, last, limit: Some(AT_ONCE) })
+        Some(Wanted { first, last, limit: Some(AT_ONCE) })
     }
 
     fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError> {
-        if !self.waiting.is_empty() {
+        if self.owed.is_empty() {
             for change in self.waiting.take(blocks)? {
                 self.fold(&change, blocks.first().map_or("", |row| row.table))?;
             }
@@ -282,11 +292,10 @@ impl Blocks for Fought {
         for block in blocks {
             let key = Key::of(block)?;
             let battle = keys::of_view(&key).ok_or_else(|| block.corrupt("pk", "a battle"))?;
-            let Some(place) = self.owed.iter().position(|first| keys::log(*first) == key.sk) else {
-                continue;
-            };
-            let first = self.owed.remove(place);
-            items.extend(shares(&battle, first, &log::read(block)?).into_values());
+            let owed = self.owed.iter().find(|first| keys::log(**first) == key.sk);
+            let Some(first) = owed.copied() else { continue };
+            items.extend(told::items(&battle, first, &log::read(block)?));
+            self.told(|one| one == first);
         }
         match blocks.first().filter(|_| is_last && !self.owed.is_empty()) {
             Some(block) => Err(block.corrupt("sk", "all blocks of the log that are owed")),
@@ -300,29 +309,24 @@ impl Blocks for Fought {
         let Some(battle) = keys::of_view(view).filter(|_| !fresh.is_empty()) else {
             return Beside { writes, owed: None };
         };
-        let first = self.hits - fresh.len() as u64;
-        let items: Vec<_> = shares(&battle, first, &fresh).into_values().collect();
-        let mut spill = |latest: &mut Vec<Landed>, end: u64| {
-            let hits = std::mem::take(latest);
-            writes.push(Write::Put(Self::block(view, end - hits.len() as u64, &hits)));
-        };
-        if items.len() <= TOGETHER {
-            self.latest.extend(fresh);
-            if log::pack(&self.latest).len() > LATEST {
-                spill(&mut self.latest, self.hits);
-            }
-            writes.extend(items.into_iter().map(|share| Write::Put(share.into_item())));
-            return Beside { writes, owed: None };
+        let mut first = self.hits - fresh.len() as u64;
+        let latest = std::mem::take(&mut self.latest);
+        if !latest.is_empty() {
+            writes.push(Self::block(view, first - latest.len() as u64, &latest));
         }
-        if !self.latest.is_empty() {
-            spill(&mut self.latest, first);
+        self.numbered_from.get_or_insert(first);
+        let (mut decisions, mut items) = (Vec::new(), Vec::new());
+        for hits in log::blocks(&fresh, BLOCK) {
+            writes.push(Self::block(view, first, hits));
+            items.extend(told::items(&battle, first, hits));
+            decisions.push(first);
+            first += hits.len() as u64;
         }
-        writes.push(Write::Put(Self::block(view, first, &fresh)));
-        self.owed.push(first);
-        Beside { writes, owed: Some(Owed { decision: first, items }) }
+        self.owed.extend(&decisions);
+        Beside { writes, owed: Some(Owed { decisions, items }) }
     }
 
     fn settle(&mut self, decision: u64) {
-        self.owed.retain(|first| *first != decision);
+        self.told(|first| first == decision);
     }
 }

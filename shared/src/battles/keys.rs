@@ -6,8 +6,9 @@
 //! views    battle#<battle>           battle         hit points, the last hit
 //!          battle#<battle>           log#<n>        hits in the order in which they landed, from the nth on
 //!          battle#<battle>           waiting#<n>    hits that came before the battle
-//!          battle#<battle>#<viewer>  <n>            those of the viewer among the hits that landed together, from the
-//!                                                   nth on
+//!          battle#<battle>#<viewer>  <n>            what the viewer's hits come to up to the end of the block that
+//!                                                   begins with the nth
+//!          hit#<battle>#<hit>        landed         that a hit has landed, and as which one
 //! ```
 
 use crate::dynamo::item::Key;
@@ -17,7 +18,9 @@ use crate::values::{BattleId, HitId, ViewerId};
 pub const BATTLES: &str = "battle#";
 /// The sort key of every battle among the facts.
 pub const OPENED: &str = "battle";
-const HITS: &str = "hit#";
+/// How the partition keys of hits begin, among the facts and among the views.
+pub const HITS: &str = "hit#";
+const NUMBERED: &str = "landed";
 /// The sort key of every hit among the facts.
 pub const HIT: &str = "hit";
 const LOG: &str = "log#";
@@ -46,20 +49,21 @@ pub fn view(battle: &BattleId) -> Key {
     opened(battle)
 }
 
-/// The partition of views that lists which hits of a viewer have landed.
+/// The partition of views that says what of a battle is a viewer's.
 #[must_use]
 pub fn of_viewer(battle: &BattleId, viewer: &ViewerId) -> String {
     format!("{BATTLES}{battle}#{viewer}")
 }
 
+/// Where it is among the views as which one a hit has landed. Each is in a partition of its own.
+#[must_use]
+pub fn numbered(battle: &BattleId, hit: &HitId) -> Key {
+    Key { pk: format!("{HITS}{battle}#{hit}"), sk: NUMBERED.to_owned() }
+}
+
 /// The sort key of what has landed from the nth hit on, the first being the 0th.
 pub(super) fn landed(first: u64) -> String {
     format!("{first:020}")
-}
-
-/// With which hit those begin that have landed together, if that is the sort key of them.
-pub(super) fn first_landed(sort_key: &str) -> Option<u64> {
-    sort_key.parse().ok()
 }
 
 /// The sort key of a block of the log that begins with the nth hit.
@@ -117,7 +121,7 @@ pub fn first_of_log(sort_key: &str) -> Option<u64> {
 pub fn of_view(key: &Key) -> Option<BattleId> {
     match BattleView::of(key)? {
         BattleView::Itself(battle) => Some(battle),
-        BattleView::Share(..) => None,
+        BattleView::Share(..) | BattleView::Numbered(..) => None,
     }
 }
 
@@ -126,14 +130,20 @@ pub fn of_view(key: &Key) -> Option<BattleId> {
 pub enum BattleView {
     /// How it stands, or what belongs to that.
     Itself(BattleId),
-    /// Which hits of a viewer have landed.
+    /// What of it is a viewer's.
     Share(BattleId, ViewerId),
+    /// As which one a hit has landed.
+    Numbered(BattleId, HitId),
 }
 
 impl BattleView {
     /// What a key of the views is of.
     #[must_use]
     pub fn of(key: &Key) -> Option<Self> {
+        if let Some(of) = key.pk.strip_prefix(HITS) {
+            let (battle, hit) = of.split_once('#')?;
+            return Some(Self::Numbered(BattleId::new(battle).ok()?, HitId::new(hit).ok()?));
+        }
         let of = key.pk.strip_prefix(BATTLES)?;
         Some(match of.split_once('#') {
             None => Self::Itself(BattleId::new(of).ok()?),
@@ -157,6 +167,9 @@ mod tests {
             prop_assert_eq!(BattleRow::of(&opened(&battle)), Some(BattleRow::Opened(battle.clone())));
             prop_assert_eq!(BattleRow::of(&hit(&battle, &h)), Some(BattleRow::Hit(battle.clone(), h)));
             prop_assert_eq!(BattleView::of(&view(&battle)), Some(BattleView::Itself(battle.clone())));
+            let hit = HitId::new(viewer.as_str()).expect("an id");
+            let of_hit = BattleView::Numbered(battle.clone(), hit.clone());
+            prop_assert_eq!(BattleView::of(&numbered(&battle, &hit)), Some(of_hit));
             let share = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
             prop_assert_eq!(BattleView::of(&share), Some(BattleView::Share(battle, viewer)));
         }

@@ -37,6 +37,24 @@ pub fn pack(hits: &[Landed]) -> Vec<u8> {
     packer.into_bytes()
 }
 
+/// The same hits in blocks, each of which ends with the hit that takes it to a size in bytes.
+pub(super) fn blocks(hits: &[Landed], size: usize) -> impl Iterator<Item = &[Landed]> {
+    let mut packed = 0;
+    hits.chunk_by(move |hit, _| {
+        packed += weight(hit);
+        if packed >= size {
+            packed = 0;
+        }
+        packed > 0
+    })
+}
+
+/// How many bytes a hit takes at most.
+fn weight(Landed { hit_id, viewer_id, .. }: &Landed) -> usize {
+    let viewer = viewer_id.as_ref().map_or(0, |viewer| viewer.as_str().len());
+    hit_id.as_str().len() + viewer + 14
+}
+
 /// What [`pack`] has written.
 #[must_use]
 pub fn unpack(bytes: &[u8]) -> Option<Vec<Landed>> {
@@ -80,6 +98,16 @@ mod tests {
         #[test]
         fn a_log_survives_being_stored(hits in hits()) {
             prop_assert_eq!(unpack(&pack(&hits)), Some(hits));
+        }
+
+        #[test]
+        fn blocks_are_of_all_hits_and_of_bounded_size(hits in hits(), size in 1_usize..2_000) {
+            let cut: Vec<_> = blocks(&hits, size).collect();
+            prop_assert_eq!(cut.concat(), hits);
+            for block in cut {
+                let (_, rest) = block.split_last().expect("a hit");
+                prop_assert!(pack(rest).len() < size);
+            }
         }
 
         #[test]

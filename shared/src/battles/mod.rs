@@ -18,8 +18,8 @@
 //!
 //! # Throughput
 //!
-//! All hits of a batch land with one write of the view and one block of the log: some thousand of them. What each
-//! viewer is shown of their own hits is written beside, to items that no other viewer has a part in.
+//! All hits of a batch land with one write of the view and a block or some of the log: some thousand of them. What each
+//! viewer is shown of their own hits is written then, to items that no other viewer has a part in, before the next lands.
 //!
 //! Hits that come before their battle wait in blocks beside its view ([`crate::projection::Waiting`]), and land in the
 //! order in which they came.
@@ -32,11 +32,13 @@ pub mod keys;
 pub mod log;
 mod replay;
 mod store;
+mod told;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 pub use definition::{Definition, Hit, VIEWER};
-pub use fought::{Fought, Share};
+pub use fought::Fought;
 pub use keys::BattleRow;
 pub use log::Landed;
-pub use replay::{Contradiction, Replay, Standing};
+pub use replay::{Contradiction, Replay, Standing, Total};
 pub use store::{Battle, Battles, HitState};
+pub use told::{Share, ShareItem, Shown, numbered, read_number};

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::fought::{Share, shares};
-use super::{Definition, Fought, Hit, Landed};
-use crate::dynamo::item::Row;
+use super::told::{Share, shares};
+use super::{Definition, Fought, Hit, Landed, keys};
 use crate::projection::Followed;
 use crate::values::{ActorId, BattleId, HitId, ViewerId};
 
@@ -46,6 +45,18 @@ pub enum Contradiction {
     NeverLanded,
 }
 
+/// What a viewer's hits come to, by the first hit of each block that has some of them.
+type Totals = BTreeMap<u64, Total>;
+
+/// What a viewer's hits come to at a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Total {
+    /// Those of the block alone.
+    pub in_block: Share,
+    /// All up to its end.
+    pub so_far: Share,
+}
+
 /// A battle that was fought again.
 #[derive(Debug)]
 pub struct Replay {
@@ -53,7 +64,8 @@ pub struct Replay {
     hits: u64,
     hp_left: u64,
     last: Option<Hit>,
-    shares: BTreeMap<ViewerId, Vec<Followed>>,
+    shares: BTreeMap<ViewerId, Totals>,
+    numbers: BTreeMap<HitId, u64>,
     contradictions: Vec<(HitId, Contradiction)>,
 }
 
@@ -63,7 +75,6 @@ impl Replay {
     /// `stored` is what the view says, for what no record says any more.
     #[must_use]
     pub fn of(
-        battle: &BattleId,
         definition: Definition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
@@ -75,6 +86,7 @@ impl Replay {
             hits: 0,
             last: None,
             shares: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             contradictions: Vec::new(),
         };
         let mut landed = HashSet::new();
@@ -84,12 +96,16 @@ impl Replay {
             if let Some(hit) = hits.first().filter(|_| first != replay.hits) {
                 replay.contradictions.push((hit.hit_id.clone(), Contradiction::BehindAGap));
             }
-            for hit in hits {
+            for (hit, number) in hits.iter().zip(first..) {
                 let is_new = landed.insert(&hit.hit_id);
+                replay.numbers.insert(hit.hit_id.clone(), number);
                 replay.land(hit, is_new, on_record.get(&hit.hit_id), stored);
             }
-            for (viewer, share) in shares(battle, first, hits) {
-                replay.shares.entry(viewer).or_default().push(share);
+            for (viewer, in_block) in shares(hits) {
+                let totals = replay.shares.entry(viewer.clone()).or_default();
+                let before = totals.last_key_value().map(|(_, total)| total.so_far);
+                let so_far = before.unwrap_or_default().and(in_block);
+                totals.insert(first, Total { in_block, so_far });
             }
         }
         if replay.hp_left > 0 {
@@ -141,11 +157,8 @@ impl Replay {
     /// What of it is a viewer's.
     #[must_use]
     pub fn share(&self, viewer: &ViewerId) -> Share {
-        let items = self.shares.get(viewer).into_iter().flatten();
-        let share = |item: &Followed| {
-            Share::read(&Row { table: "views", item: item.clone().into_item() }).ok()
-        };
-        Share::sum(items.filter_map(share))
+        let last = self.shares.get(viewer).and_then(BTreeMap::last_key_value);
+        last.map_or_else(Share::default, |(_, total)| total.so_far)
     }
 
     /// True if the log is whole, and says nothing that cannot be.
@@ -160,25 +173,31 @@ impl Replay {
         self.contradictions.iter().all(|(_, what)| *what == Contradiction::NeverLanded)
     }
 
-    /// The viewers whose hits have landed, each with the items that say so.
+    /// The viewers whose hits have landed, each with what those come to.
     #[must_use]
-    pub fn shares(&self) -> &BTreeMap<ViewerId, Vec<Followed>> {
+    pub fn shares(&self) -> &BTreeMap<ViewerId, Totals> {
         &self.shares
+    }
+
+    /// As which one each hit has landed.
+    #[must_use]
+    pub fn numbers(&self) -> &BTreeMap<HitId, u64> {
+        &self.numbers
+    }
+
+    /// The items that say what a viewer's hits come to.
+    #[must_use]
+    pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<Followed> {
+        let totals = self.shares.get(viewer).into_iter().flatten();
+        totals.map(|(first, total)| total.so_far.total(battle, viewer, *first)).collect()
     }
 }
 
-impl Share {
-    /// What several items of one viewer come to, whatever their order.
+impl Total {
+    /// The sort key of its item.
     #[must_use]
-    pub fn sum(items: impl IntoIterator<Item = Self>) -> Self {
-        let mut sum = items.into_iter().fold(Self::default(), |mut sum, item| {
-            sum.hits += item.hits;
-            sum.damage += item.damage;
-            sum.ids.extend(item.ids);
-            sum
-        });
-        sum.ids.sort();
-        sum
+    pub fn sort_key(first: u64) -> String {
+        keys::landed(first)
     }
 }
 
@@ -208,8 +227,7 @@ mod tests {
         let blocks =
             blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
         let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
-        let battle = BattleId::new("b").expect("an id");
-        Replay::of(&battle, definition, &blocks.collect::<Vec<_>>(), &on_record, &Fought::default())
+        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &Fought::default())
     }
 
     fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {
@@ -223,8 +241,9 @@ mod tests {
         assert_eq!(contradictions(&fought), []);
         let Standing { hp_left, hits, last_hit, .. } = fought.standing();
         assert_eq!((hp_left, hits, last_hit), (0, 2, Some(b)));
-        let items = fought.shares().values().next().expect("bob's");
-        assert_eq!(items.len(), 2, "one for each block");
+        let totals = fought.shares().values().next().expect("bob's");
+        let hits: Vec<_> = totals.iter().map(|(at, it)| (*at, it.so_far.hits)).collect();
+        assert_eq!(hits, [(0, 1), (1, 2)], "one for each block");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use futures::future::try_join;
 
-use super::{BattleHit, Definition, Fought, Hit, Share, keys};
-use crate::dynamo::item::{Row, text};
+use super::told::NUMBERS;
+use super::{BattleHit, Definition, Fought, Hit, Share, ShareItem, Shown, keys, read_number};
+use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::facts::{Claim, Facts};
 use crate::projection::{View, Views};
@@ -15,12 +16,8 @@ use crate::values::{BattleId, HitId, ViewerId};
 pub struct Battle {
     /// What was opened.
     pub definition: Definition,
-    /// How many hit points are left.
-    pub hp_left: u64,
-    /// How many hits have landed.
-    pub hits: u64,
-    /// The latest hit that landed. Once no hit points are left it stays the last.
-    pub last_hit: Option<Hit>,
+    /// How it stands.
+    pub shown: Shown,
     /// What of it is the viewer's that was asked for.
     pub share: Option<Share>,
 }
@@ -75,7 +72,7 @@ impl Battles {
         self.facts.claim(key, hit.write(), is_same, deadline).await
     }
 
-    /// A battle as it stands, and what of it is a viewer's: three reads at once.
+    /// A battle as it stands, and what of it is a viewer's: two reads at once, and one as of what they say.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -87,48 +84,34 @@ impl Battles {
     ) -> Result<Option<Battle>, DynamoError> {
         let opened = self.facts.unerased(keys::opened(battle), deadline);
         let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
-        let shares = async {
-            match viewer {
-                Some(viewer) => self.shares(battle, viewer, deadline).await.map(Some),
-                None => Ok(None),
-            }
-        };
-        let (opened, (view, shares)) = try_join(opened, try_join(view, shares)).await?;
+        let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         // One that is not folded yet has no hits.
-        let hp_left = view.state.hp_left().unwrap_or(definition.hp);
-        let (hits, last_hit) = (view.state.hits(), view.state.last_hit().cloned());
-        // What has landed since the view was read is not of the same moment.
-        let by_then = |shares: Vec<(u64, Share)>| {
-            Share::sum(shares.into_iter().filter(|(first, _)| *first < hits).map(|(_, it)| it))
+        let unhurt = || Shown { hp_left: definition.hp, hits: 0, last_hit: None };
+        let shown = view.state.shown().unwrap_or_else(unhurt);
+        let share = match viewer {
+            None => None,
+            Some(_) if shown.hits == 0 => Some(Share::default()),
+            Some(viewer) => Some(self.share(battle, viewer, shown.hits, deadline).await?),
         };
-        let share = shares.map(by_then);
-        Ok(Some(Battle { definition, hp_left, hits, last_hit, share }))
+        Ok(Some(Battle { definition, shown, share }))
     }
 
-    /// What of a battle is a viewer's: of hits that landed together, each with the number of the first of them.
-    async fn shares(
+    /// What a viewer's hits come to among so many that have landed.
+    async fn share(
         &self,
         battle: &BattleId,
         viewer: &ViewerId,
+        hits: u64,
         deadline: Deadline,
-    ) -> Result<Vec<(u64, Share)>, DynamoError> {
-        let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::of_viewer(battle, viewer)))],
-            ..Query::default()
-        };
-        let rows = self.views.table().all(query, || deadline).await?;
-        let share = |row: &Row<'_>| {
-            let first = keys::first_landed(row.text("sk")?);
-            let first = first.ok_or_else(|| row.corrupt("sk", "the number of a hit"))?;
-            Ok((first, Share::read(row)?))
-        };
-        rows.iter().map(share).collect()
+    ) -> Result<Share, DynamoError> {
+        let key = Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(hits) };
+        let numbers = self.views.total_before(&key, &NUMBERS, deadline).await?;
+        Ok(Share::of(&numbers))
     }
 
-    /// A hit, and what became of it.
+    /// A hit, and what became of it: two reads at once, and one as of what they say.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -143,16 +126,55 @@ impl Battles {
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;
-        let state = view.state;
         let Some(viewer) = &hit.viewer_id else { return Ok(None) };
-        // Read after the view: what has landed by then is listed, unless the view says that some of it is owed.
-        let landed = self.shares(battle, viewer, deadline).await?;
-        let state = match landed.iter().any(|(_, share)| share.ids.contains(hit_id)) {
+        let state = view.state;
+        let Some(shown) = state.shown() else { return Ok(Some((hit, HitState::Pending))) };
+        // Read after the view: of what it shows all items are there.
+        let has_landed = match self.number(battle, hit_id, deadline).await? {
+            Some(number) => number < shown.hits,
+            None if state.has_numbered(0) => false,
+            None => self.was_listed(battle, viewer, hit_id, shown.hits, deadline).await?,
+        };
+        let state = match has_landed {
             true => HitState::Landed,
-            false if state.hp_left() == Some(0) && state.is_settled() => HitState::Late,
+            false if shown.hp_left == 0 && state.is_settled() => HitState::Late,
             false => HitState::Pending,
         };
         Ok(Some((hit, state)))
+    }
+
+    /// As which one a hit has landed, if that is written.
+    async fn number(
+        &self,
+        battle: &BattleId,
+        hit: &HitId,
+        deadline: Deadline,
+    ) -> Result<Option<u64>, DynamoError> {
+        let row = self.views.table().get(keys::numbered(battle, hit).into_item(), deadline).await?;
+        row.as_ref().map(read_number).transpose()
+    }
+
+    /// Whether an earlier version has listed a hit among those of a viewer that have landed.
+    async fn was_listed(
+        &self,
+        battle: &BattleId,
+        viewer: &ViewerId,
+        hit: &HitId,
+        hits: u64,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk AND sk < :sk"),
+            filter: Some("attribute_exists(ids)"),
+            values: vec![
+                (":pk", text(keys::of_viewer(battle, viewer))),
+                (":sk", text(keys::landed(hits))),
+            ],
+            ..Query::default()
+        };
+        let rows = self.views.table().all(query, || deadline).await?;
+        let items = rows.iter().map(ShareItem::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(items.iter().any(|item| item.ids.contains(hit)))
     }
 
     /// What was opened, if anything was.

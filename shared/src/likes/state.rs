@@ -22,6 +22,8 @@ pub struct Recorded {
     pub state: LikeState,
     /// The earliest like there was, whatever became of it since: the one that the actor is notified of.
     pub first_liked_at: Option<Timestamp>,
+    /// The `at` of the command before, or of this one if it was the first. Rows of an earlier version do not have it.
+    pub moved_from: Option<Timestamp>,
 }
 
 impl Recorded {
@@ -32,7 +34,8 @@ impl Recorded {
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let (liked, changed_at) = (row.flag("liked")?, row.parsed("changed_at", "an instant")?);
         let first_liked_at = row.optional("first_liked_at", "an instant")?;
-        Ok(Self { state: LikeState { liked, changed_at }, first_liked_at })
+        let moved_from = row.optional("moved_from", "an instant")?;
+        Ok(Self { state: LikeState { liked, changed_at }, first_liked_at, moved_from })
     }
 }
 

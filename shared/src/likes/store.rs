@@ -1,6 +1,6 @@
 //! Likes among the facts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{LikeChange, LikeState, Recorded, keys};
 use crate::dynamo::item::{Key, Row, text, truth};
@@ -33,43 +33,64 @@ impl Likes {
     }
 
     /// Records a like or an undo, unless one that wins over it is on record. A like is remembered even then, if
-    /// it is the earliest.
+    /// it is the earliest. Returns what is on record then.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
-    pub async fn record(&self, change: &LikeChange, deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn record(
+        &self,
+        change: &LikeChange,
+        deadline: Deadline,
+    ) -> Result<Recorded, DynamoError> {
         let LikeChange { viewer_id, activity_id, state } = change;
-        let key = || keys::like(viewer_id, activity_id).into_item();
-        let at = || (":at", text(state.changed_at.to_string()));
-        let table = self.facts.table();
-        if !state.liked {
+        let key = keys::like(viewer_id, activity_id).into_item();
+        let at = (":at", text(state.changed_at.to_string()));
+        let (names, yes) = (vec![("#forget", FORGET_AT)], (":yes", truth(true)));
+        let update = match state.liked {
             // On a tie the undo wins.
-            let undo = Update {
-                expression: "SET liked = :no, changed_at = :at REMOVE #forget",
-                names: vec![("#forget", FORGET_AT)],
+            false => Update {
+                expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :no, \
+                             changed_at = :at REMOVE #forget",
+                names,
                 condition: Some(
                     "attribute_not_exists(changed_at) OR changed_at < :at \
                      OR (changed_at = :at AND liked = :yes)",
                 ),
-                values: vec![at(), (":yes", truth(true)), (":no", truth(false))],
-            };
-            return table.update(key(), undo, deadline).await.map(|_| ());
+                values: vec![at, yes, (":no", truth(false))],
+            },
+            true => Update {
+                expression: "SET moved_from = if_not_exists(changed_at, :at), liked = :yes, \
+                             changed_at = :at, \
+                             first_liked_at = if_not_exists(first_liked_at, :at) \
+                             REMOVE #forget",
+                names,
+                condition: Some("attribute_not_exists(changed_at) OR changed_at < :at"),
+                values: vec![at, yes],
+            },
+        };
+        let table = self.facts.table();
+        match table.change(key, update, deadline).await? {
+            Changed::Done(row) => Recorded::read(&table.row(row)),
+            Changed::Refused(row) => {
+                // What was erased stays so.
+                let is_erased = row.contains_key(FORGET_AT);
+                let there = Recorded::read(&table.row(row))?;
+                if state.liked && !is_erased {
+                    self.remember_first(change, &there, deadline).await?;
+                }
+                Ok(there)
+            }
         }
-        let like = Update {
-            expression: "SET liked = :yes, changed_at = :at, \
-                         first_liked_at = if_not_exists(first_liked_at, :at) \
-                         REMOVE #forget",
-            names: vec![("#forget", FORGET_AT)],
-            condition: Some("attribute_not_exists(changed_at) OR changed_at < :at"),
-            values: vec![at(), (":yes", truth(true))],
-        };
-        let Changed::Refused(there) = table.change(key(), like, deadline).await? else {
-            return Ok(());
-        };
-        // What was erased stays so.
-        let is_erased = there.contains_key(FORGET_AT);
-        let there = Recorded::read(&table.row(there))?;
-        if is_erased || there.first_liked_at.is_some_and(|first| first <= state.changed_at) {
+    }
+
+    /// Notes a like that was overtaken, if it is the earliest.
+    async fn remember_first(
+        &self,
+        LikeChange { viewer_id, activity_id, state }: &LikeChange,
+        there: &Recorded,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        if there.first_liked_at.is_some_and(|first| first <= state.changed_at) {
             return Ok(());
         }
         let first = Update {
@@ -79,9 +100,10 @@ impl Likes {
                  AND (attribute_not_exists(first_liked_at) OR first_liked_at > :at)",
             ),
             names: vec![("#forget", FORGET_AT)],
-            values: vec![at()],
+            values: vec![(":at", text(state.changed_at.to_string()))],
         };
-        table.update(key(), first, deadline).await.map(|_| ())
+        let key = keys::like(viewer_id, activity_id).into_item();
+        self.facts.table().update(key, first, deadline).await.map(|_| ())
     }
 
     /// What is on record of a viewer and an activity, if anything.
@@ -113,15 +135,48 @@ impl Likes {
             values: vec![(":pk", text(keys::of_viewer(viewer)))],
             ..Query::default()
         };
-        let mut likes = Vec::new();
-        for row in self.facts.table().all(query, || deadline).await? {
-            let LikeState { liked, changed_at: liked_at } = Recorded::read(&row)?.state;
-            if liked {
-                likes.push(Like { liked_at, activity_id: activity_of(&row)? });
-            }
-        }
+        let mut likes = liked_in(&self.facts.table().all(query, || deadline).await?)?;
         likes.sort_unstable_by(|one, other| other.cmp(one));
         Ok(likes)
+    }
+
+    /// All that a viewer likes, in any order, unless they have or had more likes than so many.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn few_of_viewer(
+        &self,
+        viewer: &ViewerId,
+        limit: i32,
+        deadline: Deadline,
+    ) -> Result<Option<Vec<Like>>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::of_viewer(viewer)))],
+            limit: Some(limit.saturating_add(1)),
+            ..Query::default()
+        };
+        let page = self.facts.table().page(&query, deadline).await?;
+        if page.next.is_some() || i32::try_from(page.rows.len()).is_ok_and(|rows| rows > limit) {
+            return Ok(None);
+        }
+        liked_in(&page.rows).map(Some)
+    }
+
+    /// What is on record of a viewer and each of these activities: none of them twice, and at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn states(
+        &self,
+        viewer: &ViewerId,
+        activities: &[ActivityId],
+        deadline: Deadline,
+    ) -> Result<HashMap<ActivityId, LikeState>, DynamoError> {
+        let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
+        let rows = self.facts.table().batch_get(keys.collect(), deadline).await?;
+        rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
     }
 
     /// Which of these activities a viewer likes: none of them twice, and at most
@@ -135,15 +190,21 @@ impl Likes {
         activities: &[ActivityId],
         deadline: Deadline,
     ) -> Result<HashSet<ActivityId>, DynamoError> {
-        let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
-        let mut liked = HashSet::new();
-        for row in self.facts.table().batch_get(keys.collect(), deadline).await? {
-            if Recorded::read(&row)?.state.liked {
-                liked.insert(activity_of(&row)?);
-            }
-        }
-        Ok(liked)
+        let states = self.states(viewer, activities, deadline).await?;
+        Ok(states.into_iter().filter(|(_, state)| state.liked).map(|(id, _)| id).collect())
     }
+}
+
+/// What rows of one viewer say is liked.
+fn liked_in(rows: &[Row<'_>]) -> Result<Vec<Like>, DynamoError> {
+    let mut likes = Vec::new();
+    for row in rows {
+        let LikeState { liked, changed_at: liked_at } = Recorded::read(row)?.state;
+        if liked {
+            likes.push(Like { liked_at, activity_id: activity_of(row)? });
+        }
+    }
+    Ok(likes)
 }
 
 fn activity_of(row: &Row<'_>) -> Result<ActivityId, DynamoError> {

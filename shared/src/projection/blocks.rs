@@ -8,6 +8,7 @@
 //! A view that has to look at blocks before it goes on says so ([`Blocks::wants`]). It is then written once for every
 //! few of them, so that no invocation has to look at all: another one goes on where it ended.
 
+use super::totals::RUNNING;
 use super::{Fold, Write};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
@@ -33,9 +34,18 @@ pub struct Followed {
     pub numbers: Vec<(&'static str, i64)>,
     /// Its texts.
     pub texts: Vec<(&'static str, String)>,
+    /// True if it is a running total, and these numbers go on from those of the item before it in its partition.
+    pub goes_on: bool,
 }
 
 impl Followed {
+    /// A running total, with its numbers as they are.
+    #[must_use]
+    pub fn total(key: Key, mut numbers: Vec<(&'static str, i64)>) -> Self {
+        numbers.push((RUNNING, 1));
+        Self { key, numbers, texts: Vec::new(), goes_on: false }
+    }
+
     /// Its attributes, with those of its key.
     #[must_use]
     pub fn into_item(self) -> Item {
@@ -66,8 +76,8 @@ impl<'a> BatchItem<'a> for &'a Followed {
 /// What follows from a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owed {
-    /// Which decision it was.
-    pub decision: u64,
+    /// Which decisions they were.
+    pub decisions: Vec<u64>,
     /// The items.
     pub items: Vec<Followed>,
 }

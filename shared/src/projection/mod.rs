@@ -43,6 +43,7 @@ mod command;
 mod high_water;
 pub mod redriven;
 mod set_aside;
+mod totals;
 mod views;
 pub mod waiting;
 
@@ -53,5 +54,6 @@ pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
+pub use totals::is_running;
 pub use views::{Fold, Folded, Reader, State, Unfolded, View, Views, Write};
 pub use waiting::{Waiting, weight};

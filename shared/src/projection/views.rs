@@ -343,11 +343,12 @@ impl Views {
         Ok(committed)
     }
 
-    /// Writes items that follow from views that are written, however often.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; some of them may be written.
-    pub async fn put_all(&self, items: &[Followed], deadline: Deadline) -> Result<(), DynamoError> {
+    /// Writes items as they are.
+    pub(super) async fn put_whole(
+        &self,
+        items: &[Followed],
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
         if items.is_empty() {
             return Ok(());
         }

@@ -123,6 +123,12 @@ fn judge_battle(
     let theirs = hits.values().filter(|hit| hit["viewer_id"] == viewer).count() as u64;
     problems
         .push((number(&share["hits"]) > theirs.min(landed), "more hits of theirs than there are"));
+    let others = hits.len() as u64 - theirs;
+    problems.push((landed > number(&share["hits"]) + others, "hits of theirs that they lack"));
+    problems.push((number(&share["damage"]) > hp - left && left > 0, "more damage than was done"));
+    let is_theirs = |id: &str| hits.get(id).is_some_and(|hit| hit["viewer_id"] == viewer);
+    let lacks_last = last["hit_id"].as_str().is_some_and(is_theirs) && share["hits"] == 0;
+    problems.push((lacks_last, "the last hit is theirs, and they have none"));
     if let Some(before) = commands.before {
         let before_left = number(&before["hp_left"]);
         problems.push((left > before_left, "hit points rose"));

@@ -3,7 +3,7 @@
 pub(crate) mod hit;
 
 use serde::Serialize;
-use shared::battles::{Battle, Battles, Definition, Hit};
+use shared::battles::{Battle, Battles, Definition, Hit, Shown};
 use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
 use crate::Context;
@@ -57,8 +57,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let id = cx.path.parameter("battle_id", BattleId::new)?;
     let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let battle = battles(cx).battle(&id, viewer.as_ref(), cx.deadline).await?;
-    let Battle { definition, hp_left, hits, last_hit, share } =
-        battle.ok_or(Problem::NotFound(&[]))?;
+    let Battle { definition, shown, share } = battle.ok_or(Problem::NotFound(&[]))?;
+    let Shown { hp_left, hits, last_hit } = shown;
     let Definition { actor_id, hp, payload, .. } = &definition;
     let body = Body {
         battle_id: &id,

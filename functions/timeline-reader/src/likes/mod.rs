@@ -1,11 +1,12 @@
 //! What a viewer likes, and how many like an activity.
 
+mod listed;
+
 use std::collections::HashMap;
 
 use futures::future::try_join;
 use serde::Serialize;
-use shared::activities::Activities;
-use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::dynamo::DynamoError;
 use shared::likes::{Like, LikeCounts, Likes, Standing};
 use shared::paging::CursorError;
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
@@ -16,8 +17,9 @@ use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
+use listed::Listed;
 
-/// How many like each of these activities, at most [`BATCH_GET`], and whether this viewer does: two calls, side by
+/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does: two calls, side by
 /// side.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
@@ -61,25 +63,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     let after = parameters.get("cursor").map(|text| open(cx, &viewer, text)).transpose()?;
-    let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
-    let activities = Activities::new(&cx.reader.ledger.over(cx.dynamo));
-    let all = likes.of_viewer(&viewer, cx.deadline).await?;
-    let behind = |like: &&Like| after.as_ref().is_none_or(|after| *like < after);
-    let left: Vec<_> = all.iter().filter(behind).collect();
-    let mut found = Vec::new();
-    for some in left.chunks((limit + 1).min(BATCH_GET)) {
-        let ids = some.iter().map(|like| &like.activity_id);
-        let mut published = activities.all_published(ids, cx.deadline).await?;
-        found.extend(some.iter().filter_map(|like| {
-            published.remove(&like.activity_id).map(|activity| (*like, activity))
-        }));
-        if found.len() > limit {
-            break;
-        }
-    }
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next_cursor = found.last().filter(|_| more).map(|(last, _)| seal(cx, &viewer, last));
+    let (found, next) = Listed::new(cx, &viewer).page(after, limit).await?;
+    let next_cursor = next.map(|last| seal(cx, &viewer, &last));
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,

@@ -6,8 +6,8 @@ use shared::rooms::Reason;
 use shared::values::Timestamp;
 
 use crate::operator::audit::{
-    BattleDifference, Difference, FollowingDifference, InboxDifference, LikesDifference,
-    PageDifference, PollDifference, RoomDifference, TagDifference,
+    BattleDifference, Difference, FollowingDifference, InboxDifference, LikedDifference,
+    LikesDifference, PageDifference, PollDifference, RoomDifference, TagDifference,
 };
 
 /// A difference as people read it.
@@ -81,6 +81,17 @@ impl InWords for FollowingDifference {
     }
 }
 
+impl InWords for LikedDifference {
+    fn in_words(&self) -> String {
+        let Self { viewer_id, activity_id, liked_at, listed } = self;
+        let (Some(activity), Some(at)) = (activity_id, liked_at) else {
+            return format!("liked    {viewer_id}  all is listed, and nothing says so");
+        };
+        let what = if *listed { "listed, and not liked" } else { "liked, and not listed" };
+        format!("liked    {viewer_id}  {activity} since {at} {what}")
+    }
+}
+
 impl InWords for LikesDifference {
     fn in_words(&self) -> String {
         let Self { activity_id, stored, recounted, .. } = self;
@@ -139,6 +150,13 @@ impl InWords for BattleDifference {
                 "share    {battle_id}  {viewer_id}  {} hits with damage {} instead of {} with {}",
                 stored.hits, stored.damage, replayed.hits, replayed.damage
             ),
+            Self::Hit { battle_id, hit_id, stored, replayed } => {
+                let words = |number: &Option<u64>| {
+                    number.map_or_else(|| "not landed".to_owned(), |it| format!("landed as {it}"))
+                };
+                let [stored, replayed] = [stored, replayed].map(words);
+                format!("hit      {battle_id}  {hit_id} {stored} instead of {replayed}")
+            }
             Self::Log { battle_id, hit_id, contradiction } => {
                 let what = match contradiction {
                     Contradiction::LandedTwice => "has landed twice",

@@ -156,6 +156,9 @@ fn of_views(key: &Key) -> Option<String> {
         Some(match BattleView::of(key)? {
             BattleView::Itself(battle) => format!("how the battle {battle} stands"),
             BattleView::Share(battle, viewer) => format!("{viewer}'s hits in {battle}"),
+            BattleView::Numbered(battle, hit) => {
+                format!("as which one the hit {hit} in {battle} has landed")
+            }
         })
     };
     count.or_else(inbox).or_else(poll).or_else(battle)

@@ -10,7 +10,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use shared::battles::keys::{self, BattleView};
 use shared::battles::{
-    BattleRow, Contradiction, Definition, Fought, Hit, Landed, Replay, Share, Standing, log,
+    BattleRow, Contradiction, Definition, Fought, Hit, Landed, Replay, Share, ShareItem, Standing,
+    Total, log, numbered, read_number,
 };
 use shared::dynamo::item::{Key, text};
 use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
@@ -48,6 +49,17 @@ pub enum BattleDifference {
         /// What the log comes to.
         replayed: Numbers,
     },
+    /// It is written of a hit that it has landed as another one than the log says.
+    Hit {
+        /// Of which battle.
+        battle_id: BattleId,
+        /// Which hit.
+        hit_id: HitId,
+        /// As which one it is written to have landed, from 0 on; nothing if that is not written.
+        stored: Option<u64>,
+        /// As which one it has landed; nothing if it has not.
+        replayed: Option<u64>,
+    },
     /// The log says what cannot be.
     Log {
         /// Of which battle.
@@ -68,14 +80,14 @@ pub struct Numbers {
     pub damage: u64,
 }
 
-impl From<&Share> for Numbers {
-    fn from(Share { hits, damage, .. }: &Share) -> Self {
-        Self { hits: *hits, damage: *damage }
+impl From<Share> for Numbers {
+    fn from(Share { hits, damage }: Share) -> Self {
+        Self { hits, damage }
     }
 }
 
 /// The items of each viewer, by their sort keys; nothing in the place of one that cannot be read.
-type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<Share>>>;
+type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ShareItem>>>;
 
 /// What facts and views say of one battle, beside its view.
 #[derive(Default)]
@@ -85,7 +97,12 @@ struct Told {
     /// The blocks of the log, by the number of their first hit.
     blocks: Vec<(u64, Vec<Landed>)>,
     shares: Shares,
+    /// As which one each hit is written to have landed.
+    numbers: BTreeMap<HitId, u64>,
 }
+
+/// Numbers of hits that are written and those that should be.
+type NumberDifference = (HitId, [Option<u64>; 2]);
 
 impl ViewsAuditor {
     /// Fights battles again, and makes what is shown of them what their logs say if wanted.
@@ -159,8 +176,8 @@ impl ViewsAuditor {
     /// What the views say beside those of the battles themselves.
     async fn hits_shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<(), DynamoError> {
         let query = Query {
-            filter: Some("begins_with(pk, :battles)"),
-            values: vec![(":battles", text(keys::BATTLES))],
+            filter: Some("begins_with(pk, :battles) OR begins_with(pk, :hits)"),
+            values: vec![(":battles", text(keys::BATTLES)), (":hits", text(keys::HITS))],
             ..Query::default()
         };
         scan(self.views.table(), "views read", query, |row| {
@@ -175,8 +192,14 @@ impl ViewsAuditor {
                 }
                 Some(BattleView::Share(battle, viewer)) => {
                     if let Some(told) = told.get_mut(&battle) {
-                        let share = Share::read(row).ok();
+                        let share = ShareItem::read(row).ok();
                         told.shares.entry(viewer).or_default().insert(key.sk, share);
+                    }
+                }
+                Some(BattleView::Numbered(battle, hit)) => {
+                    if let Some(told) = told.get_mut(&battle) {
+                        // One that cannot be read is as wrong as any other.
+                        told.numbers.insert(hit, read_number(row).unwrap_or(u64::MAX));
                     }
                 }
                 None => {}
@@ -196,20 +219,23 @@ impl ViewsAuditor {
         told: Told,
         mend_as_of: Option<&View<Passed>>,
     ) -> Result<Vec<Compared<BattleDifference>>, DynamoError> {
-        let Told { definition: Some(definition), on_record, blocks, shares: stored } = told else {
+        let Told { definition: Some(definition), on_record, blocks, shares: stored, numbers } =
+            told
+        else {
             return Ok(Vec::new());
         };
-        let replay = Replay::of(battle, definition, &blocks, &on_record, &view.state);
+        let replay = Replay::of(definition, &blocks, &on_record, &view.state);
         let standing = (view.state.standing(), replay.standing());
         let view_differs = standing.0.as_ref() != Some(&standing.1)
             || !view.state.is_settled()
             || view.is_unreadable();
         let viewers = differing(&stored, &replay);
+        let hits = misnumbered(&numbers, &replay, &view.state);
         // A log that is not whole does not say how the battle stands. Where there is no view, it is all there is.
         let may_mend = replay.is_sound() || (replay.only_lacks_hits() && !view.is_there());
         let mend_as_of = mend_as_of.filter(|_| may_mend);
         if let Some(passed) = mend_as_of
-            && (view_differs || !viewers.is_empty())
+            && (view_differs || !viewers.is_empty() || !hits.is_empty())
         {
             let key = keys::view(battle);
             // Written even if it says what it should: then nobody else has written it, nor what belongs to it.
@@ -219,6 +245,7 @@ impl ViewsAuditor {
                 return Ok(vec![Compared::Busy]);
             }
             self.mend_shares(battle, &viewers, &stored, &replay).await?;
+            self.mend_numbers(battle, &hits).await?;
         }
         let compared = |difference| match mend_as_of {
             Some(_) => Compared::Mended(difference),
@@ -242,6 +269,9 @@ impl ViewsAuditor {
                 replayed,
             })
         }));
+        found.extend(hits.into_iter().map(|(hit_id, [stored, replayed])| {
+            compared(BattleDifference::Hit { battle_id: battle_id(), hit_id, stored, replayed })
+        }));
         found.extend(replay.contradictions().iter().map(|(hit_id, contradiction)| {
             let (hit_id, contradiction) = (hit_id.clone(), *contradiction);
             Compared::Differs(BattleDifference::Log {
@@ -262,18 +292,37 @@ impl ViewsAuditor {
         stored: &Shares,
         replay: &Replay,
     ) -> Result<(), DynamoError> {
-        let of = |viewer| replay.shares().get(viewer).map_or(&[][..], Vec::as_slice);
         let right: Vec<Followed> =
-            viewers.iter().flat_map(|(viewer, _)| of(viewer)).cloned().collect();
+            viewers.iter().flat_map(|(viewer, _)| replay.items(battle, viewer)).collect();
         self.views.put_all(&right, soon()).await?;
         let wrong = viewers.iter().flat_map(|(viewer, _)| {
-            let is_right = |sk: &String| of(viewer).iter().any(|item| item.key.sk == *sk);
+            let items = replay.items(battle, viewer);
+            let is_right = move |sk: &String| items.iter().any(|item| item.key.sk == *sk);
             let keys = stored.get(viewer).into_iter().flat_map(BTreeMap::keys);
             let pk = keys::of_viewer(battle, viewer);
             keys.filter(move |sk| !is_right(sk))
                 .map(move |sk| Key { pk: pk.clone(), sk: sk.clone() })
         });
-        let deletions = wrong.map(|key| self.views.table().delete(key.into_item(), None, soon()));
+        self.delete_all(wrong.collect()).await
+    }
+
+    /// Writes as which ones hits have landed, and deletes that others have.
+    async fn mend_numbers(
+        &self,
+        battle: &BattleId,
+        hits: &[NumberDifference],
+    ) -> Result<(), DynamoError> {
+        let right = hits
+            .iter()
+            .filter_map(|(hit, [_, number])| number.map(|number| numbered(battle, hit, number)));
+        self.views.put_all(&right.collect::<Vec<_>>(), soon()).await?;
+        let wrong = hits.iter().filter(|(_, [_, number])| number.is_none());
+        self.delete_all(wrong.map(|(hit, _)| keys::numbered(battle, hit)).collect()).await
+    }
+
+    async fn delete_all(&self, wrong: Vec<Key>) -> Result<(), DynamoError> {
+        let deletions =
+            wrong.into_iter().map(|key| self.views.table().delete(key.into_item(), None, soon()));
         let deleted = stream::iter(deletions.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
         deleted.try_for_each(|_| std::future::ready(Ok(()))).await
     }
@@ -283,10 +332,46 @@ impl ViewsAuditor {
 fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> {
     let viewers: BTreeSet<_> = stored.keys().chain(replay.shares().keys()).collect();
     let differing = viewers.into_iter().filter_map(|viewer| {
-        let items = || stored.get(viewer).into_iter().flat_map(BTreeMap::values);
-        let (shown, replayed) = (Share::sum(items().flatten().cloned()), replay.share(viewer));
-        let is_equal = shown == replayed && items().all(Option::is_some);
-        (!is_equal).then(|| (viewer.clone(), [(&shown).into(), (&replayed).into()]))
+        let items = stored.get(viewer).into_iter().flatten();
+        let expected = replay.shares().get(viewer).into_iter().flatten();
+        let expected: BTreeMap<_, _> =
+            expected.map(|(first, total)| (Total::sort_key(*first), *total)).collect();
+        let is_right = |(sk, item): (&String, &Option<ShareItem>)| {
+            let (Some(item), Some(total)) = (item, expected.get(sk)) else { return false };
+            item.share == if item.is_total { total.so_far } else { total.in_block }
+        };
+        let is_equal = items.clone().count() == expected.len() && items.clone().all(is_right);
+        let (shown, replayed) =
+            (shown(items.filter_map(|(_, item)| item.as_ref())), replay.share(viewer));
+        (!is_equal).then(|| (viewer.clone(), [shown.into(), replayed.into()]))
     });
     differing.collect()
+}
+
+/// What a viewer is shown whose items these are, in their order.
+fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ShareItem>) -> Share {
+    let mut shown = Share::default();
+    for item in items.rev() {
+        shown = shown.and(item.share);
+        if item.is_total {
+            break;
+        }
+    }
+    shown
+}
+
+/// The hits of which something else is written than the log says. An earlier version has written nothing.
+fn misnumbered(
+    stored: &BTreeMap<HitId, u64>,
+    replay: &Replay,
+    view: &Fought,
+) -> Vec<NumberDifference> {
+    let replayed = replay.numbers();
+    let hits: BTreeSet<_> = stored.keys().chain(replayed.keys()).collect();
+    let both = |hit| (hit, [stored.get(hit).copied(), replayed.get(hit).copied()]);
+    let is_wrong = |(_, [stored, replayed]): &(_, [Option<u64>; 2])| {
+        let may_lack = replayed.is_some_and(|number| !view.has_numbered(number));
+        stored != replayed && !(stored.is_none() && may_lack)
+    };
+    hits.into_iter().map(both).filter(is_wrong).map(|(hit, both)| (hit.clone(), both)).collect()
 }

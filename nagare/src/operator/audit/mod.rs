@@ -13,6 +13,7 @@
 mod battles;
 mod following;
 mod inboxes;
+mod liked;
 mod likes;
 mod pages;
 mod polls;
@@ -42,6 +43,7 @@ use super::soon;
 pub use battles::BattleDifference;
 pub use following::FollowingDifference;
 pub use inboxes::InboxDifference;
+pub use liked::{LikedAuditor, LikedDifference};
 pub use likes::LikesDifference;
 pub use pages::{PageDifference, PagesAuditor};
 pub use polls::PollDifference;

@@ -12,7 +12,7 @@ use shared::battles::{BattleRow, VIEWER, keys as battles};
 use shared::dynamo::item::{Item, Key, Row, number, text, truth};
 use shared::dynamo::{DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
-use shared::likes;
+use shared::likes::{self, Like, LikeList};
 use shared::notifications::keys;
 use shared::polls::{ERASED_AT, PollRow, erasure, keys as polls};
 use shared::projection::redriven;
@@ -211,9 +211,15 @@ impl Erasure {
         self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
     }
 
+    /// The entry goes first: what is marked is not found again.
     async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<(), DynamoError> {
+        let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
+        if let Some(((viewer, activity_id), liked_at)) = like {
+            let list = LikeList::new(&self.marks.0);
+            list.delete(&viewer, &Like { liked_at, activity_id }, soon()).await?;
+        }
         let undo = Update {
-            expression: "SET liked = :no, #forget = :until REMOVE first_liked_at",
+            expression: "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from",
             condition: Some("changed_at = :seen"),
             names: vec![("#forget", FORGET_AT)],
             values: vec![

@@ -71,12 +71,14 @@ impl Erasure {
         let now = self.clock.now();
         let query = Query {
             filter: Some(
-                "begins_with(pk, :notifications) OR begins_with(pk, :polls) OR begins_with(pk, :battles)",
+                "begins_with(pk, :notifications) OR begins_with(pk, :polls) OR begins_with(pk, :battles) \
+                 OR begins_with(pk, :hits)",
             ),
             values: vec![
                 (":notifications", text(keys::NOTIFICATIONS)),
                 (":polls", text(polls::POLLS)),
                 (":battles", text(battles::BATTLES)),
+                (":hits", text(battles::HITS)),
             ],
             ..Query::default()
         };
@@ -154,7 +156,7 @@ impl Erasure {
             BattleView::Share(_, viewer) if viewer == self.viewer => {
                 return Ok(Some(Found::Own(key)));
             }
-            BattleView::Share(battle, _) => (battle, false),
+            BattleView::Share(battle, _) | BattleView::Numbered(battle, _) => (battle, false),
             BattleView::Itself(battle) => {
                 let view = battles::view(&battle);
                 let is_view = key == view;

@@ -45,7 +45,7 @@ pub(super) async fn read(stage: &Stage, plan: &Plan) -> Result<Read, Failure> {
             }
             Opening::Battle(opened) => {
                 let battle = battles.battle(&opened.battle_id, None, deadline).await?;
-                battle.map_or(0, |battle| opened.hp.saturating_sub(battle.hp_left))
+                battle.map_or(0, |battle| opened.hp.saturating_sub(battle.shown.hp_left))
             }
         };
         took.push(begun.elapsed());

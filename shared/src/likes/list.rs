@@ -1,0 +1,294 @@
+//! What a viewer likes, in the order of `liked_at`: `person#VIEWER#liked` / SORT KEY, in the ledger.
+//!
+//! The row of a viewer and an activity says whether it is liked and since when. It stands under the activity, so that
+//! a list of the latest would have to read all of a viewer's rows. Beside each row that says *liked* there is
+//! therefore an entry at its instant, so that a page reads as many entries as it shows.
+//!
+//! # Entries and rows
+//!
+//! The entry of a like is written before its row, and those that a change has overtaken are deleted after it: the row
+//! says where the one before stood ([`Recorded::moved_from`]). So every row that says *liked* has its entry, whoever
+//! dies in between. An entry without such a row is there for a moment, or stays where the deletion of a like that was
+//! overtaken twice was lost with its writer. A reader therefore compares each entry with its row, and shows it only
+//! if the row says *liked* since that very instant. An instant that was overtaken is never in force again, so
+//! such an entry stays hidden.
+//!
+//! A page is what one query finds, in the order of the list, less what is not in force. What is liked throughout is on it
+//! once. What is liked again meanwhile moves to the front of the list, as what is liked meanwhile.
+//!
+//! # Rows without entries
+//!
+//! Rows that an earlier version has written have none. That a viewer's list is whole is said by an item of its own,
+//! which sorts before all entries where the latest come first. Whoever records a like writes it where the viewer has few
+//! rows: it lists them, too. An operator does so for all others ([`LikeList::complete`]). Until then readers go by the
+//! rows.
+//!
+//! # What grows
+//!
+//! An entry is its key and an instant. Of one viewer and one activity there is one, and one more while it moves.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::try_join;
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::{Like, LikeChange, LikeState, Likes};
+use crate::dynamo::item::{Row, text, truth};
+use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
+use crate::ledger::{FORGET_AT, Ledger, LedgerKey, PERSON};
+use crate::runtime::deadline::Deadline;
+use crate::values::{SortKey, Timestamp, ViewerId};
+
+const LIKED: &str = "#liked";
+/// The sort key of what says that a list is whole, and its attribute: greater than any instant.
+const WHOLE: &str = "whole";
+/// Up to how many rows of a viewer are listed by whoever records a like of theirs.
+const FEW: i32 = 25;
+
+/// The lists. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LikeList {
+    ledger: Ledger,
+}
+
+/// Some entries of a list, the latest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entries {
+    /// Whether all that the viewer likes is listed.
+    pub is_whole: bool,
+    /// The entries. Whether they are in force their rows say.
+    pub likes: Vec<Like>,
+    /// True if there may be more.
+    pub has_more: bool,
+}
+
+impl LikeList {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// Records a like or an undo, unless one that wins over it is on record, and lists it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn record(
+        &self,
+        likes: &Likes,
+        change: &LikeChange,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let LikeChange { viewer_id: viewer, activity_id, state } = change;
+        let at = |instant| Like { liked_at: instant, activity_id: activity_id.clone() };
+        if state.liked {
+            let known = self.complete_few(viewer, likes, state.changed_at, deadline);
+            try_join(known, self.put(viewer, &at(state.changed_at), deadline)).await?;
+        }
+        let there = likes.record(change, deadline).await?;
+        let in_force = there.state.liked.then_some(there.state.changed_at);
+        let own = state.liked.then_some(state.changed_at);
+        for gone in [own, there.moved_from].into_iter().flatten() {
+            if Some(gone) != in_force {
+                self.delete(viewer, &at(gone), deadline).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries of a viewer beyond a like, if one is given: what a query finds among at most so many.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn entries(
+        &self,
+        viewer: &ViewerId,
+        after: Option<&Like>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Entries, DynamoError> {
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let mut query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(partition(viewer)))],
+            descending: true,
+            // One more for what says that it is whole.
+            limit: Some(limit.saturating_add(1)),
+            ..Query::default()
+        };
+        let Some(after) = after else {
+            let page = self.ledger.table().page(&query, deadline).await?;
+            let (first, rest) = match page.rows.split_first() {
+                Some((first, rest)) if first.text("sk")? == WHOLE => (says_whole(first)?, rest),
+                _ => (false, page.rows.as_slice()),
+            };
+            let likes = rest.iter().map(read).collect::<Result<_, _>>()?;
+            return Ok(Entries { is_whole: first, likes, has_more: page.next.is_some() });
+        };
+        query.keys = Some("pk = :pk AND sk < :after");
+        query.values.push((":after", text(sort_key(after).to_string())));
+        query.limit = Some(limit);
+        let page = self.ledger.table().page(&query, deadline);
+        let (page, is_whole) = try_join(page, self.is_whole(viewer, deadline)).await?;
+        let likes = page.rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Entries { is_whole, likes, has_more: page.next.is_some() })
+    }
+
+    /// Lists all that a viewer likes, takes out what is not in force, and says that the list is whole.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some of it may be listed.
+    pub async fn complete(
+        &self,
+        viewer: &ViewerId,
+        likes: &Likes,
+        now: Timestamp,
+        deadline: impl Fn() -> Deadline + Copy,
+    ) -> Result<(), DynamoError> {
+        let (_, listed) = self.all(viewer, deadline).await?;
+        let liked = likes.of_viewer(viewer, deadline()).await?;
+        let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
+            (listed.into_iter().collect(), liked.into_iter().collect());
+        let puts = liked.difference(&listed).map(|like| self.put(viewer, like, deadline()));
+        let puts = stream::iter(puts.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
+        puts.try_collect::<()>().await?;
+        for like in listed.difference(&liked) {
+            self.delete_overtaken(viewer, like, likes, deadline()).await?;
+        }
+        self.note_whole(viewer, now, deadline()).await
+    }
+
+    /// Deletes an entry, unless its row says that it is in force, or that it may be soon.
+    async fn delete_overtaken(
+        &self,
+        viewer: &ViewerId,
+        like: &Like,
+        likes: &Likes,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let recorded = likes.recorded(viewer, &like.activity_id, deadline).await?;
+        // The undo wins a tie. An entry comes before its row.
+        let order = |state: LikeState| (state.changed_at, !state.liked);
+        let entry = LikeState { liked: true, changed_at: like.liked_at };
+        match recorded {
+            Some(there) if order(there.state) > order(entry) => {
+                self.delete(viewer, like, deadline).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes the entry of a like that is not in force any more.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be deleted.
+    pub async fn delete(
+        &self,
+        viewer: &ViewerId,
+        like: &Like,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.ledger.delete(key(viewer, like), deadline).await
+    }
+
+    /// Whether a viewer's list is whole, and all its entries, the earliest first.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn all(
+        &self,
+        viewer: &ViewerId,
+        deadline: impl Fn() -> Deadline,
+    ) -> Result<(bool, Vec<Like>), DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk AND sk < :whole"),
+            // What is left of what was erased.
+            filter: Some("attribute_not_exists(#forget)"),
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![(":pk", text(partition(viewer))), (":whole", text(WHOLE))],
+            ..Query::default()
+        };
+        let rows = self.ledger.table().all(query, &deadline).await?;
+        let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok((self.is_whole(viewer, deadline()).await?, entries))
+    }
+
+    /// Lists what a viewer likes, unless that is done or is much.
+    async fn complete_few(
+        &self,
+        viewer: &ViewerId,
+        likes: &Likes,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        if self.is_whole(viewer, deadline).await? {
+            return Ok(());
+        }
+        let Some(liked) = likes.few_of_viewer(viewer, FEW, deadline).await? else { return Ok(()) };
+        for like in &liked {
+            self.put(viewer, like, deadline).await?;
+        }
+        self.note_whole(viewer, now, deadline).await
+    }
+
+    async fn is_whole(&self, viewer: &ViewerId, deadline: Deadline) -> Result<bool, DynamoError> {
+        let row = self.ledger.get(whole(viewer), deadline).await?;
+        row.as_ref().map_or(Ok(false), says_whole)
+    }
+
+    async fn note_whole(
+        &self,
+        viewer: &ViewerId,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let says = [at(now), (WHOLE.to_owned(), truth(true))];
+        self.ledger.put(whole(viewer), says, deadline).await
+    }
+
+    async fn put(
+        &self,
+        viewer: &ViewerId,
+        like: &Like,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.ledger.put(key(viewer, like), [at(like.liked_at)], deadline).await
+    }
+}
+
+/// All that is about one person has it.
+fn at(instant: Timestamp) -> (String, AttributeValue) {
+    ("at".to_owned(), text(instant.to_string()))
+}
+
+fn partition(viewer: &ViewerId) -> String {
+    format!("{PERSON}{viewer}{LIKED}")
+}
+
+fn whole(viewer: &ViewerId) -> LedgerKey {
+    LedgerKey { pk: partition(viewer), sk: WHOLE.to_owned() }
+}
+
+fn sort_key(Like { liked_at, activity_id }: &Like) -> SortKey {
+    SortKey { published_at: *liked_at, activity_id: activity_id.clone() }
+}
+
+fn key(viewer: &ViewerId, like: &Like) -> LedgerKey {
+    LedgerKey { pk: partition(viewer), sk: sort_key(like).to_string() }
+}
+
+fn says_whole(row: &Row<'_>) -> Result<bool, DynamoError> {
+    row.flag(WHOLE)
+}
+
+fn read(row: &Row<'_>) -> Result<Like, DynamoError> {
+    let key = SortKey::parse(row.text("sk")?).map_err(|_| row.corrupt("sk", "a sort key"))?;
+    Ok(Like { liked_at: key.published_at, activity_id: key.activity_id })
+}
+
+/// True if a row says that it is liked since the instant of an entry.
+#[must_use]
+pub fn is_in_force(like: &Like, row: Option<&LikeState>) -> bool {
+    row.is_some_and(|state| state.liked && state.changed_at == like.liked_at)
+}
