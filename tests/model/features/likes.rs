@@ -86,11 +86,16 @@ fn judge_activity(
     }
     let liked = answer["likes"]["liked"].as_bool()?;
     let pair = pairs.get(&(viewer.to_owned(), activity.to_owned()));
-    if !pair.map_or(!liked, |pair| pair.may_hold(liked)) {
+    let count = answer["likes"]["count"].as_u64().unwrap();
+    // Where nobody is counted yet, they are not.
+    let is_early = !liked && count == 0 && !commands.quiet;
+    if !is_early && !pair.map_or(!liked, |pair| pair.may_hold(liked)) {
         return Some("they do not say so".to_owned());
     }
     let of_it = || pairs.iter().filter(|((_, of), _)| of == activity).map(|(_, pair)| pair);
-    let count = answer["likes"]["count"].as_u64().unwrap();
+    if liked && count == 0 {
+        return Some("they like it, and nobody does".to_owned());
+    }
     let least = of_it().filter(|pair| !pair.may_hold(false)).count() as u64;
     let most = of_it().filter(|pair| pair.started.iter().any(|(_, undone)| !undone)).count() as u64;
     match commands.quiet {

@@ -170,6 +170,9 @@ fn judge(path: &str, status: i64, answer: &Value, commands: &Commands<'_>) -> Op
     if !can_be(&sums, &may_vote) {
         return Some("no set of votes comes to that".to_owned());
     }
+    if vote.is_some() && answer["votes"] == 0 {
+        return Some("they voted, and nobody did".to_owned());
+    }
     let is_own = started.may_vote(poll, viewer).contains(&vote);
     (!is_own).then(|| "they never voted so".to_owned())
 }

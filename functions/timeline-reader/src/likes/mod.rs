@@ -37,7 +37,8 @@ pub(crate) async fn of_activities(
     let (counts, liked) = try_join(counts.of(activities, cx.deadline), liked).await?;
     let standing = |activity: &ActivityId| {
         let count = counts.get(activity).copied().unwrap_or_default();
-        let liked = liked.as_ref().map(|liked| liked.contains(activity));
+        // Where nobody is counted the caller is not, whatever they have said since.
+        let liked = liked.as_ref().map(|liked| count > 0 && liked.contains(activity));
         (activity.clone(), Standing { count, liked })
     };
     Ok(activities.iter().map(standing).collect())
