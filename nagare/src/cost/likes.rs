@@ -50,18 +50,17 @@ impl LikeRates {
     }
 }
 
-/// A new like, as the writer records it: its row, its entry in the viewer's list, and whether that list is whole.
+/// A new like, as the writer records it: its row, and its entry in the viewer's list.
 #[must_use]
 pub fn like(viewer: f64, activity: &Activity) -> Work {
     let stored = sizes::like(viewer, activity) + sizes::liked(viewer, activity);
-    let reads = 1.0;
-    Work { reads, ledger_bytes: stored + 2.0 * sizes::STORED, ..undo(viewer, activity) }
+    Work { rounds: 1.0, ledger_bytes: stored + 2.0 * sizes::STORED, ..undo(viewer, activity) }
 }
 
-/// What the first like of a viewer takes beside: the rows that they have are looked at, and the list is said to be whole.
+/// What one like in many takes beside, by somebody with few others: whether the list is whole, and that it is.
 #[must_use]
-pub fn first_of_viewer() -> Work {
-    Work { writes: 1.0, reads: 1.0, rounds: 2.0, ..Work::default() }
+pub fn looks() -> Work {
+    Work { writes: 1.0, reads: 2.0, rounds: 3.0, ..Work::default() }
 }
 
 /// An undo: the same row is written again, and the entry is deleted.

@@ -140,11 +140,11 @@ impl Likes {
         Ok(likes)
     }
 
-    /// All that a viewer likes, in any order, unless they have or had more likes than so many.
+    /// What a viewer likes of which it is not certain that it is listed, unless they have or had more likes than so many.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn few_of_viewer(
+    pub async fn few_unlisted(
         &self,
         viewer: &ViewerId,
         limit: i32,
@@ -160,7 +160,9 @@ impl Likes {
         if page.next.is_some() || i32::try_from(page.rows.len()).is_ok_and(|rows| rows > limit) {
             return Ok(None);
         }
-        liked_in(&page.rows).map(Some)
+        let mut rows = page.rows;
+        rows.retain(|row| !row.item.contains_key("moved_from"));
+        liked_in(&rows).map(Some)
     }
 
     /// What is on record of a viewer and each of these activities: none of them twice, and at most

@@ -18,7 +18,7 @@ use crate::Context;
 /// How often the list is asked for one page.
 const PASSES: usize = 2;
 /// How many entries are looked at at least where the first of them do not make a page. Each takes three units.
-const SOME: usize = 40;
+const SOME: usize = 34;
 
 /// An activity that is liked.
 pub(super) type Found = (Like, (ActorId, Published));
