@@ -203,6 +203,7 @@ async fn a_timeline_is_shown_with_likes_if_asked() {
 async fn each_reads_what_is_theirs() {
     let mut world = World::new();
     world.done(&[publish("anna", "live-1", AT), like("bob", "live-1", 1)]).await;
+    world.project("a").await;
     world.reader.authorization = Authorization::Jwt;
     let asked = [
         ("/v1/viewers/bob/likes", "", Some("bob"), 200),
