@@ -78,6 +78,7 @@ kinds! {
     Entry, "timelines: entry", 1_024;
     SeenSet, "ledger: seen set", BLOCK;
     Like, "facts: like", 768;
+    LikedEntry, "ledger: entry in a list of likes", 512;
     Likes, "views: likes", ROW;
     ReadMark, "facts: read mark", 768;
     AllRead, "facts: all read", 8_192;
@@ -95,6 +96,7 @@ kinds! {
     BattleLog, "views: battle's log", BLOCK;
     BattleWaiting, "views: battle's waiting hits", BLOCK;
     ViewerHits, "views: viewer's hits", ROW;
+    NumberedHit, "views: number of a hit", 512;
     Profile, "ledger: profile", 5_120;
     Tag, "ledger: tag", 768;
     Listing, "ledger: listing", 1_024;
@@ -159,6 +161,7 @@ impl Kind {
             "following" => Self::Followee,
             "hidden" => Self::Hidden,
             "kind" => Self::KindRow,
+            "liked" => Self::LikedEntry,
             "profile" => Self::Profile,
             "rooms" => Self::Membership,
             "seen" => Self::SeenSet,
@@ -200,6 +203,7 @@ impl Kind {
         let battle = || {
             Some(match BattleView::of(key)? {
                 BattleView::Share(..) => Self::ViewerHits,
+                BattleView::Numbered(..) => Self::NumberedHit,
                 BattleView::Itself(_) if battles::is_log(&key.sk) => Self::BattleLog,
                 BattleView::Itself(_) if is_waiting(&key.sk) => Self::BattleWaiting,
                 BattleView::Itself(_) => Self::BattleView,
