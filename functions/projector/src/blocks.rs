@@ -1,11 +1,17 @@
 //! Folds changes into a view with blocks: read, look at the blocks that it wants or fold, and write unless somebody
 //! else has; again, until nothing is left.
+//!
+//! What one round would write is weighed first, and the round does less if that is too much for one transaction. It does
+//! half as much, too, where the store refuses what it writes: down to one change, which is set aside, or one block,
+//! with which the view is stuck.
 
 use std::sync::Arc;
 
 use shared::dynamo::item::{Key, text};
-use shared::dynamo::{DynamoError, Query};
-use shared::projection::{Beside, Blocks, Change, Folded, Owed, Shard, View, Wanted, weight};
+use shared::dynamo::{DynamoError, Limits, Query};
+use shared::projection::{
+    Beside, Blocks, Change, Folded, Owed, Refused, Shard, View, Wanted, Write, weight,
+};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use tracing::error;
@@ -14,10 +20,6 @@ use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::subject::Subject;
-
-/// How large the changes may be that are folded by one write, in bytes or so: what comes of them has to fit into one
-/// transaction, and into an item each.
-const TOGETHER: usize = 1024 * 1024;
 
 /// How much is done by one write at most. A transaction takes all its units at once, so a table that is too slow for
 /// it is asked for less.
@@ -33,6 +35,32 @@ impl Room {
     fn less(self) -> Self {
         Self { changes: (self.changes / 4).max(1), blocks: (self.blocks / 4).max(1) }
     }
+
+    fn more(self) -> Self {
+        let Self { changes, blocks } = Self::MOST;
+        Self { changes: changes.min(self.changes * 2), blocks: blocks.min(self.blocks * 2) }
+    }
+}
+
+/// What a round has done, of which another may do less.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    Blocks,
+    /// So many were folded before, and so many are new.
+    Changes {
+        passed: usize,
+        new: usize,
+    },
+}
+
+impl Work {
+    /// Half of it, unless it is the least there is.
+    fn half(self, room: Room) -> Option<Room> {
+        match self {
+            Self::Blocks => (room.blocks > 1).then_some(Room { blocks: room.blocks / 2, ..room }),
+            Self::Changes { new, .. } => (new > 1).then_some(Room { changes: new / 2, ..room }),
+        }
+    }
 }
 
 /// How one round ended.
@@ -43,6 +71,10 @@ enum Round {
     Nothing(Folded),
     /// Somebody else has written meanwhile.
     Conflict,
+    /// It is more than one transaction takes.
+    TooMuch(Work),
+    /// The store refuses what it writes.
+    Refused(Work, DynamoError),
 }
 
 struct Written {
@@ -55,6 +87,17 @@ struct Written {
     is_owing: bool,
 }
 
+/// What is known of a view beside what is stored.
+#[derive(Default)]
+struct Known {
+    /// Decisions of which everything is written.
+    settled: Vec<u64>,
+    /// Changes that the store refuses.
+    refused: Refused,
+    /// Why the view cannot take in the blocks that it wants.
+    stuck: Option<String>,
+}
+
 /// Folds changes of one shard of one subject into its view.
 pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     projector: &Projector,
@@ -65,25 +108,28 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
 ) -> Outcome {
     let key = subject.view();
     let mut outcome = Outcome::of(subject, &changes);
-    let (mut backoff, mut failed, mut settled) = (Backoff::default(), None, Vec::new());
+    let (mut backoff, mut failed, mut known) = (Backoff::default(), None, Known::default());
     let attempt = Attempt { projector, shard, key: &key, deadline };
     let (mut room, mut begin) = (Room::MOST, 0);
     // Whoever folded some of these before may have died before all that it owed was written.
     let mut is_repeated = false;
     loop {
         // Always from the first change on: those that are folded are passed.
-        let end = next(&changes, begin, room);
+        let end = attempt.next(&changes, begin, room);
         let is_last = end == changes.len();
-        match attempt.round::<S>(&changes[..end], is_last, room, &settled).await {
+        match attempt.round::<S>(&changes[..end], is_last, room, &known).await {
             Ok(Round::Written(Written { folded, owed, is_folded, is_owing })) => {
                 backoff.reset();
+                room = room.more();
                 is_repeated |= is_folded && folded.new < end - begin;
                 outcome = outcome.written(folded);
                 if let Some(Owed { decisions, items }) = owed {
-                    if let Err(failure) = projector.views.put_all(&items, deadline).await {
-                        return outcome.failed(Arc::new(failure.into()));
+                    match projector.views.put_all(&items, deadline).await {
+                        Ok(()) => known.settled.extend(decisions),
+                        // It stays owed.
+                        Err(failure) if failure.is_refusal() => error!(view = key.pk, "{failure}"),
+                        Err(failure) => return outcome.failed(Arc::new(failure.into())),
                     }
-                    settled.extend(decisions);
                 } else if is_last && is_folded && !(is_repeated && is_owing) {
                     return outcome;
                 }
@@ -97,6 +143,20 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 begin = end;
                 continue;
             }
+            Ok(Round::TooMuch(work)) => {
+                (begin, room) = (work.begin(begin), work.half(room).unwrap_or(room));
+                continue;
+            }
+            Ok(Round::Refused(work, failure)) => {
+                begin = work.begin(begin);
+                match work.half(room) {
+                    Some(half) => room = half,
+                    None if known.learns(work, &failure, &changes) => {}
+                    // Not even that it is set aside can be written.
+                    None => return outcome.refused(failure, &changes[begin..]),
+                }
+                continue;
+            }
             Ok(Round::Conflict) => outcome.conflicts += 1,
             // It may be written or not: the view will tell.
             Err(failure) if failure.is_retryable() => {
@@ -104,11 +164,37 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 failed = Some(Arc::new(Failure::from(failure)));
                 room = room.less();
             }
-            Err(failure) => return outcome.refused(failure, &changes),
+            Err(failure) => return outcome.refused(failure, &changes[begin..]),
         }
         if let Err(late) = backoff.wait(deadline).await {
             let late = || Arc::new(DynamoError::from(late).into());
             return outcome.failed(failed.unwrap_or_else(late));
+        }
+    }
+}
+
+impl Work {
+    /// From which change on it goes on.
+    fn begin(self, before: usize) -> usize {
+        match self {
+            Self::Blocks => before,
+            Self::Changes { passed, .. } => before.max(passed),
+        }
+    }
+}
+
+impl Known {
+    /// Learns what the least there is to do was refused for. False if that was known.
+    fn learns(&mut self, work: Work, failure: &DynamoError, changes: &[&Change]) -> bool {
+        match work {
+            Work::Blocks => self.stuck.replace(failure.to_string()).is_none(),
+            Work::Changes { passed, new } => {
+                let change = changes.get(passed).filter(|_| new > 0);
+                let refuse = |change: &&Change| {
+                    self.refused.insert(change.sequence, failure.to_string()).is_none()
+                };
+                change.is_some_and(refuse)
+            }
         }
     }
 }
@@ -127,15 +213,19 @@ impl Attempt<'_> {
         changes: &[&Change],
         is_last: bool,
         room: Room,
-        settled: &[u64],
+        Known { settled, refused, stuck }: &Known,
     ) -> Result<Round, DynamoError> {
         let Projector { views, facts, clock, .. } = self.projector;
         let mut view = views.read(self.key.clone(), View::<S>::read_to_fold, self.deadline).await?;
-        let before = view.state.clone();
+        let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
         settled.iter().for_each(|decision| view.state.settle(*decision));
         let mut wanted = view.state.wants(false);
         if let Some(blocks) = &wanted {
-            match self.look_at(blocks, room, &mut view).await? {
+            let looked = match stuck {
+                Some(why) => Looked::AtNone(why.clone()),
+                None => self.look_at(blocks, room, &mut view).await?,
+            };
+            match looked {
                 Looked::AtAll => {}
                 Looked::Elsewhere => return Ok(Round::Conflict),
                 Looked::AtNone(why) => {
@@ -146,7 +236,7 @@ impl Attempt<'_> {
         }
         let folded = match wanted {
             Some(_) => Folded::default(),
-            None => view.fold(self.shard, changes, facts.table().name(), clock.now()),
+            None => view.fold(self.shard, changes, refused, facts.table().name(), clock.now()),
         };
         if view.state == before
             && is_last
@@ -166,17 +256,48 @@ impl Attempt<'_> {
             return Ok(Round::Nothing(folded));
         }
         // What it writes beside it changes what it says.
-        let Beside { writes: beside, owed } = view.state.beside(self.key);
+        let Beside { writes: beside, owed } = view.state.beside(self.key, self.limits());
         let mut writes = vec![view.write(self.key.clone())];
         writes.extend(beside);
-        match views.write(writes, self.deadline).await? {
-            true => {
+        let work = match wanted {
+            Some(_) => Work::Blocks,
+            None => Work::Changes { passed, new: changes.len() - passed },
+        };
+        if self.is_too_much(&writes) && work.half(room).is_some() {
+            return Ok(Round::TooMuch(work));
+        }
+        match views.write(writes, self.deadline).await {
+            Ok(true) => {
                 let is_folded = wanted.is_none() && view.state.wants(false).is_none();
                 let is_owing = view.state.wants(true).is_some();
                 Ok(Round::Written(Written { folded, owed, is_folded, is_owing }))
             }
-            false => Ok(Round::Conflict),
+            Ok(false) => Ok(Round::Conflict),
+            Err(failure) if failure.is_refusal() => Ok(Round::Refused(work, failure)),
+            Err(failure) => Err(failure),
         }
+    }
+
+    fn limits(&self) -> &Limits {
+        self.projector.views.table().limits()
+    }
+
+    fn is_too_much(self, writes: &[Write]) -> bool {
+        let limits = self.limits();
+        writes.len() > limits.max_transaction_items()
+            || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
+    }
+
+    /// Where the next run of changes ends: what comes of them has to fit into one transaction, and into an item each.
+    fn next(self, changes: &[&Change], begin: usize, room: Room) -> usize {
+        let (mut size, most) = (0, self.limits().max_transaction_bytes() / 2);
+        let fits = |change: &&&Change| {
+            size += weight(change);
+            size <= most
+        };
+        let run = changes[begin..].iter().take(room.changes).take_while(fits).count();
+        // One alone that is larger is folded alone.
+        (begin + run.max(1)).min(changes.len())
     }
 
     async fn look_at<S: Blocks + Clone + PartialEq>(
@@ -185,6 +306,9 @@ impl Attempt<'_> {
         room: Room,
         view: &mut View<S>,
     ) -> Result<Looked, DynamoError> {
+        // Each may have to be deleted with what comes of it.
+        let fits = i32::try_from(self.limits().max_transaction_items() / 2).unwrap_or(i32::MAX);
+        let limit = limit.map_or(room.blocks, |limit| limit.min(fits).max(1));
         let query = Query {
             keys: Some("pk = :pk AND sk BETWEEN :first AND :last"),
             values: vec![
@@ -192,15 +316,18 @@ impl Attempt<'_> {
                 (":first", text(first.as_str())),
                 (":last", text(last.as_str())),
             ],
-            limit: Some(limit.unwrap_or(room.blocks).min(room.blocks)),
+            limit: Some(limit.min(room.blocks)),
             ..Query::default()
         };
         let page = self.projector.views.table().page(&query, self.deadline).await?;
         let before = view.state.clone();
         let why = match view.state.look_at(&page.rows, page.next.is_none()) {
             Ok(items) if view.state != before => {
-                self.projector.views.put_all(&items, self.deadline).await?;
-                return Ok(Looked::AtAll);
+                match self.projector.views.put_all(&items, self.deadline).await {
+                    Ok(()) => return Ok(Looked::AtAll),
+                    Err(failure) if failure.is_refusal() => failure.to_string(),
+                    Err(failure) => return Err(failure),
+                }
             }
             Ok(_) => format!("blocks from {first} on are not there"),
             Err(failure) => failure.to_string(),
@@ -223,16 +350,4 @@ enum Looked {
     Elsewhere,
     /// They cannot be read, for this reason.
     AtNone(String),
-}
-
-/// Where the next run of changes ends.
-fn next(changes: &[&Change], begin: usize, room: Room) -> usize {
-    let mut size = 0;
-    let fits = |change: &&&Change| {
-        size += weight(change);
-        size <= TOGETHER
-    };
-    let run = changes[begin..].iter().take(room.changes).take_while(fits).count();
-    // One alone that is larger is folded alone.
-    (begin + run.max(1)).min(changes.len())
 }

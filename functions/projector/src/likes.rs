@@ -3,53 +3,37 @@
 //! All activities of a batch are read in one call, or a few. Those whose actors are told of something are
 //! written by actor, together with the inbox; the others are put one by one. What somebody else wrote
 //! meanwhile is read again.
+//!
+//! Everything is weighed before it is added to a transaction. Where the store refuses one nevertheless, its activities are
+//! written one by one, and of an activity that is refused half of the changes, down to one, which is set aside.
+
+mod gathered;
+mod task;
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join};
 use futures::{StreamExt, stream};
 use shared::activities::owner::{self, Owner};
-use shared::dynamo::item::{Item, Key};
+use shared::dynamo::item::Key;
 use shared::dynamo::{BATCH_GET, DynamoError, IN_FLIGHT};
 use shared::likes::{self, Recorded};
-use shared::notifications::keys::{self, Place};
+use shared::notifications::keys;
 use shared::notifications::{ActivityLikes, Inbox};
-use shared::projection::{Change, Folded, Shard, Unfolded, View, Write};
+use shared::projection::{Change, Refused, Shard, View};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
+use self::gathered::Gathered;
+use self::task::{End, Ready, Task};
 use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::subject::Subject;
-
-/// Items written with one inbox at most: a transaction takes a hundred.
-const TOGETHER: usize = 60;
-
-/// Changes of one activity that are not folded yet.
-struct Task<'a> {
-    activity: ActivityId,
-    changes: Vec<&'a Change>,
-    outcome: Outcome,
-    /// Its view was written without knowing who the actor is, so that has to be asked once more.
-    asked_again: bool,
-}
-
-/// A task whose changes are folded, and the view before and after.
-struct Ready<'a> {
-    task: Task<'a>,
-    before: ActivityLikes,
-    view: View<ActivityLikes>,
-    folded: Folded,
-}
-
-/// What became of a task.
-enum End<'a> {
-    Done(Outcome),
-    Again(Task<'a>),
-}
 
 /// Folds changes of one shard, by activity.
 pub(crate) async fn fold(
@@ -62,7 +46,16 @@ pub(crate) async fn fold(
         .into_iter()
         .map(|(activity, changes)| {
             let outcome = Outcome::of(Subject::Activity(activity.clone()), &changes);
-            Task { activity, changes, outcome, asked_again: false }
+            Task {
+                activity,
+                changes,
+                outcome,
+                asked_again: false,
+                begin: 0,
+                most: usize::MAX,
+                alone: false,
+                refused: Refused::new(),
+            }
         })
         .collect();
     let (mut outcomes, mut backoff) = (Vec::with_capacity(tasks.len()), Backoff::default());
@@ -105,33 +98,28 @@ struct Attempt<'p> {
 impl<'p> Attempt<'p> {
     async fn fold_all<'a>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
         let mut ends = Vec::with_capacity(tasks.len());
-        let views = self.views(&tasks).await;
-        let (views, known) = match views {
+        let (views, mut known) = match self.views(&tasks).await {
             Ok(read) => read,
-            Err(failure) => {
-                let failure: Arc<Failure> = Arc::new(failure.into());
-                let failed = |task: Task<'a>| End::Done(task.outcome.failed(failure.clone()));
-                return tasks.into_iter().map(failed).collect();
-            }
+            Err(failure) => return self.not_read(tasks, failure).await,
         };
         let mut by_actor: BTreeMap<ActorId, Vec<Ready<'a>>> = BTreeMap::new();
         let mut alone = Vec::new();
         for (task, view) in tasks.into_iter().zip(views) {
-            match view.map(|view| self.fold(&task, view, &known)) {
+            let corrupt = known.corrupt.remove(&task.activity);
+            let view = match corrupt.map_or(view, Err) {
+                Ok(view) => view,
                 Err(failure) => {
-                    ends.push(End::Done(task.outcome.refused(failure, &task.changes)));
+                    let outcome = task.outcome.refused(failure, &task.changes[task.begin..]);
+                    ends.push(End::Done(outcome));
+                    continue;
                 }
-                Ok((None, folded)) => ends.push(End::Done(task.outcome.known(folded))),
-                Ok((Some((before, view)), folded)) => {
-                    let is_news =
-                        before.listing() != view.state.listing() || !view.state.moves().is_empty();
-                    let actor = view.state.actor().filter(|_| is_news).cloned();
-                    let ready = Ready { task, before, view, folded };
-                    match actor {
-                        Some(actor) => by_actor.entry(actor).or_default().push(ready),
-                        None => alone.push(ready),
-                    }
-                }
+            };
+            match self.fold(task, view, &known) {
+                Err(end) => ends.push(end),
+                Ok(ready) => match ready.notified() {
+                    Some(actor) => by_actor.entry(actor).or_default().push(ready),
+                    None => alone.push(ready),
+                },
             }
         }
         let alone = alone.into_iter().map(|ready| self.put(ready));
@@ -142,6 +130,31 @@ impl<'p> Attempt<'p> {
             ends.extend(written);
         }
         ends
+    }
+
+    /// What becomes of tasks whose views could not be read: where that is refused, those of each half are read apart.
+    fn not_read<'a>(
+        self,
+        mut tasks: Vec<Task<'a>>,
+        failure: DynamoError,
+    ) -> BoxFuture<'p, Vec<End<'a>>>
+    where
+        'a: 'p,
+    {
+        Box::pin(async move {
+            if failure.is_refusal() && tasks.len() > 1 {
+                let rest = tasks.split_off(tasks.len() / 2);
+                let (some, rest) = join(self.fold_all(tasks), self.fold_all(rest)).await;
+                return some.into_iter().chain(rest).collect();
+            }
+            let (is_refusal, why) = (failure.is_refusal(), failure.to_string());
+            let failure = Arc::new(Failure::from(failure));
+            let end = |task: Task<'a>| match is_refusal {
+                true => task.outcome.set_aside(&task.changes[task.begin..], &why),
+                false => task.outcome.failed(failure.clone()),
+            };
+            tasks.into_iter().map(|task| End::Done(end(task))).collect()
+        })
     }
 
     /// The views, and of those that lack it, who the actors are.
@@ -172,7 +185,10 @@ impl<'p> Attempt<'p> {
             for row in table.batch_get(keys, self.deadline).await? {
                 let activity = owner::of_key(&Key::of(&row)?);
                 let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of an owner"))?;
-                known.owners.insert(activity, Owner::read(&row)?);
+                match Owner::read(&row) {
+                    Ok(owner) => drop(known.owners.insert(activity, owner)),
+                    Err(corrupt) => drop(known.corrupt.insert(activity, corrupt)),
+                }
             }
         }
         let own: Vec<_> = known.owners.iter().filter_map(|(a, owner)| own_like(a, owner)).collect();
@@ -181,47 +197,54 @@ impl<'p> Attempt<'p> {
             for row in table.batch_get(keys, self.deadline).await? {
                 let like = likes::keys::of_key(&Key::of(&row)?);
                 let (_, activity) = like.ok_or_else(|| row.corrupt("pk", "the key of a like"))?;
-                known.own_likes.insert(activity, Recorded::read(&row)?);
+                match Recorded::read(&row) {
+                    Ok(own) => drop(known.own_likes.insert(activity, own)),
+                    Err(corrupt) => drop(known.corrupt.insert(activity, corrupt)),
+                }
             }
         }
         Ok(known)
     }
 
-    /// The view before and after, if there is something to write.
-    fn fold(
+    /// Folds as many changes of a task as it may. What it comes to, if nothing has to be written.
+    fn fold<'a>(
         self,
-        task: &Task<'_>,
+        mut task: Task<'a>,
         mut view: View<ActivityLikes>,
         known: &Known,
-    ) -> (Option<(ActivityLikes, View<ActivityLikes>)>, Folded) {
+    ) -> Result<Ready<'a>, End<'a>> {
         let before = view.state.clone();
         if let Some(owner) = known.owners.get(&task.activity) {
             view.state.learn(owner.clone(), known.own_likes.get(&task.activity));
         }
         let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
-        let folded = view.fold(self.shard, &task.changes, facts, now);
+        let first = task.begin.max(view.passed(self.shard, &task.changes));
+        let end = first.saturating_add(task.most).min(task.changes.len());
+        let folded = view.fold(self.shard, &task.changes[..end], &task.refused, facts, now);
         // What changes nothing may be folded any number of times, so it need not be remembered.
         let says_nothing = !view.is_there() && view.state.is_empty();
         let is_other = view.state != before && !says_nothing;
-        ((is_other || folded.is_noted).then_some((before, view)), folded)
+        if is_other || folded.is_noted {
+            return Ok(Ready { task, before, view, folded, first, end });
+        }
+        task.outcome = task.outcome.known(folded);
+        task.begin = end;
+        Err(task.go_on(end))
     }
 
     /// Writes a view alone: nothing changes in the inbox of its actor.
-    fn put<'a>(self, Ready { task, view, folded, .. }: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
+    fn put<'a>(self, ready: Ready<'a>) -> BoxFuture<'p, Vec<End<'a>>>
     where
         'a: 'p,
     {
         Box::pin(async move {
-            let write = view.write(likes::keys::count(&task.activity));
-            let written = self.projector.views.write(vec![write], self.deadline).await;
-            let end = match written {
-                Ok(true) if view.state.actor().is_none() && !task.asked_again => {
-                    let outcome = task.outcome.written(folded);
-                    End::Again(Task { asked_again: true, outcome, ..task })
-                }
-                Ok(true) => End::Done(task.outcome.written(folded)),
-                Ok(false) => End::Again(task.conflicted()),
-                Err(failure) => End::Done(task.outcome.failed(Arc::new(failure.into()))),
+            let write = ready.view.write(likes::keys::count(&ready.task.activity));
+            let end = match self.projector.views.write(vec![write], self.deadline).await {
+                Ok(true) if ready.is_unowned() => End::Again(ready.asking_again()),
+                Ok(true) => ready.written(),
+                Ok(false) => End::Again(ready.task.conflicted()),
+                Err(failure) if failure.is_refusal() => ready.refused(failure),
+                Err(failure) => End::Done(ready.task.outcome.failed(Arc::new(failure.into()))),
             };
             vec![end]
         })
@@ -249,82 +272,66 @@ impl<'p> Attempt<'p> {
     async fn notify_some<'a>(
         self,
         viewer: &ViewerId,
-        ready: &mut impl Iterator<Item = Ready<'a>>,
+        ready: &mut Peekable<IntoIter<Ready<'a>>>,
     ) -> Vec<End<'a>> {
         let Projector { views, read_notifications, .. } = self.projector;
         let inbox = views.read(keys::inbox(viewer), View::<Inbox>::read_from, self.deadline).await;
-        let mut inbox = match inbox {
+        let inbox = match inbox {
             Ok(inbox) => inbox,
-            Err(failure) => return not_notified(ready.map(|ready| ready.task), failure),
+            Err(failure) => return not_notified(ready.by_ref(), failure),
         };
-        let (mut some, mut writes, mut items) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for Ready { task, before, view, folded } in ready.by_ref() {
-            writes.push(view.write(likes::keys::count(&task.activity)));
-            inbox.state.update(&task.activity, before.listing(), view.state.listing());
-            for (place, read) in view.state.moves() {
-                let item = read.as_ref().map(|it| it.write(place, viewer, *read_notifications));
-                items.insert(place.clone(), put_or_delete(place, viewer, item));
+        let mut gathered = Gathered {
+            viewer,
+            kept: *read_notifications,
+            limits: views.table().limits(),
+            inbox,
+            views: Vec::new(),
+            items: BTreeMap::new(),
+        };
+        let mut some: Vec<Ready<'a>> = Vec::new();
+        while let Some(next) = ready.peek() {
+            let is_first = some.is_empty();
+            let more = gathered.with(next);
+            if !is_first && (next.task.alone || more.is_too_much()) {
+                break;
             }
-            some.push((task, folded));
-            if writes.len() + items.len() + inbox.state.spills().len() >= TOGETHER {
+            let (is_too_much, is_alone) = (more.is_too_much(), next.task.alone);
+            let Some(next) = ready.next() else { break };
+            if is_too_much && next.changes() > 1 {
+                return vec![next.with_less()];
+            }
+            some.push(next);
+            gathered = more;
+            if is_alone {
                 break;
             }
         }
-        for (place, listed) in inbox.state.spills() {
-            let item = listed.as_ref().map(|it| it.write(viewer));
-            items.insert(place.clone(), put_or_delete(place, viewer, item));
-        }
-        writes.push(inbox.write(keys::inbox(viewer)));
-        writes.extend(items.into_values());
-        let some = some.into_iter();
-        match views.write(writes, self.deadline).await {
-            Ok(true) => {
-                some.map(|(task, folded)| End::Done(task.outcome.written(folded))).collect()
+        match views.write(gathered.writes(), self.deadline).await {
+            Ok(true) => some.into_iter().map(Ready::written).collect(),
+            Ok(false) => some.into_iter().map(|r| End::Again(r.task.conflicted())).collect(),
+            Err(failure) if failure.is_refusal() && some.len() == 1 => {
+                some.into_iter().map(|ready| ready.refused_with_inbox(&failure)).collect()
             }
-            Ok(false) => some.map(|(task, _)| End::Again(task.conflicted())).collect(),
-            Err(failure) => not_notified(some.map(|(task, _)| task), failure),
+            Err(failure) if failure.is_refusal() => some.into_iter().map(Ready::parted).collect(),
+            Err(failure) => not_notified(some.into_iter(), failure),
         }
     }
 }
 
 /// What becomes of tasks whose actor's inbox could not be read, or not be written with their views.
-fn not_notified<'a>(tasks: impl Iterator<Item = Task<'a>>, failure: DynamoError) -> Vec<End<'a>> {
-    if let DynamoError::Corrupt { .. } = failure {
-        // An inbox that cannot be read: it cannot be noted there what is set aside.
-        let refused = tasks.map(|task| {
-            let unfolded = Unfolded::all(&task.changes, &failure);
-            End::Done(Outcome { unfolded, ..task.outcome })
-        });
-        return refused.collect();
+fn not_notified<'a>(ready: impl Iterator<Item = Ready<'a>>, failure: DynamoError) -> Vec<End<'a>> {
+    if failure.is_refusal() {
+        // An inbox that cannot be read: what is set aside is noted in the views.
+        return ready.map(|ready| ready.refused_with_inbox(&failure)).collect();
     }
     let is_retryable = failure.is_retryable();
     let is_conflict = matches!(failure, DynamoError::Contended);
     let failure: Arc<Failure> = Arc::new(failure.into());
-    let ends = tasks.map(|task| match is_retryable {
+    let ends = ready.map(|Ready { task, .. }| match is_retryable {
         true => End::Again(task.held_up(is_conflict, Arc::clone(&failure))),
         false => End::Done(task.outcome.failed(Arc::clone(&failure))),
     });
     ends.collect()
-}
-
-/// Puts the item of a notification, or deletes it if there is none any more.
-fn put_or_delete(place: &Place, viewer: &ViewerId, item: Option<Item>) -> Write {
-    item.map_or_else(|| Write::Delete(place.key(viewer)), Write::Put)
-}
-
-impl Task<'_> {
-    /// Somebody else has written the view.
-    fn conflicted(mut self) -> Self {
-        self.outcome.conflicts += 1;
-        self
-    }
-
-    /// It may be written, or not: the view will tell.
-    fn held_up(mut self, is_conflict: bool, failure: Arc<Failure>) -> Self {
-        self.outcome.conflicts += u64::from(is_conflict);
-        self.outcome.failure = Some(failure);
-        self
-    }
 }
 
 /// What is known of activities beside their views.
@@ -332,6 +339,8 @@ impl Task<'_> {
 struct Known {
     owners: BTreeMap<ActivityId, Owner>,
     own_likes: BTreeMap<ActivityId, Recorded>,
+    /// Of which something cannot be read.
+    corrupt: BTreeMap<ActivityId, DynamoError>,
 }
 
 /// Where it is whether an actor likes their own activity.

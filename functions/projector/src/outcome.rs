@@ -55,13 +55,19 @@ impl Outcome {
         Self { failure: Some(failure), ..self }
     }
 
-    /// Of changes that are not, and never will be if it is what is stored that fails: those become dead letters.
+    /// Of changes that are not. Those that are refused never will be: they become dead letters.
     pub(crate) fn refused(self, failure: DynamoError, changes: &[&Change]) -> Self {
-        match failure {
-            DynamoError::Corrupt { .. } => {
-                Self { unfolded: Unfolded::all(changes, &failure), failure: None, ..self }
-            }
-            other => self.failed(Arc::new(other.into())),
+        if !failure.is_refusal() {
+            return self.failed(Arc::new(failure.into()));
         }
+        self.set_aside(changes, &failure.to_string())
+    }
+
+    /// Of changes that become dead letters, for this reason.
+    pub(crate) fn set_aside(mut self, changes: &[&Change], why: &str) -> Self {
+        let unfolded = Unfolded::all(changes, why);
+        self.unfolded.retain(|it| unfolded.iter().all(|one| one.sequence != it.sequence));
+        self.unfolded.extend(unfolded);
+        Self { failure: None, ..self }
     }
 }

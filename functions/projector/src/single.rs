@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
-use shared::projection::{Change, Fold, Shard, View};
+use shared::projection::{Change, Fold, Refused, Shard, View};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
@@ -29,7 +29,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
             Err(failure) => return outcome.refused(failure, &changes),
         };
         let before = view.state.clone();
-        let folded = view.fold(shard, &changes, facts, now);
+        let folded = view.fold(shard, &changes, &Refused::new(), facts, now);
         // What changes nothing may be folded any number of times.
         if view.state == before && !folded.is_noted {
             return outcome.known(folded);
@@ -37,7 +37,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
         match views.write(vec![view.write(key.clone())], deadline).await {
             Ok(true) => return outcome.written(folded),
             Ok(false) => outcome.conflicts += 1,
-            Err(failure) => return outcome.failed(Arc::new(failure.into())),
+            Err(failure) => return outcome.refused(failure, &changes),
         }
         if let Err(late) = backoff.wait(deadline).await {
             return outcome.failed(Arc::new(DynamoError::from(late).into()));

@@ -28,10 +28,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::log::{self, Landed};
 use super::{BattleRow, Hit, Replay, Shown, Standing, erasure, keys, told};
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
+use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write,
+    Beside, Blocks, Change, Fold, Followed, Owed, State, Waiting, Wanted, Write, waiting,
 };
 use crate::values::{ActorId, Packer, Unpacker, ViewerId};
 
@@ -189,6 +189,20 @@ fn write_before(Shown { hp_left, hits, last_hit }: &Shown) -> AttributeValue {
 }
 
 impl State for Fought {
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "actor",
+        "hp",
+        "hp_left",
+        "hits",
+        "last_hit",
+        BEFORE,
+        NUMBERED_FROM,
+        "latest",
+        "owed",
+        waiting::FROM,
+        waiting::TO,
+    ];
+
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let waiting = Waiting::read(row)?;
         if !row.item.contains_key("hp") {
@@ -303,8 +317,8 @@ impl Blocks for Fought {
         }
     }
 
-    fn beside(&mut self, view: &Key) -> Beside {
-        let mut writes = self.waiting.writes(view);
+    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside {
+        let mut writes = self.waiting.writes(view, limits);
         let fresh = std::mem::take(&mut self.fresh);
         let Some(battle) = keys::of_view(view).filter(|_| !fresh.is_empty()) else {
             return Beside { writes, owed: None };

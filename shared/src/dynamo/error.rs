@@ -8,6 +8,9 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use crate::runtime::deadline::DeadlineExceeded;
 
+/// The status of an answer to a request that is too large to be read.
+const TOO_LARGE: u16 = 413;
+
 /// A call of DynamoDB failed.
 ///
 /// Its sentence goes into logs and quotes nothing of what is stored.
@@ -57,11 +60,15 @@ impl DynamoError {
         matches!(self, Self::Throttled | Self::Contended | Self::Unavailable(_))
     }
 
-    /// True if the store, or what it holds, is against this one call: it is wrong, too large, or meets an item that cannot be
-    /// read. Whatever nobody thought of is among them. Others go on; this one ends the same each time.
+    /// True if the same call is refused whenever it is made: what is asked for is wrong, or what is stored. Asking for
+    /// something else is all that helps. So is everything of which nobody knows that it passes.
+    ///
+    /// Together with [`is_retryable`](Self::is_retryable) this is the one place that says what becomes of a failure.
+    /// What is neither waits for somebody to mend the table or the role, or for another invocation.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Rejected { .. } | Self::Corrupt { .. })
+        !self.is_retryable()
+            && !matches!(self, Self::TableMissing(_) | Self::Denied(_) | Self::DeadlineExceeded(_))
     }
 
     /// The error with the words of DynamoDB, which may quote what was sent: not for logs.
@@ -92,6 +99,7 @@ impl DynamoError {
     pub(super) fn answered(error: &impl ProvideErrorMetadata, status: u16) -> Self {
         match error.code() {
             Some(code) => Self::of_code(code, error.message().unwrap_or_default(), status),
+            None if status == TOO_LARGE => Self::of_code("request too large", "", status),
             // Half of an answer: what it meant to say nobody knows.
             None => Self::Unavailable(format!("status {status} without a reason")),
         }
@@ -148,12 +156,15 @@ impl DynamoError {
     /// The error that a cancelled transaction stands for, judged by the reasons of its parts; a
     /// failed condition is not an error and has to be looked for before.
     pub(super) fn of_cancellation<'a>(codes: impl Iterator<Item = &'a str>) -> Self {
-        let worst = codes.filter(|code| !code.is_empty() && *code != "None").max();
-        match worst {
-            Some("ProvisionedThroughputExceeded") => Self::Throttled,
-            Some(code) => Self::of_code(code, "the transaction was cancelled", 400),
-            None => Self::Unavailable("a transaction was cancelled without a reason".to_owned()),
-        }
+        let of_code = |code| match code {
+            "ProvisionedThroughputExceeded" => Self::Throttled,
+            code => Self::of_code(code, "the transaction was cancelled", 400),
+        };
+        let given = codes.filter(|code| !code.is_empty() && *code != "None").map(of_code);
+        // One part that is refused is refused again, whatever becomes of the others.
+        given.max_by_key(Self::is_refusal).unwrap_or_else(|| {
+            Self::Unavailable("a transaction was cancelled without a reason".to_owned())
+        })
     }
 }
 
@@ -189,4 +200,33 @@ where
 fn causes(error: &dyn Error) -> String {
     let chain = iter::successors(Some(error), |&error| error.source());
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_knows_to_pass_is_a_refusal() {
+        let of = |code: &str| DynamoError::of_code(code, "", 400);
+        let refused =
+            ["ValidationException", "ItemCollectionSizeLimitExceededException", "SomethingNew"];
+        assert!(refused.iter().all(|code| of(code).is_refusal() && !of(code).is_retryable()));
+        let passing = ["ThrottlingException", "TransactionConflictException"];
+        assert!(passing.iter().all(|code| of(code).is_retryable() && !of(code).is_refusal()));
+        let waiting = ["AccessDeniedException", "ResourceNotFoundException"];
+        assert!(waiting.iter().all(|code| !of(code).is_retryable() && !of(code).is_refusal()));
+        assert!(DynamoError::of_code("SomethingNew", "", 503).is_retryable());
+    }
+
+    #[test]
+    fn a_transaction_is_refused_if_one_part_is() {
+        let of = |codes: &[&'static str]| DynamoError::of_cancellation(codes.iter().copied());
+        for refused in ["ValidationError", "ItemCollectionSizeLimitExceeded"] {
+            assert!(of(&["None", refused, "TransactionConflict", "ThrottlingError"]).is_refusal());
+        }
+        assert!(matches!(of(&["None", "TransactionConflict"]), DynamoError::Contended));
+        assert!(matches!(of(&["ProvisionedThroughputExceeded"]), DynamoError::Throttled));
+        assert!(of(&["None", ""]).is_retryable());
+    }
 }

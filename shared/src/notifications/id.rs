@@ -8,7 +8,7 @@ const KIND: &str = "like";
 
 /// The id of a notification: what was liked, and how many likes of it were read before. It stays the same when more
 /// likes come, and when it is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotificationId {
     /// What was liked.
     pub activity_id: ActivityId,

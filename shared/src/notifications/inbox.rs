@@ -127,6 +127,8 @@ impl Inbox {
 }
 
 impl State for Inbox {
+    const ATTRIBUTES: &'static [&'static str] = &["unread", "listed"];
+
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let listed = row.packed("listed", "notifications", |bytes| {
             let (mut unpacker, mut listed) = (Unpacker::new(bytes), VecDeque::new());

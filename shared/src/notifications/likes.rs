@@ -40,6 +40,8 @@ pub struct ActivityLikes {
     last_read: Option<ReadNotification>,
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     moves: BTreeMap<Place, Option<ReadNotification>>,
+    /// When the latest like was of the last notification that has an item.
+    stored: Option<(Timestamp, u64)>,
 }
 
 /// What a view says of an activity in numbers.
@@ -206,10 +208,19 @@ impl ActivityLikes {
         let Some(mut last) = self.last_read.take() else { return };
         let before = last.place(activity);
         if last.group.move_back(viewer, at) {
-            self.moves.insert(before, None);
+            self.remove(before);
             self.moves.insert(last.place(activity), Some(last.clone()));
         }
         self.last_read = Some(last);
+    }
+
+    /// A notification has no item any more. One that has got none yet needs no removing: marks in one batch, however
+    /// many, leave one item of each notification to write and one to remove.
+    fn remove(&mut self, place: Place) {
+        match self.stored == place.behind.map(|behind| (place.last_at, behind)) {
+            true => self.moves.insert(place, None),
+            false => self.moves.remove(&place).flatten().map(Some),
+        };
     }
 
     /// The name goes, the numbers stay.
@@ -227,7 +238,7 @@ impl ActivityLikes {
         let mut behind = self.read;
         if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
             // One and the same notification, marked once more with a greater number.
-            self.moves.insert(last.place(activity), None);
+            self.remove(last.place(activity));
             group.join(last.group);
             behind = last.behind;
         }
@@ -251,6 +262,9 @@ fn rows<'a, T>(
 }
 
 impl State for ActivityLikes {
+    const ATTRIBUTES: &'static [&'static str] =
+        &["count", "actor", "deleted", "owed", "read", "erased", "unread", "last_read"];
+
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = |name: &str| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
         let unread = row.packed("unread", "unread likes", Unread::from_bytes)?;
@@ -263,6 +277,9 @@ impl State for ActivityLikes {
             read: count("read")?,
             erased: count("erased")?,
             unread: unread.unwrap_or_default(),
+            stored: last_read
+                .as_ref()
+                .map(|last: &ReadNotification| (last.group.last_at, last.behind)),
             last_read,
             moves: BTreeMap::new(),
         })

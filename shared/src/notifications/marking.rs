@@ -1,9 +1,9 @@
 //! Marking notifications as read: what a command means by the views of now, stated as facts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use super::command::{Marked, ReadThrough};
 use super::inbox::Inbox;
@@ -21,6 +21,8 @@ use crate::values::{ActivityId, Origin, Retention, Timestamp, ViewerId};
 /// How long it is remembered that all notifications were marked on behalf of a message: longer than a message
 /// lives.
 const REMEMBERED_DAYS: u32 = 30;
+/// How many activities are marked at once.
+const SIDE_BY_SIDE: usize = 32;
 
 impl Notifications {
     /// Marks notifications of a viewer as read. Those that are not theirs, that are read, or that there never were
@@ -77,15 +79,32 @@ impl Notifications {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let views = self.of_activities(&activities_of(marks), deadline).await?;
-        let record = Marks::new(&self.facts);
+        let mut recorded: BTreeMap<_, Vec<Mark>> = BTreeMap::new();
         for (id, through) in marks {
             let view = views.get(&id.activity_id);
             if let Some(through) = view.and_then(|view| effective(view, viewer, id, *through)) {
                 let mark = Mark { through, behind: id.behind, read_at: now };
-                record.record(viewer, &id.activity_id, mark, deadline).await?;
+                recorded.entry(id.activity_id.clone()).or_default().push(mark);
             }
         }
-        Ok(())
+        self.record(viewer, recorded, deadline).await
+    }
+
+    /// Records marks: those of one activity in their order, activities side by side.
+    async fn record(
+        &self,
+        viewer: &ViewerId,
+        marks: BTreeMap<ActivityId, Vec<Mark>>,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let record = &Marks::new(&self.facts);
+        let recording = marks.into_iter().map(|(activity, marks)| async move {
+            for mark in marks {
+                record.record(viewer, &activity, mark, deadline).await?;
+            }
+            Ok(())
+        });
+        stream::iter(recording).buffer_unordered(SIDE_BY_SIDE).try_collect().await
     }
 
     async fn mark_all(
@@ -101,13 +120,12 @@ impl Notifications {
             return Ok(());
         }
         let activities = self.unread(viewer, deadline).await?;
-        let record = Marks::new(&self.facts);
-        for (activity, view) in self.of_activities(&activities, deadline).await? {
-            let Some(unread) = view.unread() else { continue };
-            let behind = view.read_through();
-            let mark = Mark { through: behind + unread.count, behind, read_at: now };
-            record.record(viewer, &activity, mark, deadline).await?;
-        }
+        let views = self.of_activities(&activities, deadline).await?.into_iter();
+        let marks = views.filter_map(|(activity, view)| {
+            let (unread, behind) = (view.unread()?, view.read_through());
+            Some((activity, vec![Mark { through: behind + unread.count, behind, read_at: now }]))
+        });
+        self.record(viewer, marks.collect(), deadline).await?;
         if is_known {
             let expires = Retention::days(REMEMBERED_DAYS).expires_at(now);
             let mut item: Item = done;
@@ -148,12 +166,17 @@ impl Notifications {
     }
 }
 
-/// What the ids in a command name. Those that no answer ever gave name nothing.
+/// What the ids in a command name, and the greatest number that it gives each. Those that no answer ever gave name
+/// nothing.
 fn read_through(list: &[ReadThrough]) -> Vec<(NotificationId, u64)> {
-    let read = |ReadThrough { notification_id, through }: &ReadThrough| {
-        Some((NotificationId::parse(notification_id)?, *through))
-    };
-    list.iter().filter_map(read).collect()
+    let mut marks = BTreeMap::new();
+    for ReadThrough { notification_id, through } in list {
+        if let Some(id) = NotificationId::parse(notification_id) {
+            let greatest = marks.entry(id).or_insert(*through);
+            *greatest = (*through).max(*greatest);
+        }
+    }
+    marks.into_iter().collect()
 }
 
 fn activities_of(marks: &[(NotificationId, u64)]) -> BTreeSet<ActivityId> {

@@ -13,13 +13,18 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
 use super::{EventDigest, History, Rules, Sums};
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
-use crate::projection::{Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write};
+use crate::dynamo::{DynamoError, Limits};
+use crate::projection::{
+    Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write, waiting,
+};
 use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
 /// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 600;
+
+/// How many events are in one block: 64 KB at most.
+pub(super) const EVENTS_IN_BLOCK: usize = 8_192;
 
 /// The attribute of a block with its events.
 const EVENTS_OF: &str = "events";
@@ -242,6 +247,21 @@ impl Closing {
 }
 
 impl State for Counted {
+    const ATTRIBUTES: &'static [&'static str] = &[
+        "actor",
+        "choices",
+        "opens_at",
+        "closes_at",
+        "votes",
+        "end",
+        "blocks",
+        FIRST,
+        "latest",
+        "closing",
+        waiting::FROM,
+        waiting::TO,
+    ];
+
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let waiting = Waiting::read(row)?;
         if !row.item.contains_key("choices") {
@@ -330,12 +350,13 @@ impl Blocks for Counted {
         Ok(Vec::new())
     }
 
-    fn beside(&mut self, view: &Key) -> Beside {
-        let mut writes = self.waiting.writes(view);
+    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside {
+        let mut writes = self.waiting.writes(view, limits);
         if events::pack(&self.latest).len() > LATEST {
-            writes.push(Write::Put(block(view, self.blocks, &self.latest)));
-            self.blocks += 1;
-            self.latest.clear();
+            for events in std::mem::take(&mut self.latest).chunks(EVENTS_IN_BLOCK) {
+                writes.push(Write::Put(block(view, self.blocks, events)));
+                self.blocks += 1;
+            }
         }
         Beside { writes, owed: None }
     }

@@ -9,8 +9,6 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::values::{ActorId, Choice, Timestamp};
 
-/// How many events are in one block that is made again: far below what an item has room for.
-const EVENTS: usize = 16_384;
 /// Blocks that are made again begin at a multiple of this beyond those in use, so far beyond that no projector gets
 /// there while they are written.
 const GENERATION_BITS: u32 = 32;
@@ -128,7 +126,7 @@ impl Recount {
         events.sort_unstable();
         let first = beyond(stored.blocks(), fastrand::u64(..GENERATIONS));
         let blocks: Vec<_> = (first..)
-            .zip(events.chunks(EVENTS))
+            .zip(events.chunks(counted::EVENTS_IN_BLOCK))
             .map(|(number, events)| counted::block(view, number, events))
             .collect();
         let numbers = first..first + blocks.len() as u64;

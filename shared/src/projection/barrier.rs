@@ -94,6 +94,8 @@ pub struct Passed {
 }
 
 impl State for Passed {
+    const ATTRIBUTES: &'static [&'static str] = &["rows"];
+
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         Ok(Self { rows: row.count("rows")?, forget_at: row.number(FORGET_AT)? })
     }

@@ -10,9 +10,8 @@
 
 use super::totals::RUNNING;
 use super::{Fold, Write};
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number, text};
-use crate::dynamo::{Attributes, BatchItem};
+use crate::dynamo::{Attributes, BatchItem, DynamoError, Limits};
 
 /// Which blocks are wanted: those from one sort key to another, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +103,7 @@ pub trait Blocks: Fold {
     fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError>;
 
     /// What is written beside the view at a key.
-    fn beside(&mut self, view: &Key) -> Beside;
+    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside;
 
     /// What was owed for a decision is written.
     fn settle(&mut self, decision: u64) {

@@ -34,7 +34,19 @@
 //!
 //! A view has a mark for each shard from which it took a change within two days, of thirty bytes. A shard lives
 //! for four hours or so, so a table of four partitions has 48 shards in that time, and a view that changes all
-//! the time 1.4 KB of marks. One that changes now and then has a few.
+//! the time 1.5 KB of marks. One that changes now and then has a few.
+//!
+//! # What is refused
+//!
+//! Whatever is folded is weighed before it is written, so DynamoDB has nothing to refuse. Where it refuses
+//! nevertheless, and would do so again, what is written at once is halved, down to one change. That one is set aside
+//! with the reason. If even that cannot be written, because the view itself is refused, the change becomes a dead letter
+//! of which the view knows nothing. Everything beside it goes on.
+//!
+//! # Versions
+//!
+//! A view is written whole. Attributes that a version does not know are of a later one that runs beside it, and are
+//! carried along ([`State::ATTRIBUTES`]).
 
 mod barrier;
 mod blocks;
@@ -44,6 +56,7 @@ mod high_water;
 pub mod redriven;
 mod set_aside;
 mod totals;
+mod view;
 mod views;
 pub mod waiting;
 
@@ -55,5 +68,6 @@ pub use high_water::{HighWaterMarks, KEPT};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use totals::is_running;
-pub use views::{Fold, Folded, Reader, State, Unfolded, View, Views, Write};
+pub use view::{Fold, Folded, Reader, Refused, State, Unfolded, View};
+pub use views::{Views, Write};
 pub use waiting::{Waiting, weight};

@@ -2,241 +2,25 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put as TransactPut, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put as TransactPut, TransactWriteItem};
 
-use super::{Change, Followed, HighWaterMarks, Sequence, SetAside, Shard};
-use crate::dynamo::item::{Item, Key, Row, number};
+use super::{Followed, Reader, State, View};
+use crate::dynamo::item::{Item, Key, number};
+use crate::dynamo::limits::item_bytes;
 use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
-use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
-use crate::values::Timestamp;
 
-/// How far the view has come.
-const MARKS: &str = "marks";
-/// What it has passed without folding it.
-const SET_ASIDE: &str = "set_aside";
-/// How often it was written: nobody else has written it as long as this stays the same.
-const VERSION: &str = "version";
 const UNWRITTEN: &str = "attribute_not_exists(version)";
 const UNCHANGED: &str = "version = :seen";
 
-/// What an item among the views says.
-pub trait State: Default {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError>;
-
-    /// Writes it: attributes other than those of this module.
-    fn write(&self) -> Item;
-}
-
-/// What a projection makes of changes.
-pub trait Fold: State {
-    /// Goes on by one change. Changes that were set aside come later, so whatever their order the end is the same.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]: a row that is not what the feature writes. The view is as it was.
-    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError>;
-}
-
-/// A view as it was read, or as nobody has written it yet; and what has been folded into it since.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct View<S> {
-    /// What it says.
-    pub state: S,
-    marks: HighWaterMarks,
-    set_aside: SetAside,
-    version: i64,
-    forget_at: Option<AttributeValue>,
-    /// What is there and why it cannot be read, though its marks can.
-    unreadable: Option<(Item, String)>,
-}
-
-/// How a view is read from its item: [`View::read_from`], or [`View::read_to_fold`].
-pub type Reader<S> = fn(&Row<'_>) -> Result<View<S>, DynamoError>;
-
-/// What became of some changes of one shard.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Folded {
-    /// How many were folded that were not folded before.
-    pub new: usize,
-    /// Those that are set aside, by this delivery or an earlier one. They have to become dead letters before the
-    /// changes are acknowledged.
-    pub unfolded: Vec<Unfolded>,
-    /// Whether the view has to be written for what it says of changes alone.
-    pub is_noted: bool,
-}
-
-/// A change that could not be folded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfolded {
-    /// Where it is.
-    pub sequence: Sequence,
-    /// Why, in a sentence that quotes nothing of what is stored.
-    pub why: String,
-}
-
-impl Unfolded {
-    /// All changes, of a view of which nobody knows how far it has come. Nothing can be noted there.
+impl Write {
+    /// Its size in bytes, as DynamoDB counts it.
     #[must_use]
-    pub fn all(changes: &[&Change], corrupt: &DynamoError) -> Vec<Self> {
-        let unfolded = changes.iter().map(|change| {
-            let (sequence, why) = (change.sequence, corrupt.to_string());
-            Self { sequence, why }
-        });
-        unfolded.collect()
-    }
-}
-
-impl<S: State> View<S> {
-    /// Reads it from its item.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]
-    pub fn read_from(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let view = Self::read_marks(row)?;
-        Ok(Self { state: S::read(row)?, ..view })
-    }
-
-    /// Reads it from its item, to go on from there: one that cannot be read stays as it is, but for how far it has
-    /// come.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]: nobody knows how far it has come.
-    pub fn read_to_fold(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let view = Self::read_marks(row)?;
-        Ok(match S::read(row) {
-            Ok(state) => Self { state, ..view },
-            Err(corrupt) => {
-                Self { unreadable: Some((row.item.clone(), corrupt.to_string())), ..view }
-            }
-        })
-    }
-
-    /// How far it has come.
-    fn read_marks(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let marks =
-            row.packed(MARKS, "the high-water marks of a view", HighWaterMarks::from_bytes)?;
-        let set_aside =
-            row.packed(SET_ASIDE, "changes that were set aside", SetAside::from_bytes)?;
-        Ok(Self {
-            state: S::default(),
-            marks: marks.unwrap_or_default(),
-            set_aside: set_aside.unwrap_or_default(),
-            version: row.number(VERSION)?,
-            forget_at: row.item.get(FORGET_AT).cloned(),
-            unreadable: None,
-        })
-    }
-
-    /// Whether it says nothing that anybody can read.
-    #[must_use]
-    pub fn is_unreadable(&self) -> bool {
-        self.unreadable.is_some()
-    }
-
-    /// True if it has been written.
-    #[must_use]
-    pub fn is_there(&self) -> bool {
-        self.version > 0
-    }
-
-    /// How often it was written: two readings of the same version are of the same view.
-    #[must_use]
-    pub fn version(&self) -> i64 {
-        self.version
-    }
-
-    /// The same view, saying something else.
-    #[must_use]
-    pub fn with(self, state: S) -> Self {
-        Self { state, unreadable: None, ..self }
-    }
-
-    /// The same view, which says what it said when it was read and cannot go on: what comes is set aside.
-    #[must_use]
-    pub fn stuck(self, state: &S, why: String) -> Self {
-        Self { state: S::default(), unreadable: Some((state.write(), why)), ..self }
-    }
-
-    /// The same view as of what another has folded: what that has passed is in what this one says.
-    #[must_use]
-    pub fn caught_up_with<T>(mut self, other: &View<T>) -> Self {
-        self.marks.join(&other.marks);
-        self
-    }
-
-    /// The same, once it is written.
-    #[must_use]
-    pub fn written(self) -> Self {
-        Self { version: self.version + 1, ..self }
-    }
-
-    /// What writes it, unless somebody else has written it since it was read.
-    #[must_use]
-    pub fn write(&self, key: Key) -> Write {
-        let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
-        let mut item = key.into_item();
-        match &self.unreadable {
-            None => item.extend(self.state.write()),
-            Some((there, _)) => item.extend(there.clone()),
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::View { item, .. } | Self::Put(item) => item_bytes(item),
+            Self::Delete(Key { pk, sk }) => pk.len() + sk.len(),
         }
-        let marks = (!self.marks.is_empty()).then(|| bytes(self.marks.to_bytes()));
-        let set_aside = (!self.set_aside.is_empty()).then(|| bytes(self.set_aside.to_bytes()));
-        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside)] {
-            item.remove(name);
-            item.extend(value.map(|value| (name.to_owned(), value)));
-        }
-        item.insert(VERSION.to_owned(), number(self.version + 1));
-        // A view of what was erased goes at its time, whatever is folded into it until then.
-        item.extend(self.forget_at.clone().map(|at| (FORGET_AT.to_owned(), at)));
-        Write::View { item, seen: self.version }
-    }
-}
-
-impl<F: Fold> View<F> {
-    /// Folds changes of one shard, in their order, which begin with the first of a batch. What it has folded already
-    /// is passed, and what cannot be folded is set aside.
-    ///
-    /// `facts` is the name of the table that the changes are of, for errors.
-    pub fn fold(
-        &mut self,
-        shard: Shard,
-        changes: &[&Change],
-        facts: &str,
-        now: Timestamp,
-    ) -> Folded {
-        let mut folded =
-            Folded { unfolded: self.set_aside_before(shard, changes), ..Folded::default() };
-        let is_new = |change: &&&Change| self.marks.is_new(shard, change.sequence);
-        let new: Vec<_> = changes.iter().filter(is_new).collect();
-        let (Some(first), Some(last)) = (changes.first(), new.last()) else { return folded };
-        for change in &new {
-            let done = match &self.unreadable {
-                None => self.state.fold(change, facts).map_err(|failure| failure.to_string()),
-                Some((_, why)) => Err(why.clone()),
-            };
-            match done {
-                Ok(()) => folded.new += 1,
-                Err(why) => folded.unfolded.push(Unfolded { sequence: change.sequence, why }),
-            }
-        }
-        self.marks.raise(shard, last.sequence, now);
-        let before = self.set_aside.clone();
-        self.set_aside.retain(shard, first.sequence, &self.marks);
-        folded.unfolded.iter().for_each(|change| self.set_aside.insert(shard, change.sequence));
-        folded.is_noted = self.set_aside != before;
-        folded
-    }
-
-    /// Those that an earlier delivery has set aside and whose dead letters it may not have sent.
-    fn set_aside_before(&self, shard: Shard, changes: &[&Change]) -> Vec<Unfolded> {
-        let why = "set aside by an earlier delivery, whose log says why";
-        let unfolded = self.set_aside.among(shard, changes).into_iter();
-        unfolded.map(|sequence| Unfolded { sequence, why: why.to_owned() }).collect()
     }
 }
 

@@ -1,18 +1,25 @@
 //! Changes that wait for the one with which their subject begins: votes that come before their poll, hits before their
-//! battle. They are kept in blocks beside the view as they came, and folded once it has come.
+//! battle. They are kept in blocks beside the view, and folded once it has come.
+//!
+//! Changes of one row that are written together wait as one: from what the row was before the first of them to what it is
+//! after the last. A change is weighed before it is added, so a block is as large as blocks may be and no larger, and
+//! what grows with the number of changes is the number of blocks. They are read some at a time.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Change, Wanted, Write};
-use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
+use crate::dynamo::limits::{item_bytes, value_bytes};
+use crate::dynamo::{DynamoError, Limits};
 
 /// How the sort keys of such blocks begin.
 const WAITING: &str = "waiting#";
 /// The attribute with the changes.
 const CHANGES: &str = "changes";
-/// The most that is put into one block, in bytes or so: an item has room for three times as much.
-const BLOCK: usize = 128 * 1024;
+/// The attribute of a view with the number of the first block.
+pub const FROM: &str = "waiting_from";
+/// That with the number behind the last one.
+pub const TO: &str = "waiting_to";
 /// How many blocks are folded at once: each is deleted in the transaction that folds it.
 const AT_ONCE: i32 = 40;
 
@@ -32,14 +39,14 @@ impl Waiting {
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = |name| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
-        Ok(Self { first: count("waiting_from")?, next: count("waiting_to")?, ..Self::default() })
+        Ok(Self { first: count(FROM)?, next: count(TO)?, ..Self::default() })
     }
 
     /// The attributes of its view.
     pub fn write(&self, item: &mut Item) {
         if self.next > 0 {
-            item.insert("waiting_from".to_owned(), number(self.first));
-            item.insert("waiting_to".to_owned(), number(self.next));
+            item.insert(FROM.to_owned(), number(self.first));
+            item.insert(TO.to_owned(), number(self.next));
         }
     }
 
@@ -61,9 +68,16 @@ impl Waiting {
         is_block(block) && *block < *sort_key(self.first)
     }
 
-    /// One more waits.
+    /// One more waits. If it goes on where another change of that row ends, both are one.
     pub fn push(&mut self, change: &Change) {
-        self.fresh.push(change.clone());
+        let same = self.fresh.iter_mut().rfind(|fresh| fresh.key == change.key);
+        match same.filter(|fresh| fresh.after == change.before) {
+            Some(fresh) => {
+                (fresh.after, fresh.sequence, fresh.at) =
+                    (change.after.clone(), change.sequence, change.at);
+            }
+            None => self.fresh.push(change.clone()),
+        }
     }
 
     /// The blocks with those that waited longest.
@@ -93,23 +107,34 @@ impl Waiting {
     }
 
     /// What is written together with the view at a key.
-    pub fn writes(&mut self, view: &Key) -> Vec<Write> {
+    pub fn writes(&mut self, view: &Key, limits: &Limits) -> Vec<Write> {
         let used = self.used.drain(..).map(Write::Delete);
         let mut writes: Vec<_> = used.collect();
-        let (mut changes, mut size) = (Vec::new(), 0);
-        let mut fresh = std::mem::take(&mut self.fresh).into_iter().peekable();
-        while let Some(change) = fresh.next() {
-            size += weight(&change);
-            changes.push(AttributeValue::M(write_change(change)));
-            if size >= BLOCK || fresh.peek().is_none() {
-                let key = Key { pk: view.pk.clone(), sk: sort_key(self.next) };
-                let mut block = key.into_item();
-                block.insert(CHANGES.to_owned(), list(std::mem::take(&mut changes)));
-                writes.push(Write::Put(block));
+        let mut block = Vec::new();
+        let room = limits.block_bytes.saturating_sub(self.block(view, Vec::new()).weight());
+        let mut size = 0;
+        for change in std::mem::take(&mut self.fresh) {
+            let change = AttributeValue::M(write_change(change));
+            let weight = 1 + value_bytes(&change);
+            if size + weight > room && !block.is_empty() {
+                writes.push(self.block(view, std::mem::take(&mut block)));
                 (self.next, size) = (self.next + 1, 0);
             }
+            size += weight;
+            block.push(change);
+        }
+        if !block.is_empty() {
+            writes.push(self.block(view, block));
+            self.next += 1;
         }
         writes
+    }
+
+    /// The next block, beside the view at a key.
+    fn block(&self, view: &Key, changes: Vec<AttributeValue>) -> Write {
+        let mut block = Key { pk: view.pk.clone(), sk: sort_key(self.next) }.into_item();
+        block.insert(CHANGES.to_owned(), list(changes));
+        Write::Put(block)
     }
 }
 
@@ -181,20 +206,66 @@ fn read_change(value: &AttributeValue, table: &str) -> Option<Change> {
 #[must_use]
 pub fn weight(change: &Change) -> usize {
     let images = [&change.before, &change.after].into_iter().flatten();
-    128 + images.map(of_item).sum::<usize>()
+    128 + images.map(item_bytes).sum::<usize>()
 }
 
-fn of_item(item: &Item) -> usize {
-    item.iter().map(|(name, value)| name.len() + of_value(value)).sum()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Timestamp;
 
-fn of_value(value: &AttributeValue) -> usize {
-    match value {
-        AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
-        AttributeValue::B(bytes) => bytes.as_ref().len(),
-        AttributeValue::L(list) => list.iter().map(|value| 3 + of_value(value)).sum(),
-        AttributeValue::M(map) => 3 + of_item(map),
-        AttributeValue::Ss(texts) => texts.iter().map(String::len).sum(),
-        _ => 8,
+    fn change(row: &str, before: Option<&str>, after: &str) -> Change {
+        let image = |says: &str| Item::from([("says".to_owned(), text(says))]);
+        Change {
+            key: Key { pk: "row".to_owned(), sk: row.to_owned() },
+            before: before.map(image),
+            after: Some(image(after)),
+            sequence: "1".parse().expect("a number"),
+            at: Timestamp::from_unix_millis(0),
+            redriven: None,
+        }
+    }
+
+    fn view() -> Key {
+        Key { pk: "view".to_owned(), sk: "view".to_owned() }
+    }
+
+    fn blocks(waiting: &mut Waiting, limits: &Limits) -> Vec<(usize, Vec<Change>)> {
+        let writes = waiting.writes(&view(), limits).into_iter();
+        let block = |write: Write| {
+            let weight = write.weight();
+            let Write::Put(item) = write else { panic!("a block") };
+            (weight, read_changes(&Row { table: "views", item }).expect("changes"))
+        };
+        writes.map(block).collect()
+    }
+
+    #[test]
+    fn a_change_is_weighed_before_it_is_added() {
+        let limits = Limits { block_bytes: 1_000, ..Limits::DYNAMODB };
+        let mut waiting = Waiting::default();
+        for n in 0..20 {
+            waiting.push(&change(&n.to_string(), None, &"x".repeat(n * 20)));
+        }
+        let blocks = blocks(&mut waiting, &limits);
+        assert!(blocks.iter().all(|(weight, _)| *weight <= 1_000), "{blocks:?}");
+        let changes: Vec<_> = blocks.into_iter().flat_map(|(_, changes)| changes).collect();
+        assert_eq!(changes.len(), 20);
+        assert!(changes.iter().zip(0..).all(|(change, n)| change.key.sk == n.to_string()));
+    }
+
+    #[test]
+    fn changes_of_one_row_wait_as_one() {
+        let mut waiting = Waiting::default();
+        let one =
+            [("a", None, "1"), ("b", None, "1"), ("a", Some("1"), "2"), ("a", Some("2"), "3")];
+        one.iter().for_each(|(row, before, after)| waiting.push(&change(row, *before, after)));
+        // Something in between was set aside.
+        waiting.push(&change("a", Some("7"), "8"));
+        let all = blocks(&mut waiting, &Limits::DYNAMODB);
+        let [(_, changes)] = all.as_slice() else { panic!("one block") };
+        let expected =
+            [change("a", None, "3"), change("b", None, "1"), change("a", Some("7"), "8")];
+        assert_eq!(changes.as_slice(), expected);
     }
 }

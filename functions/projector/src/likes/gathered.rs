@@ -1,0 +1,60 @@
+//! What is written together with the inbox of an actor, weighed before it is added.
+
+use std::collections::BTreeMap;
+
+use shared::dynamo::Limits;
+use shared::dynamo::item::Item;
+use shared::likes;
+use shared::notifications::Inbox;
+use shared::notifications::keys::{self, Place};
+use shared::projection::{View, Write};
+use shared::values::{Retention, ViewerId};
+
+use super::task::Ready;
+
+/// What is written with one inbox.
+#[derive(Clone)]
+pub(super) struct Gathered<'g> {
+    pub(super) viewer: &'g ViewerId,
+    pub(super) kept: Retention,
+    pub(super) limits: &'g Limits,
+    pub(super) inbox: View<Inbox>,
+    pub(super) views: Vec<Write>,
+    pub(super) items: BTreeMap<Place, Write>,
+}
+
+impl Gathered<'_> {
+    /// The same with one more view.
+    pub(super) fn with(&self, ready: &Ready<'_>) -> Self {
+        let (mut more, Ready { task, before, view, .. }) = (self.clone(), ready);
+        more.views.push(view.write(likes::keys::count(&task.activity)));
+        more.inbox.state.update(&task.activity, before.listing(), view.state.listing());
+        for (place, read) in view.state.moves() {
+            let item = read.as_ref().map(|it| it.write(place, self.viewer, self.kept));
+            more.items.insert(place.clone(), put_or_delete(place, self.viewer, item));
+        }
+        more
+    }
+
+    pub(super) fn is_too_much(&self) -> bool {
+        let writes = self.clone().writes();
+        writes.len() > self.limits.max_transaction_items()
+            || writes.iter().map(Write::weight).sum::<usize>() > self.limits.max_transaction_bytes()
+    }
+
+    pub(super) fn writes(mut self) -> Vec<Write> {
+        for (place, listed) in self.inbox.state.spills() {
+            let item = listed.as_ref().map(|it| it.write(self.viewer));
+            self.items.insert(place.clone(), put_or_delete(place, self.viewer, item));
+        }
+        let mut writes = self.views;
+        writes.push(self.inbox.write(keys::inbox(self.viewer)));
+        writes.extend(self.items.into_values());
+        writes
+    }
+}
+
+/// Puts the item of a notification, or deletes it if there is none any more.
+fn put_or_delete(place: &Place, viewer: &ViewerId, item: Option<Item>) -> Write {
+    item.map_or_else(|| Write::Delete(place.key(viewer)), Write::Put)
+}

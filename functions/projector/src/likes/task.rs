@@ -1,0 +1,146 @@
+//! Changes of one activity on their way into its view, and what becomes of them.
+
+use std::sync::Arc;
+
+use shared::dynamo::DynamoError;
+use shared::notifications::ActivityLikes;
+use shared::projection::{Change, Folded, Refused, View};
+use shared::values::{ActivityId, ActorId};
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// Changes of one activity that are not folded yet.
+pub(super) struct Task<'a> {
+    pub(super) activity: ActivityId,
+    pub(super) changes: Vec<&'a Change>,
+    pub(super) outcome: Outcome,
+    /// Its view was written without knowing who the actor is, so that has to be asked once more.
+    pub(super) asked_again: bool,
+    /// How many of its changes, from the first on, need not be folded again.
+    pub(super) begin: usize,
+    /// At most how many are folded at once.
+    pub(super) most: usize,
+    /// It shares no transaction with others.
+    pub(super) alone: bool,
+    /// Changes that the store refuses.
+    pub(super) refused: Refused,
+}
+
+/// A task of which some changes are folded, and the view before and after.
+pub(super) struct Ready<'a> {
+    pub(super) task: Task<'a>,
+    pub(super) before: ActivityLikes,
+    pub(super) view: View<ActivityLikes>,
+    pub(super) folded: Folded,
+    /// The first change that is folded.
+    pub(super) first: usize,
+    /// That behind the last one.
+    pub(super) end: usize,
+}
+
+/// What became of a task.
+pub(super) enum End<'a> {
+    Done(Outcome),
+    Again(Task<'a>),
+}
+
+impl<'a> Ready<'a> {
+    /// The actor who is told of something, if there is one.
+    pub(super) fn notified(&self) -> Option<ActorId> {
+        let Self { before, view, .. } = self;
+        let is_news = before.listing() != view.state.listing() || !view.state.moves().is_empty();
+        view.state.actor().filter(|_| is_news).cloned()
+    }
+
+    /// How many changes are folded.
+    pub(super) fn changes(&self) -> usize {
+        self.end - self.first
+    }
+
+    /// True if nobody knows the actor, who may have published meanwhile.
+    pub(super) fn is_unowned(&self) -> bool {
+        self.view.state.actor().is_none() && !self.task.asked_again
+    }
+
+    pub(super) fn asking_again(self) -> Task<'a> {
+        let Self { task, folded, .. } = self;
+        Task { asked_again: true, outcome: task.outcome.written(folded), ..task }
+    }
+
+    /// It is written.
+    pub(super) fn written(self) -> End<'a> {
+        let Self { task, folded, end, .. } = self;
+        Task { outcome: task.outcome.written(folded), ..task }.go_on(end)
+    }
+
+    /// Not together with others.
+    pub(super) fn parted(self) -> End<'a> {
+        End::Again(Task { alone: true, ..self.task })
+    }
+
+    /// Half of its changes at once.
+    pub(super) fn with_less(self) -> End<'a> {
+        let most = (self.changes() / 2).max(1);
+        End::Again(Task { most, ..self.task })
+    }
+
+    /// The store refuses to write it with its inbox, or the inbox cannot be read.
+    pub(super) fn refused_with_inbox(self, failure: &DynamoError) -> End<'a> {
+        let why = failure.to_string();
+        self.less_or(why.clone(), |task, first| {
+            End::Done(task.outcome.set_aside(&task.changes[first..], &why))
+        })
+    }
+
+    /// The store refuses to write it.
+    pub(super) fn refused(self, failure: DynamoError) -> End<'a> {
+        self.less_or(failure.to_string(), |task, first| {
+            End::Done(task.outcome.refused(failure, &task.changes[first..]))
+        })
+    }
+
+    /// Does less at once, down to one change, which is set aside; or, where it was, something else.
+    pub(super) fn less_or(
+        mut self,
+        why: String,
+        otherwise: impl FnOnce(Task<'a>, usize) -> End<'a>,
+    ) -> End<'a> {
+        if self.changes() > 1 {
+            return self.with_less();
+        }
+        let one = self.task.changes.get(self.first).map(|change| change.sequence);
+        match one.filter(|one| !self.task.refused.contains_key(one)) {
+            Some(one) => {
+                self.task.refused.insert(one, why);
+                End::Again(self.task)
+            }
+            // Not even that can be written.
+            None => otherwise(self.task, self.first),
+        }
+    }
+}
+
+impl<'a> Task<'a> {
+    /// Goes on with the changes from the nth on, if there are any.
+    pub(super) fn go_on(mut self, end: usize) -> End<'a> {
+        if end == self.changes.len() {
+            return End::Done(self.outcome);
+        }
+        self.most = self.most.saturating_mul(2);
+        End::Again(self)
+    }
+
+    /// Somebody else has written the view.
+    pub(super) fn conflicted(mut self) -> Self {
+        self.outcome.conflicts += 1;
+        self
+    }
+
+    /// It may be written, or not: the view will tell.
+    pub(super) fn held_up(mut self, is_conflict: bool, failure: Arc<Failure>) -> Self {
+        self.outcome.conflicts += u64::from(is_conflict);
+        self.outcome.failure = Some(failure);
+        self
+    }
+}
