@@ -203,10 +203,26 @@ def miscounted(data):
         yield f"README.md does not say that a first build {sentence}"
 
 
+def features(package, of):
+    """The features with which a package takes another, built by itself."""
+    tree = ["cargo", "tree", "--locked", "--package", package, "--edges", "normal", "--prefix", "none", "--format", "{p} {f}"]
+    lines = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    [found] = {line.split(" ")[2] for line in lines if line.startswith(f"{of} ")}
+    return set(found.split(","))
+
+
+def makers():
+    """Who has credentials made by programs: people, and no function."""
+    for package in ["nagare", *FUNCTIONS]:
+        has = "credentials-process" in features(package, "aws-config")
+        if has != (package == "nagare"):
+            yield f"{package} {'has' if has else 'lacks'} aws-config's credentials-process"
+
+
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards(), *miscounted(data)]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards(), *miscounted(data), *makers()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")
