@@ -51,7 +51,7 @@ pub(crate) async fn in_the_end(
         at_rest(readers, feed.clone(), &timeline, random).await?;
     }
     features::in_the_end(world, &reference, &observed.answers).await?;
-    stored::is_within_bounds(world).await
+    stored::is_within_bounds(world)
 }
 
 /// The reference of a history, less what was refused. Only of publishes, and of messages of a room, under one id may some be

@@ -1,13 +1,13 @@
 //! Whether all that is stored is of a kind that says its bound, and within it.
 
+use dynoxide::types::{Item, item_size};
 use nagare::local::schema;
+use serde_json::{Value, json};
 use shared::bounds::{Kind, StoredIn};
-use shared::dynamo::item::Item;
-use shared::dynamo::limits::item_bytes;
 use tests::World;
 
 /// Weighs everything in all tables.
-pub(crate) async fn is_within_bounds(world: &World) -> Result<(), String> {
+pub(crate) fn is_within_bounds(world: &World) -> Result<(), String> {
     let names = schema::names();
     for (table, name, [hash, range]) in [
         (StoredIn::Timelines, names.timelines, ["viewer_id", "sort_key"]),
@@ -16,28 +16,29 @@ pub(crate) async fn is_within_bounds(world: &World) -> Result<(), String> {
         (StoredIn::Views, names.views, ["pk", "sk"]),
         (StoredIn::DeadLetters, names.dead_letters, ["id", "part"]),
     ] {
-        let client = world.tables.ledger.table().client();
-        let mut start = None;
+        let mut request = json!({"TableName": name});
         loop {
-            let scan = client.scan().table_name(&name).set_exclusive_start_key(start);
-            let page = scan.send().await.map_err(|e| format!("{name}: {e:?}"))?;
-            page.items().iter().try_for_each(|item| within(table, item, hash, range))?;
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                break;
+            let (_, page) = world.engine.call("Scan", request.to_string().as_bytes());
+            let mut page: Value = serde_json::from_str(&page).unwrap();
+            for item in page["Items"].as_array().ok_or_else(|| format!("{name}: {page}"))? {
+                within(table, item, hash, range)?;
+            }
+            match page["LastEvaluatedKey"].take() {
+                Value::Null => break,
+                start => request["ExclusiveStartKey"] = start,
             }
         }
     }
     Ok(())
 }
 
-fn within(table: StoredIn, item: &Item, hash: &str, range: &str) -> Result<(), String> {
-    let key = |name: &str| item[name].as_s().unwrap().as_str();
-    let (pk, sk) = (key(hash), key(range));
+fn within(table: StoredIn, item: &Value, hash: &str, range: &str) -> Result<(), String> {
+    let [pk, sk] = [hash, range].map(|name| item[name]["S"].as_str().unwrap());
     let Some(kind) = Kind::of(table, pk, sk) else {
         return Err(format!("{table:?}: {pk} {sk} is of no kind"));
     };
-    let bytes = item_bytes(item);
+    let item: Item = serde_json::from_value(item.clone()).unwrap();
+    let bytes = item_size(&item);
     if bytes > kind.bound() {
         return Err(format!("{}: {pk} {sk} weighs {bytes} bytes", kind.name()));
     }
