@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! target   which stack it is
+//! aws      region and credentials, or what is missing of them
 //! remote   its tables and queues
 //! read_only the same, without the means to write
 //! proxy    the way to a remote stack, where there is a proxy
@@ -14,6 +15,7 @@
 //! ```
 
 pub(crate) mod api;
+pub(crate) mod aws;
 pub(crate) mod drain;
 mod loopback;
 pub(crate) mod proxy;

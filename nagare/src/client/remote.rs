@@ -11,6 +11,7 @@ use shared::runtime::env;
 use shared::timelines::Timelines;
 use shared::values::Retention;
 
+use super::aws;
 use super::drain::Drain;
 use super::sender::Sender;
 use super::target::Target;
@@ -20,7 +21,6 @@ use crate::operator::effects::Effects;
 use crate::tables::{TableNames, Tables};
 
 use super::loopback::is_loopback;
-use super::proxy;
 use super::read_only::reading;
 pub(crate) use crate::operator::soon;
 
@@ -47,10 +47,10 @@ impl Remote {
     /// The stack that a target names.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if it does not say where it is.
+    /// [`Failure::Usage`] if it does not say where it is, or lacks credentials.
     pub(crate) async fn of(target: Target) -> Result<Self, Failure> {
         let config = match &target {
-            Target::Environment => Some(proxy::sdk_config().await?),
+            Target::Environment => Some(aws::config().await?),
             Target::Local(_) => None,
         };
         let (sqs, dynamodb) = match &config {

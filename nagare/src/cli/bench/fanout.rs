@@ -55,7 +55,7 @@ impl Fanout {
 
     async fn measure(self) -> Result<(), Failure> {
         let tables = match &self.endpoint {
-            Some(endpoint) => tables_at(endpoint, self.in_flight).await,
+            Some(endpoint) => tables_at(endpoint, self.in_flight).await?,
             None => embedded(self.in_flight)?,
         };
         // The segments of a large fan-out are written in bulk too.

@@ -63,7 +63,7 @@ impl Handler {
         let engine = Engine::in_memory().map_err(|e| broken(&e))?;
         let inside = SharedHttpConnector::new(InProcess::new(engine, wire.clone()));
         let sqs = connector::sqs(inside);
-        let tables = tables_at(&self.endpoint, self.in_flight).await;
+        let tables = tables_at(&self.endpoint, self.in_flight).await?;
         let secrets = Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))?;
         let writer = Writer {
             ledger: tables.ledger,

@@ -49,10 +49,10 @@ mod table;
 
 use aws_sdk_dynamodb::Client;
 use clap::Subcommand;
-use shared::dynamo::sdk_config;
 use shared::runtime::env;
 
 use super::Failure;
+use crate::client::aws;
 use crate::local::faults::{Faults, FaultsError};
 use crate::local::schema;
 use crate::tables::{TableNames, Tables};
@@ -135,11 +135,11 @@ fn follower(number: u64) -> String {
 }
 
 /// The tables at this endpoint, otherwise as the functions build them.
-async fn tables_at(endpoint: &str, in_flight: usize) -> Tables {
+async fn tables_at(endpoint: &str, in_flight: usize) -> Result<Tables, Failure> {
     let timelines = env::optional(env::TIMELINES_TABLE);
     let timelines = timelines.unwrap_or_else(|| schema::names().timelines);
-    let config = sdk_config().await;
+    let config = aws::config().await?;
     let config = aws_sdk_dynamodb::config::Builder::from(&config).endpoint_url(endpoint);
     let names = TableNames { timelines, ..schema::names() };
-    Tables::with_in_flight(Client::from_conf(config.build()), &names, in_flight)
+    Ok(Tables::with_in_flight(Client::from_conf(config.build()), &names, in_flight))
 }

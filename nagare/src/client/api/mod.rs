@@ -16,6 +16,8 @@
 //! Every character of a path or a query is escaped unless it means itself everywhere (RFC 3986,
 //! "unreserved"). What is sent is then exactly what is signed, byte by byte.
 
+use std::fmt::Display;
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
@@ -24,10 +26,10 @@ use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use timeline_reader::Authorization;
 
-use super::proxy;
-use super::signer::{Signer, Unsigned};
+use super::signer::Signer;
 use super::target::Target;
 use super::token;
+use super::{aws, proxy};
 use crate::failure::Failure;
 
 /// API Gateway, as signatures name it.
@@ -181,7 +183,8 @@ impl Caller {
     }
 
     async fn signing() -> Result<Self, Failure> {
-        Signer::of(&proxy::sdk_config().await?, SERVICE).map(Self::Signer).map_err(unsigned)
+        let config = aws::config().await.map_err(unsigned)?;
+        Signer::of(&config, SERVICE).map(Self::Signer).map_err(unsigned)
     }
 
     /// What the request carried, for somebody whom the API turned away.
@@ -194,7 +197,7 @@ impl Caller {
     }
 }
 
-fn unsigned(reason: Unsigned) -> Failure {
+fn unsigned(reason: impl Display) -> Failure {
     let demand = "the API takes signed requests only (NAGARE_AUTHORIZATION=iam)";
     Failure::Usage(format!("{demand}, and {reason}"))
 }
