@@ -199,7 +199,7 @@ async fn what_was_liked_before_there_were_lists_is_shown_and_listed() {
         let auditor =
             LikedAuditor::new(&world.tables.ledger, &world.tables.facts, world.clock.clone());
         let bob = ViewerId::new("bob").unwrap();
-        assert_eq!(auditor.likers().await.unwrap(), [bob.clone()]);
+        assert_eq!(auditor.likers().await.unwrap(), std::slice::from_ref(&bob));
         let found = auditor.differences(&bob).await.unwrap();
         assert_eq!(found.is_empty(), is_few, "{found:?}");
         auditor.repair(&found).await.unwrap();
