@@ -14,7 +14,7 @@ pub(crate) fn limits(random: &mut Rng) -> Limits {
         return limits;
     }
     let shrinks: [fn(&mut Limits); 4] = [
-        |limits| limits.page_bytes = 1_024,
+        |limits| limits.page_bytes = 4_096,
         |limits| limits.batch_write_items = 5,
         |limits| limits.batch_get_items = 5,
         |limits| limits.expression_bytes = 300,
