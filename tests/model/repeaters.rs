@@ -11,6 +11,9 @@ const ONE_IN: u8 = 4;
 /// How often a command is repeated.
 const TIMES: std::ops::Range<usize> = 60..240;
 
+/// The activities that features are asked about.
+const ASKED_FOR: [&str; 6] = ["p0", "p10", "p20", "p30", "p40", "p50"];
+
 /// The commands of a repeater, in a history that has one. `published` are the ids and actors of what is published.
 pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What> {
     if !has("repeaters") || random.u8(0..ONE_IN) > 0 {
@@ -19,8 +22,12 @@ pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What>
     let people: Vec<_> = viewers().collect();
     let one = random.choice(people.iter().copied()).unwrap();
     let other = random.choice(people.iter().copied()).unwrap();
-    let (activity, actor) =
-        random.choice(published).cloned().unwrap_or_else(|| ("p0".to_owned(), other.to_owned()));
+    // Of those that answers are asked for.
+    let asked_for = published.iter().filter(|(id, _)| ASKED_FOR.contains(&id.as_str()));
+    let (activity, actor) = random
+        .choice(asked_for.collect::<Vec<_>>())
+        .cloned()
+        .unwrap_or_else(|| ("p0".to_owned(), other.to_owned()));
     let (which, rest) = (random.u8(0..9), random.usize(2..7));
     (0..random.usize(TIMES))
         .map(|n| {
