@@ -1,11 +1,12 @@
 """One person repeats one command thousands of times: nothing grows beyond its bound, and nobody else waits."""
 
+import os
 from datetime import timedelta
 
 from conftest import instant, like, open_poll, publish, read_instant, unique, until, vote, written
 
-# As many as it takes to be more than one block of what waits.
-VOTES = 4_000
+# A row has all votes of its viewer, so twice as many take four times as long: 4,000 take minutes.
+VOTES = int(os.environ.get("NAGARE_VOTES", "800"))
 LIKES = 50
 
 
@@ -43,7 +44,7 @@ def test_votes_of_one_viewer_for_a_poll_that_nobody_opened_hold_up_nobody(own_st
     stack.drain()
     until(lambda: stack.request(f"/v1/activities/{activity}").json["likes"]["count"] == LIKES, "all likes are counted")
     blocks = {key: size for key, size in sizes(stack, "NAGARE_VIEWS_TABLE").items() if key.startswith("waiting#")}
-    assert blocks and max(blocks.values()) < 300_000, blocks
+    assert blocks and max(blocks.values()) < 131_072, blocks
     stack.apply(open_poll(actor, poll, ["red", "blue"], opens_at, closes_at))
     shown = until(
         lambda: (answer := stack.request(f"/v1/polls/{poll}?viewer=bob").json)["votes"] == 1 and answer, "one vote"
