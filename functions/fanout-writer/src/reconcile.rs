@@ -154,8 +154,10 @@ impl Pair<'_> {
                 self.position = Some(last.sort_key.clone());
             }
             if passed == rows.len() && !more {
-                self.show(deadline).await?;
-                return Ok(Step::Whole);
+                match self.show(deadline).await? {
+                    None => return Ok(Step::Whole),
+                    Some(later) => (self.state, self.position) = (later, None),
+                }
             }
             if enough.has_passed() {
                 return Ok(Step::Stopped);
@@ -170,20 +172,21 @@ impl Pair<'_> {
         }
     }
 
-    /// Shows the actor, now that the timeline is complete.
-    async fn show(&self, deadline: Deadline) -> Result<(), DynamoError> {
+    /// Shows the actor, now that the timeline is complete. Returns a later follow for which it has to be made complete.
+    async fn show(&self, deadline: Deadline) -> Result<Option<FollowState>, DynamoError> {
         let Reconciler { follows, hold, .. } = self.of;
-        if self.state.following {
-            if self.has_copied {
-                hold.wait().await;
-            }
-            let followed_at = self.state.changed_at;
-            follows.show(self.viewer, self.actor, followed_at, deadline).await?;
-            if self.has_copied {
-                hold.long().wait().await;
-            }
+        if !self.state.following {
+            return Ok(None);
         }
-        Ok(())
+        if self.has_copied {
+            hold.wait().await;
+        }
+        let followed_at = self.state.changed_at;
+        let later = follows.show(self.viewer, self.actor, followed_at, deadline).await?;
+        if self.has_copied && later.is_none() {
+            hold.long().wait().await;
+        }
+        Ok(later)
     }
 
     /// Copies rows into the timeline and checks again.

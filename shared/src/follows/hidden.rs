@@ -20,8 +20,10 @@
 //!    has changed the item, and be it only its version, once its edge was on record. The late one finds the later edge
 //!    when it reads again. If its mark came before, it is taken off as any mark of an earlier unfollow is.
 //! 3. A mark is taken off by whoever has made the timeline complete for a follow that the edge says, and never
-//!    that of a later unfollow or of a later follow: its own is yet to put the edge, or to complete what an unfollow in
-//!    between has taken out.
+//!    that of a later unfollow. That of a later follow it takes off only if the edge still says its own, and nobody has
+//!    changed the item since before the edge was read: then no unfollow came in between, and the timeline is complete for the
+//!    later follow, too. That one puts its edge only over the edge that it has seen when it marked; if that has changed, it begins
+//!    again with its mark. If the edge says the later follow by then, the timeline is made complete for that.
 //! 4. The mark of a follow that an unfollow has overtaken is taken off by whoever finds the unfollow on record, and not
 //!    before: no follow up to that instant is ever in force again, and the unfollow hides the actor.
 //! 5. A command that dies in between is delivered again and goes on; if it is given up, its actor stays
@@ -154,6 +156,11 @@ impl HiddenActors {
         self.joining.get(actor).is_some_and(|mark| mark.at <= at)
     }
 
+    /// True if a follow after an instant is bringing the actor in.
+    pub(super) fn is_joining_after(&self, actor: &ActorId, at: Timestamp) -> bool {
+        self.joining.get(actor).is_some_and(|mark| mark.at > at)
+    }
+
     /// True if the viewer has left the actor before an instant.
     pub(super) fn has_left_before(&self, actor: &ActorId, at: Timestamp) -> bool {
         self.left.get(actor).is_some_and(|mark| mark.at < at)
@@ -178,8 +185,11 @@ impl HiddenActors {
         if state.following {
             // A mark of an unfollow alone would not do: it may go when there are too many, or when it is old.
             let is_complete = edge.is_some_and(EdgeState::shows) && !self.hides(actor);
-            let is_joining = self.joining.get(actor).is_some_and(|there| there.at >= mark.at);
-            return (!is_complete && !is_joining).then(|| self.joined(actor, mark, now, kept));
+            // Where a later follow has marked already the item is written all the same: whoever would take that mark off has to
+            // learn that somebody else goes by it.
+            let there = self.joining.get(actor).filter(|there| there.at >= mark.at);
+            let mark = there.copied().unwrap_or(mark);
+            return (!is_complete).then(|| self.joined(actor, mark, now, kept));
         }
         if self.left.get(actor).is_some_and(|left| left.at >= mark.at) {
             return None;

@@ -13,6 +13,8 @@ pub(super) struct Hiding {
     pub(super) outcome: Outcome,
     /// True if a follow up to the command's instant has left its mark.
     pub(super) has_marks: bool,
+    /// What the edge said meanwhile.
+    pub(super) edge: Option<FollowState>,
 }
 
 /// What the command has to do next.
@@ -57,8 +59,9 @@ impl Follows {
             let hidden = row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)?;
             let edge = self.edge_state(viewer, actor, deadline).await?;
             let has_marks = hidden.is_joining_up_to(actor, state.changed_at);
-            let done = |outcome| Ok(Hiding { outcome, has_marks });
-            if let Some(in_force) = edge.map(|edge| edge.state).filter(|edge| edge >= state) {
+            let seen = edge.map(|edge| edge.state);
+            let done = |outcome| Ok(Hiding { outcome, has_marks, edge: seen });
+            if let Some(in_force) = seen.filter(|edge| edge >= state) {
                 return done(Outcome::Overtaken(in_force));
             }
             let Some((next, marked)) = hidden.hiding(change, edge, now, retention) else {
@@ -90,7 +93,8 @@ impl Follows {
     }
 
     /// Shows an actor to a viewer whose timeline is complete for a follow that the edge says, unless the viewer has
-    /// left the actor later than that, or another follow is bringing the actor in.
+    /// left the actor later than that. Returns the later follow that the edge says by now, if its mark hides the actor: the
+    /// timeline has to be made complete for that one.
     ///
     /// # Errors
     /// [`DynamoError`]; the actor may be shown.
@@ -100,17 +104,83 @@ impl Follows {
         actor: &ActorId,
         followed_at: Timestamp,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<Option<FollowState>, DynamoError> {
         let there = self.take_off_marks(viewer, actor, followed_at, deadline).await?;
         let hidden = HiddenActors::read(&self.ledger.table().row(there))?;
+        let has_asked_edges = hidden.has_asked_edges();
         if hidden.is_joining_up_to(actor, followed_at) {
             // Left later: no follow that is complete brings anybody in any more.
             self.end_joining(viewer, actor, followed_at, deadline).await?;
+        } else {
+            let later =
+                self.show_before_later(viewer, actor, followed_at, hidden, deadline).await?;
+            if later.is_some() {
+                return Ok(later);
+            }
         }
-        if hidden.has_asked_edges() {
+        if has_asked_edges {
             self.show_by_edge(viewer, actor, followed_at, deadline).await?;
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Takes off the mark of a later follow as long as the edge says the one that is complete: what the later one will
+    /// bring in is there. The later one puts its edge only over the one that it has seen, so it marks again if the viewer leaves
+    /// in between. Of several changes of the item one gets through, and the others read it again: until the deadline.
+    async fn show_before_later(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        followed_at: Timestamp,
+        mut hidden: HiddenActors,
+        deadline: Deadline,
+    ) -> Result<Option<FollowState>, DynamoError> {
+        let mut backoff = Backoff::default();
+        while hidden.is_joining_after(actor, followed_at) {
+            match self.state(viewer, actor, deadline).await?.filter(|edge| edge.following) {
+                None => return Ok(None),
+                Some(edge) if edge.changed_at != followed_at => return Ok(Some(edge)),
+                Some(_) => {}
+            }
+            let seen = hidden.at.clone().unwrap_or_default();
+            match self.take_off_all_marks(viewer, actor, followed_at, seen, deadline).await? {
+                Changed::Done(_) => return Ok(None),
+                Changed::Refused(there) => {
+                    let now = HiddenActors::read(&self.ledger.table().row(there))?;
+                    if now.at == hidden.at {
+                        // Left later.
+                        return Ok(None);
+                    }
+                    hidden = now;
+                }
+            }
+            backoff.wait(deadline).await?;
+        }
+        Ok(None)
+    }
+
+    async fn take_off_all_marks(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        followed_at: Timestamp,
+        seen: String,
+        deadline: Deadline,
+    ) -> Result<Changed, DynamoError> {
+        let [left, joining] = &marks_of(actor);
+        let all = Update {
+            expression: "SET #at = :at, #shows = if_not_exists(#shows, :none) + :one \
+                         REMOVE #left, #joining",
+            condition: Some("#at = :seen AND (attribute_not_exists(#left) OR #left < :followed)"),
+            names: vec![("#left", left), ("#joining", joining), ("#shows", SHOWS)],
+            values: vec![
+                (":none", number(0)),
+                (":one", number(1)),
+                (":followed", text(followed_at.to_string())),
+                (":seen", text(seen)),
+            ],
+        };
+        self.change_item(viewer, all, deadline).await
     }
 
     /// Takes off the marks that a follow outdoes, if these are all that there are. Returns the item as it is then.

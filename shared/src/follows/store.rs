@@ -1,12 +1,13 @@
 //! What is on record of one edge follower → followee.
 
 use super::hidden::Marked;
-use super::hiding::Outcome;
+use super::hiding::{Hiding, Outcome};
 use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::hold::Hold;
+use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
@@ -28,22 +29,14 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
-        let hiding = self.hide(change, now, retention, deadline).await?;
-        let in_force = match hiding.outcome {
-            // An earlier delivery may have died between the edge and what comes after it.
-            Outcome::Overtaken(in_force) => in_force,
-            outcome => {
-                if state.following {
-                    hold.wait().await;
-                }
-                let is_joining = state.following && outcome == Outcome::Hidden(Marked::InEdge);
-                let in_force = self.put_edge(change, is_joining, deadline).await?;
-                if state.following && outcome == Outcome::NotNeeded {
-                    // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
-                    self.touch_hidden(viewer, deadline).await?;
-                }
-                in_force
+        let mut backoff = Backoff::default();
+        let (hiding, in_force) = loop {
+            let hiding = self.hide(change, now, retention, deadline).await?;
+            if let Some(in_force) = self.put_hidden_edge(change, &hiding, hold, deadline).await? {
+                break (hiding, in_force);
             }
+            // An unfollow has come in between, or another follow.
+            backoff.wait(deadline).await?;
         };
         let has_marked = state.following && hiding.outcome == Outcome::Hidden(Marked::InItem);
         if !in_force.following && (hiding.has_marks || has_marked) {
@@ -51,6 +44,41 @@ impl Follows {
         }
         self.list_followee(change, in_force, now, deadline).await?;
         Ok(in_force)
+    }
+
+    /// Writes the edge of an actor who is hidden. Returns what is on record then; nothing if a follow has found another edge than
+    /// the one by which the actor was hidden, and has to begin again.
+    async fn put_hidden_edge(
+        &self,
+        change: &FollowChange,
+        hiding: &Hiding,
+        hold: Hold,
+        deadline: Deadline,
+    ) -> Result<Option<FollowState>, DynamoError> {
+        let state = change.state;
+        let marked = match hiding.outcome {
+            // An earlier delivery may have died between the edge and what comes after it.
+            Outcome::Overtaken(in_force) => return Ok(Some(in_force)),
+            Outcome::Hidden(marked) => Some(marked),
+            Outcome::NotNeeded => None,
+        };
+        if !state.following {
+            return self.put_edge(change, false, later(&state), deadline).await.map(Some);
+        }
+        hold.wait().await;
+        let seen = match hiding.edge {
+            None => Condition::new("attribute_not_exists(changed_at)"),
+            Some(edge) => Condition::new("changed_at = :at AND following = :following")
+                .value(":at", text(edge.changed_at.to_string()))
+                .value(":following", truth(edge.following)),
+        };
+        let is_joining = marked == Some(Marked::InEdge);
+        let in_force = self.put_edge(change, is_joining, seen, deadline).await?;
+        if marked.is_none() {
+            // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
+            self.touch_hidden(&change.follower_id, deadline).await?;
+        }
+        Ok((in_force >= state).then_some(in_force))
     }
 
     /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.
@@ -63,16 +91,17 @@ impl Follows {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
-        let in_force = self.put_edge(change, false, deadline).await?;
+        let in_force = self.put_edge(change, false, later(&change.state), deadline).await?;
         self.list_followee(change, in_force, now, deadline).await?;
         Ok(in_force)
     }
 
-    /// Writes the edge, unless a later one is on record. Returns what is on record then.
+    /// Writes the edge under a condition. Returns what is on record then.
     async fn put_edge(
         &self,
         change: &FollowChange,
         is_joining: bool,
+        condition: Condition<'_>,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
         let FollowChange { follower_id, followee_id, state } = change;
@@ -85,18 +114,8 @@ impl Follows {
         if is_joining {
             edge.insert(JOINING.to_owned(), truth(true));
         }
-        // On a tie the unfollow wins. Somebody may have recorded a later one since the edge was read.
-        let later = match state.following {
-            true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
-            false => Condition::new(
-                "attribute_not_exists(changed_at) OR changed_at < :at \
-                 OR (changed_at = :at AND following = :yes)",
-            )
-            .value(":yes", truth(true)),
-        };
-        let later = later.value(":at", text(state.changed_at.to_string()));
         let key = keys::edge(follower_id, followee_id);
-        match self.ledger.put_if(key, edge, later, deadline).await? {
+        match self.ledger.put_if(key, edge, condition, deadline).await? {
             Put::Done => Ok(*state),
             Put::Refused(there) => read_state(&self.ledger.table().row(there)),
         }
@@ -115,6 +134,19 @@ impl Follows {
         let row = self.ledger.get(keys::edge(follower, followee), deadline).await?;
         row.as_ref().map(read_state).transpose()
     }
+}
+
+/// That no later state is on record. On a tie the unfollow wins.
+fn later(state: &FollowState) -> Condition<'static> {
+    let later = match state.following {
+        true => Condition::new("attribute_not_exists(changed_at) OR changed_at < :at"),
+        false => Condition::new(
+            "attribute_not_exists(changed_at) OR changed_at < :at \
+             OR (changed_at = :at AND following = :yes)",
+        )
+        .value(":yes", truth(true)),
+    };
+    later.value(":at", text(state.changed_at.to_string()))
 }
 
 /// The attribute of an edge whose follow is bringing the actor in, where [hidden actors](super::HiddenActors) have no room.
