@@ -75,8 +75,8 @@ def test_likes(estimate):
     likes = ["--likes-per-day", 1_000_000, "--undos-per-day", 100_000]
     found, lines = bill(estimate(*rates, *likes, "--json"))
     assert found["likes"] == 33 * MILLION
-    # The row; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone.
-    assert (found["write_units"], found["read_units"]) == ((33 + 30 * 4 + 3) * MILLION, (30 * 2 + 3) * MILLION)
+    # The row and its place in the viewer's list; for a like the view and the inbox of who is told of it, in a transaction; for an undo the view alone.
+    assert (found["write_units"], found["read_units"]) == ((2 * 33 + 30 * 4 + 3) * MILLION, (30 * 2 + 3) * MILLION)
     assert lines["DynamoDB", "read units, projector"]["amount"] == pytest.approx(63)
     # The writer's invocation and the projector's.
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
@@ -85,7 +85,7 @@ def test_likes(estimate):
     # Rows of all months are kept.
     assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126) / 2**30, rel=0.05)
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
-    assert storm["write_units"] == pytest.approx((33 + 1.23) * MILLION)
+    assert storm["write_units"] == pytest.approx((2 * 33 + 1.23) * MILLION)
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout
 
 
@@ -106,13 +106,14 @@ def test_votes_and_hits(estimate):
     assert "votes" not in without and "hits" not in without
     games = ["--votes-per-day", 1_000_000, "--hits-per-day", 2_000_000]
     found, lines = bill(estimate(*rates, *games, "--json"))
-    assert (found["votes"], found["hits"], found["read_units"]) == (30 * MILLION, 60 * MILLION, 90 * MILLION)
-    # The rows; the view of the poll; that of the battle with what its viewer is told, in a transaction. Now and then a block.
-    assert found["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 4) * MILLION, rel=0.05)
+    assert (found["votes"], found["hits"], found["read_units"]) == (30 * MILLION, 60 * MILLION, (30 + 60 * 3) * MILLION)
+    # The rows; the view of the poll; that of the battle with its log, in a transaction, then the hit's number and its viewer's
+    # share, and the view once more, which says that they are written.
+    assert found["write_units"] == pytest.approx((30 + 60 + 30 + 60 * 7) * MILLION, rel=0.05)
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(2 * 90)
     storm, _ = bill(estimate(*rates, *games, "--votes-per-fold", 500, "--hits-per-fold", 500, "--json"))
-    # Of 500 hits 200 viewers are told.
-    assert storm["write_units"] == pytest.approx((30 + 60 + 60 * 0.4) * MILLION, rel=0.1)
+    # Each of 500 hits has its number, and 200 viewers their share.
+    assert storm["write_units"] == pytest.approx((30 + 60 + 60 * 1.4) * MILLION, rel=0.1)
     assert ", 30,000,000 votes, 60,000,000 hits.\n" in estimate(*rates, *games).stdout
 
 

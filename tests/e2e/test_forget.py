@@ -59,6 +59,8 @@ def kind_of(item):
         # Where the message's own id names them.
         "room": {"deleted": True},
     }
+    if kind == "room" and "arrived" in says:
+        expected[kind] |= {"arrived": None}
     if kind == "activity" and "published_at" in says:
         expected[kind] |= {"published_at": None, "kind": "post", "payload": "null"}
     fits = says.keys() == expected[kind].keys()
@@ -278,12 +280,13 @@ KNOWN = {
             "listing": {"place"},
             "person liked": {"at", "whole"},
             "person seen": {"fingerprints"},
-            "person hidden": {"at", "edges_until", "left", "joining"},
+            "person hidden": {"at", "edges_until", "left", "joining", "shows"},
             "person following": {"at", "following"},
             "changes": {"epoch", "count", "latest", "copies"},
-            "message claim": {"author_id", "at", "shards", "digest"},
+            "message claim": {"author_id", "at", "shards", "digest", "private"},
+            "arrived": {"messages"},
             "message deleted": {"author_id"},
-            "room": {"author_id", "payload", "deleted"},
+            "room": {"author_id", "payload", "deleted", "arrived"},
             "room room": {"private", "shards"},
             "said": {"author_id", "payload", "deleted"},
             "person rooms": {"at", "present"},

@@ -50,7 +50,13 @@ impl Remote {
     /// [`Failure::Usage`] if it does not say where it is, or lacks credentials.
     pub(crate) async fn of(target: Target) -> Result<Self, Failure> {
         let config = match &target {
-            Target::Environment => Some(aws::config().await?),
+            Target::Environment => {
+                // Which stack it is comes first: it is named by its tables or by its queue.
+                if target.required(env::LEDGER_TABLE).is_err() {
+                    target.required(env::QUEUE_URL)?;
+                }
+                Some(aws::config().await?)
+            }
             Target::Local(_) => None,
         };
         let (sqs, dynamodb) = match &config {
