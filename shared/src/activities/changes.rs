@@ -32,7 +32,7 @@
 //!
 //! # What it grows with
 //!
-//! With nothing. An append is refused where the list would have more entries than fit into 1 KB ([`appending`](super::appending)).
+//! With nothing. An append is refused where the list would have more entries than fit into 1 KB (`appending.rs`).
 //! Entries leave at the front alone, by cuts of a fixed number of them, or all at once with a new epoch; entries
 //! come at the end alone. So the list is always the last of the entries that were counted, whoever appends and cuts at
 //! the same time.

@@ -111,7 +111,7 @@ impl Activities {
     /// Merges a change into a record, against any number of others who do the same: writes only
     /// over the revision it read, and begins again with what it finds there otherwise. Of a publish the
     /// first try supposes that there is no record yet, which is so for nearly every one; of an edit or a
-    /// delete there is one, and a condition that fails costs a write. What [too many](OVERTAKEN) have overtaken is
+    /// delete there is one, and a condition that fails costs a write. What too many (`OVERTAKEN`) have overtaken is
     /// [contended](DynamoError::Contended).
     ///
     /// Of what is published, readers are told of every edit and delete ([`changes`](super::changes)), also of one

@@ -20,7 +20,7 @@
 //!
 //! Rows that an earlier version has written have none. Where a viewer has [few](FEW) rows readers go by the rows. Where
 //! there are more, an item of the list says that it is whole; it sorts before all entries where the latest come first.
-//! Every [some](CHECKED)th like looks for it, and where it is missing looks at the rows: those of this version, which say
+//! One like in `CHECKED` looks for it, and where it is missing looks at the rows: those of this version, which say
 //! where they have moved from, have their entries, and a few others are listed. So after six hundred likes the
 //! probability that a list of this version is not known to be whole is below one in a hundred billion. Those with many
 //! rows of an earlier version are listed by an operator ([`LikeList::complete`]).

@@ -78,7 +78,7 @@ impl MessageList<'_> {
 
 impl Rooms {
     /// Reads as many messages of a list as are wanted, or those of fewer where many were deleted among them: then it says
-    /// where to go on. At most [`ROUNDS`] rounds of calls and some [`UNITS`] read units, or what as many messages as
+    /// where to go on. At most `ROUNDS` rounds of calls and some `UNITS` read units, or what as many messages as
     /// are wanted take.
     ///
     /// # Errors
