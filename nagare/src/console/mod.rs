@@ -36,7 +36,7 @@
 //! # Who may do what
 //!
 //! It listens on loopback alone, and lends the credentials of whoever started it. So it answers nobody who has not the
-//! secret of this run ([`access`]), however they reach the port: another account of this machine is 401 everywhere. A page
+//! secret of this run (`access.rs`), however they reach the port: another account of this machine is 401 everywhere. A page
 //! elsewhere cannot read it, since no answer allows another origin, and cannot send it forms: `Host` has to be loopback,
 //! `Origin`, where there is one, has to be the console itself, `Sec-Fetch-Site` says so, and each form that changes or
 //! costs something carries a token of this process. A console of a real account can only look, unless `--write` is given,
