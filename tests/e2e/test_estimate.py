@@ -81,9 +81,9 @@ def test_likes(estimate):
     # The writer's invocation and the projector's.
     assert lines["Lambda", "requests"]["amount"] == pytest.approx(66)
     # A call and what an invocation costs anyway: no timeline shows a like, so no hold follows it.
-    assert lines["Lambda", "compute, writer"]["amount"] == pytest.approx(33 * MILLION * 0.007 * 1769 / 1024)
-    # Rows of all months are kept.
-    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126) / 2**30, rel=0.05)
+    assert lines["Lambda", "compute, writer"]["amount"] == pytest.approx((33 * 0.007 + 30 * 0.0005) * MILLION * 1769 / 1024)
+    # Rows of all months are kept, and their places in lists.
+    assert lines["DynamoDB", "storage"]["amount"] == pytest.approx(12 * 30 * MILLION * (100 + 126 + 100 + 136) / 2**30, rel=0.05)
     storm, _ = bill(estimate(*rates, *likes, "--likes-per-fold", 100, "--json"))
     assert storm["write_units"] == pytest.approx((2 * 33 + 1.23) * MILLION)
     assert ", 33,000,000 likes and undos.\n" in estimate(*rates, *likes).stdout

@@ -21,7 +21,8 @@ def set_count(stack, activity, value):
 
 
 def rows(stack):
-    found = stack.dynamodb.scan(TableName=stack.exports["NAGARE_FACTS_TABLE"])["Items"]
+    pages = stack.dynamodb.get_paginator("scan").paginate(TableName=stack.exports["NAGARE_FACTS_TABLE"])
+    found = [row for page in pages for row in page["Items"]]
     return [row for row in found if row["pk"]["S"].startswith("changed#")]
 
 
@@ -66,7 +67,8 @@ def test_a_batch_that_was_given_up_is_listed_and_not_redriven(own_stack):
     until(lambda: len(own_stack.dead_letters()) == 1, "a dead letter")
     listed = own_stack.cli("dead-letters", "list").stdout
     assert listed.startswith("stream-batch") and "3 changes of shardId-1, 111 to 222" in listed, listed
-    refused = own_stack.cli("dead-letters", "redrive", "--all", code=1).stderr
+    [letter] = own_stack.dead_letters()
+    refused = own_stack.cli("dead-letters", "redrive", letter["id"], code=1).stderr
     assert "Changes of facts that were given up" in refused, refused
     own_stack.cli("dead-letters", "drop", "--reason", "stream-batch")
     assert own_stack.dead_letters() == []

@@ -7,6 +7,7 @@ use shared::dynamo::item::Key;
 use shared::dynamo::{DynamoError, Query};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::likes::list::FEW;
 use shared::likes::{Like, LikeList, Likes, keys};
 use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, Timestamp, ViewerId};
@@ -79,7 +80,9 @@ impl LikedAuditor {
         };
         let missing = liked.difference(&listed).map(|like| differs(like, false));
         let extra = listed.difference(&liked).map(|like| differs(like, true));
-        let unsaid = !is_whole && !liked.is_empty() && liked.is_subset(&listed);
+        // Those who like few are read by their rows, whatever the list says.
+        let is_read = liked.len() > usize::try_from(FEW).unwrap_or(usize::MAX);
+        let unsaid = !is_whole && is_read && liked.is_subset(&listed);
         let unsaid = unsaid.then(|| LikedDifference {
             viewer_id: viewer.clone(),
             activity_id: None,
