@@ -46,7 +46,7 @@ impl Room {
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Blocks,
-    /// So many were folded before, and so many are new.
+    /// How many were folded before, and how many are new.
     Changes {
         passed: usize,
         new: usize,

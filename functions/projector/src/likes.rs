@@ -132,7 +132,7 @@ impl<'p> Attempt<'p> {
         ends
     }
 
-    /// What becomes of tasks whose views could not be read: where that is refused, those of each half are read apart.
+    /// Handles tasks whose views could not be read. Where the store refuses the read, each half is read by itself.
     fn not_read<'a>(
         self,
         mut tasks: Vec<Task<'a>>,

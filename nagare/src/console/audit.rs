@@ -134,7 +134,7 @@ fn folded(console: &Console) -> Folded {
     }
 }
 
-/// What differs, after so many repairs.
+/// What differs after this number of repairs.
 async fn compared(
     console: &Console,
     fields: &Fields,

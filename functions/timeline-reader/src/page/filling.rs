@@ -59,7 +59,7 @@ pub(crate) async fn fill<S: Source>(
     Filling::new(paging, source, None).fill().await
 }
 
-/// Reads as much of a page as so many rows hold, in one call of its list.
+/// Reads as much of a page as this number of rows holds, in one call of its list.
 pub(super) async fn fill_at_once<S: Source>(
     paging: &Paging<'_>,
     source: &mut S,

@@ -1,6 +1,6 @@
 //! The cursors of rooms. One says where a page goes on, or up to where arrivals were read.
 //!
-//! Who may read is asked for every page again: no cursor says anything of it.
+//! Every page asks again who may read: a cursor does not say it.
 
 use shared::paging::{CursorError, Range};
 use shared::rooms::Arrived;

@@ -140,7 +140,7 @@ async fn read(
     Ok(looked)
 }
 
-/// The tags of an activity beyond somebody, untags included, until so many are in force or enough were looked at.
+/// The tags of an activity beyond somebody, untags included, until enough are in force or enough were looked at.
 async fn looked_at(
     tags: &Tags,
     activity: &ActivityId,

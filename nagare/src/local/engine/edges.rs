@@ -107,7 +107,7 @@ impl<'a> EdgesQuery<'a> {
         sort_key > self.expression_attribute_values.last.text
     }
 
-    /// The answer, still without edges, of at most so many bytes.
+    /// The answer, still without edges, of at most this number of bytes.
     pub(crate) fn page(&self, page_bytes: usize) -> EdgesPage<'_> {
         EdgesPage {
             query: self,
