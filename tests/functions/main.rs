@@ -41,6 +41,7 @@ mod redaction;
 mod redrive;
 mod refused;
 mod request_logs;
+mod requests;
 mod rooms;
 mod split;
 mod stream_source;

@@ -1,7 +1,9 @@
 //! What the tables of a world consume.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
@@ -10,6 +12,10 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 use tests::{World, event, soon, unfinished};
+use tokio::time::Instant;
+
+/// What a call to a table that is far away takes.
+const FAR: Duration = Duration::from_millis(40);
 
 /// Has the tables report what each call consumes, and adds it up.
 #[derive(Debug)]
@@ -17,6 +23,8 @@ struct Counting {
     inside: SharedHttpConnector,
     used: Arc<Mutex<Units>>,
     on: Arc<AtomicBool>,
+    delay: Duration,
+    begun: Arc<Mutex<BTreeSet<Instant>>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -42,7 +50,12 @@ impl HttpConnector for Counting {
         *request.body_mut() = SdkBody::from(body);
         let reads = ["GetItem", "BatchGetItem", "Query", "Scan"].contains(&operation);
         let (call, used) = (self.inside.call(request), Arc::clone(&self.used));
+        let (delay, begun) = (self.delay, Arc::clone(&self.begun));
         HttpConnectorFuture::new(async move {
+            begun.lock().unwrap().insert(Instant::now());
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
             let answer = call.await?;
             let body: Value = serde_json::from_slice(answer.body().bytes().unwrap()).unwrap();
             used.lock().unwrap().add(&body["ConsumedCapacity"], !reads);
@@ -66,17 +79,40 @@ pub(crate) struct UnitCounter {
     pub(crate) world: World,
     used: Arc<Mutex<Units>>,
     on: Arc<AtomicBool>,
+    begun: Arc<Mutex<BTreeSet<Instant>>>,
 }
 
 impl UnitCounter {
     /// Over empty tables.
     pub(crate) fn new() -> Self {
+        Self::behind(Duration::ZERO)
+    }
+
+    /// Over empty tables that are far away: calls that begin at one instant are one round. Needs a paused clock.
+    pub(crate) fn far() -> Self {
+        Self::behind(FAR)
+    }
+
+    fn behind(delay: Duration) -> Self {
         let (used, on) = (Arc::<Mutex<Units>>::default(), Arc::new(AtomicBool::new(true)));
-        let (counted, switch) = (Arc::clone(&used), Arc::clone(&on));
+        let begun = Arc::<Mutex<_>>::default();
+        let (counted, switch, started) = (Arc::clone(&used), Arc::clone(&on), Arc::clone(&begun));
         let world = World::behind(|inside| {
-            SharedHttpConnector::new(Counting { inside, used: counted, on: switch })
+            SharedHttpConnector::new(Counting {
+                inside,
+                used: counted,
+                on: switch,
+                delay,
+                begun: started,
+            })
         });
-        Self { world, used, on }
+        Self { world, used, on, begun }
+    }
+
+    /// The units consumed since the last time, which may be none, and in how many rounds of calls.
+    pub(crate) fn take_with_rounds(&self) -> (Units, usize) {
+        let rounds = std::mem::take(&mut *self.begun.lock().unwrap()).len();
+        (std::mem::take(&mut *self.used.lock().unwrap()), rounds)
     }
 
     /// The units consumed since the last call of this.
