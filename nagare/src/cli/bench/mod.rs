@@ -9,13 +9,14 @@
 //! likes       likes of one activity, beside m3's transaction
 //! arena       votes of one poll and hits of one battle, beside the designs of a talk
 //! room        messages of one room
+//! edits       edits and deletes that come at once
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
 //! report      what a run cost
 //! ```
 //!
-//! What `likes`, `arena` and `room` have in common:
+//! What `likes`, `arena`, `room` and `edits` have in common:
 //!
 //! ```text
 //! stage       where a design runs: tables and queues, behind a throttle and a meter
@@ -30,6 +31,7 @@
 mod arena;
 mod dataset;
 mod deliveries;
+mod edits;
 mod fanout;
 mod folded;
 mod followers;
@@ -80,6 +82,8 @@ pub(super) enum Bench {
     Arena(arena::Arena),
     /// Deliver messages of one room through the code that ships, and read them.
     Room(room::Room),
+    /// Deliver edits and deletes that come at once, through the code that ships.
+    Edits(edits::Edits),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -97,6 +101,7 @@ impl Bench {
             Self::Likes(likes) => likes.run().await,
             Self::Arena(arena) => arena.run().await,
             Self::Room(room) => room.run().await,
+            Self::Edits(edits) => edits.run().await,
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }

