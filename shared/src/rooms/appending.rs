@@ -86,17 +86,17 @@ impl RoomQueue {
         told
     }
 
-    /// Takes as many as a row holds.
-    fn take(&self) -> Vec<Waiting> {
-        let (mut waiting, mut taken, mut bytes) = (self.waiting.lock(), Vec::new(), 0);
+    /// Adds what waits to those that were taken, up to as many as a row holds.
+    fn take(&self, taken: &mut Vec<Waiting>) {
+        let size = |it: &Waiting| it.arrival.payload.as_json().len();
+        let (mut waiting, mut bytes) = (self.waiting.lock(), taken.iter().map(size).sum::<usize>());
         while let Some(next) = waiting.front() {
-            bytes += next.arrival.payload.as_json().len();
+            bytes += size(next);
             if taken.len() == MOST || (bytes > MOST_BYTES && !taken.is_empty()) {
                 break;
             }
             taken.extend(waiting.pop_front());
         }
-        taken
     }
 }
 
@@ -120,32 +120,31 @@ impl Rooms {
                 Err(oneshot::error::TryRecvError::Closed) => told = queue.wait(arrival.clone()),
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }
-            let batch = queue.take();
-            let arrivals: Vec<_> = batch.iter().map(|it| it.arrival.clone()).collect();
-            self.append(&room, &mut turn, &arrivals, deadline).await?;
-            for it in batch {
+            for it in self.append(&room, queue, &mut turn, deadline).await? {
                 // Whoever waited may have given up.
                 let _ = it.done.send(());
             }
         }
     }
 
-    /// Adds a row, and makes it whole.
+    /// Adds a row of what waits, whatever came while others added theirs included, and makes it whole.
     async fn append(
         &self,
         room: &RoomId,
+        queue: &RoomQueue,
         whole: &mut Option<u64>,
-        arrivals: &[Arrival],
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let mut backoff = Backoff::default();
-        let number = loop {
+    ) -> Result<Vec<Waiting>, DynamoError> {
+        let (mut backoff, mut batch) = (Backoff::default(), Vec::new());
+        let (number, arrivals) = loop {
             let last = match whole.take() {
                 Some(last) => last,
                 None => self.whole_until(room, deadline).await?,
             };
-            if self.put_arrivals(room, last + 1, arrivals, deadline).await? {
-                break last + 1;
+            queue.take(&mut batch);
+            let arrivals: Vec<_> = batch.iter().map(|it| it.arrival.clone()).collect();
+            if self.put_arrivals(room, last + 1, &arrivals, deadline).await? {
+                break (last + 1, arrivals);
             }
             backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
         };
@@ -153,7 +152,7 @@ impl Rooms {
         let each = arrivals.iter().zip(places);
         try_join_all(each.map(|(it, place)| self.put_rows(it, Some(place), deadline))).await?;
         *whole = Some(number);
-        Ok(())
+        Ok(batch)
     }
 
     /// Puts a row where nothing is. False if another one is there.
