@@ -76,13 +76,14 @@ fn marks_of_an_earlier_version_hide_and_are_bounded() {
 }
 
 #[test]
-fn an_earlier_follow_needs_no_mark_beside_that_of_a_later_one() {
+fn an_earlier_follow_goes_by_the_mark_of_a_later_one_and_writes_the_item() {
     let hide = |item: &Item, change: &FollowChange| {
         read(item).hiding(change, None, at(0), Retention::default())
     };
     let (later, _) = hide(&Item::new(), &change(1, true, 3)).unwrap();
     let item = later.into_item(Item::new(), "1".to_owned());
-    assert_eq!(hide(&item, &change(1, true, 2)), None);
+    let (earlier, _) = hide(&item, &change(1, true, 2)).unwrap();
+    assert_eq!(earlier, read(&item));
     let (latest, _) = hide(&item, &change(1, true, 4)).unwrap();
     assert!(
         !latest.is_joining_up_to(&actor(1), at(3)) && latest.is_joining_up_to(&actor(1), at(4))
