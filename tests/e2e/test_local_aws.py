@@ -395,6 +395,7 @@ def test_a_client(stack, tmp_path, client, dynamodb, sqs):
 def test_the_query_protocol_is_refused_in_its_own_language(stack, method):
     """Whatever is asked, and whoever asks: the parser is botocore's for that protocol."""
     form = {"Action": "SendMessage", "Version": "2012-11-05", "QueueUrl": stack.exports["NAGARE_QUEUE_URL"], "MessageBody": "{}"}
+    stack.drain()
     url, before = stack.exports["AWS_ENDPOINT_URL_SQS"], stack.waiting()
     if method == "POST":
         headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
