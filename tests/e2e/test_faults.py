@@ -182,7 +182,7 @@ def test_queue_calls_that_fail_cost_no_receive(tmp_path):
     file = tmp_path / "follows.csv"
     file.write_text("follower,followee\n" + "".join(f"v{n},star\n" for n in range(followers)))
     settings = ("--faults=queue-errors=20%,queue-resets=40%,seed=11", "--template-visibility")
-    with Stack(*settings, env={"NAGARE_LOG": "info", "NO_COLOR": "1"}) as stack:
+    with Stack(*settings, env={"NAGARE_LOG": "info"}) as stack:
         answer = stack.sqs.get_queue_attributes(QueueUrl=stack.queue_url, AttributeNames=["VisibilityTimeout"])
         assert answer["Attributes"] == {"VisibilityTimeout": "360"}
         stack.cli("follows", "import", file)
@@ -212,7 +212,7 @@ def test_a_slow_table_costs_no_receive(tmp_path):
     with Stack(*args) as stack:
         stack.cli("follows", "import", file)
         stack.drain(120)
-    settings, env = f"--faults=writes={rate},seed=11", {"NAGARE_LOG": "info", "NO_COLOR": "1"}
+    settings, env = f"--faults=writes={rate},seed=11", {"NAGARE_LOG": "info"}
     with Stack(*args, settings, env=env) as stack:
         stack.send(*(publish(f"actor-{actor}", f"live-{actor}") for actor in range(actors)))
         stack.drain(300)

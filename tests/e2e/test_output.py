@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from conftest import (
-    NAGARE, body, clean_environment, follow, instant, like, open_battle, on_a_terminal, open_poll, publish, run, say, tag, unique, until,
+    NAGARE, Stack, body, clean_environment, follow, instant, like, open_battle, on_a_terminal, open_poll, publish, run, say, tag, unique, until,
 )
 
 ESTIMATE = ["estimate", "--deliveries-per-day", "1000", "--reads-per-day", "1000"]
@@ -316,6 +316,14 @@ def test_texts_of_strangers_steer_no_terminal(stack, strangers, name):
     if name not in ("poll", "battle", "letters", "letter"):
         code, drawn = on_a_terminal(args, stack.env)
         assert code == 0 and not STEERS & set(drawn.replace("\r\n", "\n")), (args, drawn)
+
+
+def test_the_log_of_a_stack_has_no_sequences_of_its_own():
+    """Not even as escapes."""
+    with Stack(env={"NAGARE_LOG": "info"}) as stack:
+        stack.cli("follow", "bob", "anna", "--wait")
+        applied = until(lambda: [line for line in stack.log.read_text().splitlines() if " applied " in line], "a line")
+    assert 'command="follow.created"' in applied[0] and "\\u{" not in applied[0], applied
 
 
 def test_what_is_read_by_people_stays_as_it_is(stack):

@@ -11,7 +11,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use shared::runtime::env;
 use shared::runtime::telemetry::{self, WithInvocation};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -51,8 +50,8 @@ pub(super) fn start(journal: &Journal) -> Log {
     let quiet = |filter: Targets| filter.with_target(SDK_CONNECTIONS, LevelFilter::OFF);
     let writer = log.clone();
     let lines = tracing_subscriber::fmt::layer().compact().with_writer(move || writer.clone());
-    let colours = env::optional("NO_COLOR").is_none();
-    let lines = lines.map_event_format(|format| WithInvocation::text(format.with_ansi(colours)));
+    // Colours are sequences that steer a terminal, and what steers one is escaped.
+    let lines = lines.map_event_format(|format| WithInvocation::text(format.with_ansi(false)));
     let lines = lines.with_filter(quiet(telemetry::filter(LevelFilter::WARN)));
     let journal = journal.clone().with_filter(quiet(Journal::filter()));
     let _ = tracing_subscriber::registry().with(lines).with(journal).try_init();

@@ -9,6 +9,7 @@ use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, NoProxy};
 use shared::dynamo;
 use shared::runtime::env;
@@ -40,14 +41,15 @@ pub(crate) async fn sdk_config() -> Result<SdkConfig, Failure> {
     }
 }
 
-/// A client of other HTTP services, through the proxy if there is one.
+/// A client of other HTTP services, through the proxy if there is one. It follows no redirect: none of them sends any, and
+/// what a request is signed with is for nobody else.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the proxy's address is none, [`Failure::Unreachable`] if there can be no client.
 pub(crate) fn http_client() -> Result<reqwest::Client, Failure> {
     // The same cryptography as in the AWS clients. An error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let direct = reqwest::Client::builder().no_proxy();
+    let direct = reqwest::Client::builder().no_proxy().redirect(Policy::none());
     let builder = match Proxy::of(env::optional) {
         None => direct,
         Some(proxy) => proxy.around(direct)?,
@@ -96,7 +98,24 @@ impl Proxy {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::response::Redirect;
+    use axum::routing::get;
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new()
+            .route("/asked", get(async || Redirect::temporary("/elsewhere")))
+            .route("/elsewhere", get(async || "followed"));
+        tokio::spawn(async { axum::serve(listener, router).await });
+        let answer = http_client().unwrap().get(format!("{address}/asked")).send().await.unwrap();
+        assert_eq!(answer.status(), http::StatusCode::TEMPORARY_REDIRECT);
+    }
 
     #[test]
     fn this_machine_is_never_reached_by_a_proxy() {
