@@ -70,6 +70,10 @@ def test_without_the_secret_every_route_is_401(stack, entrance):
                 assert "set-cookie" not in answered and "token" not in body.replace("NAGARE_CONSOLE_URL", ""), path
     assert ask(entrance, "/console")[0] == 401
     assert ask(entrance, "/console/?token=" + "0" * 64)[0] == 401
+    # A port that has nothing else is closed everywhere.
+    if urllib.parse.urlsplit(entrance).port != urllib.parse.urlsplit(stack.exports["NAGARE_API_URL"]).port:
+        for path in ("/", "/nowhere", "/v1/timelines/bob"):
+            assert ask(entrance, path)[0] == 401, path
 
 
 def test_the_printed_address_is_answered_with_a_cookie_of_this_run_and_port(stack, entrance):

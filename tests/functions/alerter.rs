@@ -8,14 +8,15 @@ use nagare::local::schema;
 use nagare::tables::TableNames;
 use serde_json::json;
 use shared::dead_letters::{
-    Evidence, REASONS, RECEIVES_EXHAUSTED, SOURCE, STREAM_BATCH, UNFOLDABLE, known_reason,
+    Evidence, LetterSeal, REASONS, RECEIVES_EXHAUSTED, SOURCE, STREAM_BATCH, UNFOLDABLE,
+    known_reason,
 };
 use shared::dynamo::DynamoError;
 use shared::message::CommandError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
 
-use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, soon, unfinished};
+use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, secrets, soon, unfinished};
 
 #[tokio::test]
 async fn a_letter_is_kept_completely_and_counted_by_reason() {
@@ -253,6 +254,21 @@ async fn what_the_writer_sealed_is_verified_and_nothing_that_was_made_of_it() {
     let kept: Vec<_> = kept.iter().map(|l| (l.message_id.len(), l.evidence)).collect();
     assert_eq!(kept.iter().filter(|(_, evidence)| *evidence == Some(Evidence::Seal)).count(), 1);
     assert_eq!(kept.iter().filter(|(id, evidence)| *id == 1 && evidence.is_none()).count(), 3);
+}
+
+/// While a secret is rotated, writer and alerter may seal with different ones of the two.
+#[tokio::test]
+async fn a_letter_is_verified_as_long_as_the_secret_that_sealed_it_opens() {
+    let mut world = World::new();
+    assert_eq!(world.write(&["not json"], 1).await, [0_usize; 0]);
+    let [sealed] = world.take_dead_letters().await.try_into().unwrap();
+    for (opening, evidence) in [(7, None), (8, Some(Evidence::Seal))] {
+        let secrets = secrets(9).also_opening(&[opening; 32]).unwrap();
+        world.alerter.seal = LetterSeal::new(&secrets);
+        world.alerter.handle(event([sealed.clone()]), soon()).await.unwrap();
+        let [kept] = world.kept_letters().await.try_into().unwrap();
+        assert_eq!(kept.evidence, evidence);
+    }
 }
 
 /// Neither does a copy of a letter take its evidence away, nor do letters have any that were kept before it was asked

@@ -1,6 +1,10 @@
 //! Who is let in, and what strangers write.
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::dynamo::item::Item;
+
 use super::*;
+use crate::client::remote::soon;
 
 /// Whatever the path and the method: what is not there, what is refused, and what is a part of the pages.
 #[tokio::test]
@@ -81,6 +85,30 @@ async fn what_comes_from_another_site_is_asked_to_be_opened_again() {
     let page = from("cross-site", "", &format!("{}0", console.door)).await;
     assert!(page.text.contains("href=\"/console/\""), "a token is not repeated: {}", page.text);
     console.stack.shut_down().await;
+}
+
+/// Whatever a view calls by mistake: its pages call nothing that writes, and its clients would not.
+#[tokio::test]
+async fn a_console_that_only_looks_has_no_client_that_writes() {
+    let stack = Stack::start(StackConfig::default()).await.unwrap();
+    let note = Note::new(stack.port(), stack.environment());
+    let remote = Remote::of(Target::Local(note)).await.unwrap();
+    for (mode, may_write) in [(Mode::Write, true), (Mode::ReadOnly, false)] {
+        let Console { remote, .. } = Console::new(remote.clone(), mode, Access::Open).unwrap();
+        let named = |name| remote.target().required(name).unwrap();
+        let key = || AttributeValue::S("x".to_owned());
+        let put = remote.dynamodb().put_item().table_name(named(env::FACTS_TABLE));
+        let put = put.item("pk", key()).item("sk", key()).send().await;
+        let item = Item::from([("pk".to_owned(), key()), ("sk".to_owned(), key())]);
+        let stored = remote.facts().unwrap().table().put(item, soon()).await;
+        let sent = remote.sqs().send_message().queue_url(named(env::QUEUE_URL)).message_body("x");
+        let sent = sent.send().await;
+        let done = [put.is_ok(), stored.is_ok(), sent.is_ok()];
+        assert_eq!(done, [may_write; 3], "{mode:?}");
+        let read = remote.dynamodb().get_item().table_name(named(env::FACTS_TABLE));
+        assert!(read.key("pk", key()).key("sk", key()).send().await.is_ok());
+    }
+    stack.shut_down().await;
 }
 
 /// Characters that steer terminals and mirror texts, in a payload, in a letter and in addresses.
