@@ -1,5 +1,7 @@
 //! `newer_cursor`: what became visible since, each once, as far as an hour behind the newest that was shown.
 
+mod cut;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -16,22 +18,28 @@ const HOUR: i64 = 3_600_000;
 /// A client that keeps what it was shown, and its latest cursor.
 struct Client<'w> {
     world: &'w World,
+    path: &'static str,
     shown: Vec<String>,
     newer: String,
     next: Option<String>,
 }
 
 impl<'w> Client<'w> {
-    /// Reads a first page.
+    /// Reads a first page of a timeline.
     async fn new(world: &'w World, query: &str) -> Self {
-        let mut client = Self { world, shown: Vec::new(), newer: String::new(), next: None };
+        Self::of(world, "/v1/timelines/bob", query).await
+    }
+
+    /// Reads a first page of a list.
+    async fn of(world: &'w World, path: &'static str, query: &str) -> Self {
+        let mut client = Self { world, path, shown: Vec::new(), newer: String::new(), next: None };
         client.read(query).await;
         client
     }
 
     /// Reads a page; what it shows, none of it shown before.
     async fn read(&mut self, query: &str) -> Vec<String> {
-        let (status, _, page) = self.world.get("/v1/timelines/bob", query).await;
+        let (status, _, page) = self.world.get(self.path, query).await;
         assert_eq!(status, 200, "{page}");
         let items = page["items"].as_array().unwrap().iter();
         let ids: Vec<_> = items.map(|item| text(&item["activity_id"])).collect();

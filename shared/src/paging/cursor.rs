@@ -22,11 +22,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::List;
-use super::fingerprint::{FINGERPRINT, Salt};
+use super::fingerprint::Salt;
 use super::seen::{Capacity, INLINE, MOST, Seen};
 use crate::crypto::seal::{SEAL_LENGTH, Seal, Secrets};
-use crate::values::{Order, SortKey, Timestamp};
-use encoding::{FILTERED, ROOM_FOR_FILTER, SHORTER, VERSION, decode, encode};
+use crate::values::{ActivityId, Order, SortKey, Timestamp};
+use encoding::{FILTERED, HAS_WINDOW, VERSION, decode, encode, room_for_fingerprints, room_for_id};
 
 /// The longest cursor, in characters.
 pub const MAX_CURSOR_LENGTH: usize = 512;
@@ -68,7 +68,22 @@ pub enum Position {
     Newer {
         /// What is not looked at, if it reaches into the window.
         floor: Option<Floor>,
+        /// While a poll that was cut is walked, up to where it has looked; the page begins beyond it. None: begin with what the
+        /// window or the floor leaves.
+        after: Option<SortKey>,
     },
+}
+
+impl Position {
+    /// A poll above a floor that goes on beyond a row, beside a filter. Of the row's id it keeps as much as there is room
+    /// for in a cursor, six characters at least: what it begins before the row for that was shown, or is hidden.
+    #[must_use]
+    pub fn walking(floor: Option<Floor>, row: &SortKey, filter: &[u8]) -> Self {
+        let id = row.activity_id.as_str();
+        let id = &id[..id.len().min(room_for_id(filter, floor.as_ref()))];
+        let activity_id = ActivityId::new(id).unwrap_or_else(|_| row.activity_id.clone());
+        Self::Newer { floor, after: Some(SortKey { activity_id, ..*row }) }
+    }
 }
 
 impl Default for Position {
@@ -133,11 +148,10 @@ impl CursorSeal {
         Self { capacity: Capacity { most, ..self.capacity }, ..self }
     }
 
-    /// How many fingerprints there is room for, in a cursor beside a filter and in all.
+    /// How many fingerprints there is room for, in a cursor beside a filter and a position and in all.
     #[must_use]
-    pub fn capacity(&self, filter: &[u8]) -> Capacity {
-        let taken = filter.len().saturating_sub(ROOM_FOR_FILTER).div_ceil(FINGERPRINT);
-        let inline = self.capacity.inline.min(INLINE.saturating_sub(taken));
+    pub fn capacity(&self, filter: &[u8], position: &Position) -> Capacity {
+        let inline = self.capacity.inline.min(room_for_fingerprints(filter, position));
         Capacity { inline, ..self.capacity }
     }
 
@@ -160,9 +174,7 @@ impl CursorSeal {
     /// [`CursorError`] for anything else.
     pub fn open(&self, list: &List, text: &str) -> Result<Cursor, CursorError> {
         let body = self.open_for(list.name(), text)?;
-        decode(&body, list.lookback())
-            .filter(|cursor| encode(cursor) == body)
-            .ok_or(CursorError::Damaged)
+        decode(&body).filter(|cursor| encode(cursor) == body).ok_or(CursorError::Damaged)
     }
 
     /// The text of a position in another list, which names the list and whose it is: a viewer's or an actor's. No other
@@ -198,7 +210,7 @@ impl CursorSeal {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| CursorError::Damaged)?;
         match bytes.first() {
-            Some(version) if matches!(version & !SHORTER, VERSION | FILTERED) => {}
+            Some(version) if matches!(version & !HAS_WINDOW, VERSION | FILTERED) => {}
             Some(_) => return Err(CursorError::Version),
             None => return Err(CursorError::Damaged),
         }
@@ -222,168 +234,4 @@ fn in_list(list: &str, whose: &impl Display) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::fingerprint::Lookback;
-    use super::super::seen::Stored;
-    use super::encoding::{HAS_FROM, HAS_KEY, HAS_SET};
-    use super::*;
-    use crate::values::{ActivityId, ViewerId};
-    use proptest::prelude::*;
-
-    fn seal() -> CursorSeal {
-        CursorSeal::new(&Secrets::new(b"a secret of thirty-two bytes ....").expect("long enough"))
-    }
-
-    fn viewer(id: &str) -> ViewerId {
-        ViewerId::new(id).expect("an id")
-    }
-
-    fn list(id: &str) -> List {
-        List::timeline(&viewer(id))
-    }
-
-    fn instants() -> impl Strategy<Value = Timestamp> {
-        (0_i64..4_000_000_000_000).prop_map(Timestamp::from_unix_millis)
-    }
-
-    fn keys() -> impl Strategy<Value = SortKey> {
-        (instants(), "[A-Za-z0-9._:@-]{1,128}").prop_map(|(published_at, id)| SortKey {
-            published_at,
-            activity_id: ActivityId::new(id).expect("an id"),
-        })
-    }
-
-    /// What was seen, up to more than a cursor holds.
-    fn seen() -> impl Strategy<Value = Seen> {
-        let ids = proptest::collection::vec((0_i64..4_000_000, 0_u32..9999), 0..60);
-        let most = prop_oneof![Just(MOST), 1_usize..60];
-        (instants(), any::<Salt>(), ids, any::<bool>(), most).prop_map(
-            |(newest, salt, ids, again, most)| {
-                let keys: Vec<_> = ids
-                    .into_iter()
-                    .map(|(ago, id)| SortKey {
-                        published_at: newest.plus_millis(-ago),
-                        activity_id: ActivityId::new(id.to_string()).expect("an id"),
-                    })
-                    .collect();
-                let nothing = Seen::until(Lookback::Hour, newest, salt);
-                let capacity = Capacity { inline: INLINE, most };
-                let (seen, new) = nothing.and(&nothing.with_stored(None), keys.iter(), capacity);
-                let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
-                let shown = if again { &keys[..keys.len().min(INLINE)] } else { &[] };
-                seen.and(&seen.with_stored(stored), shown.iter(), capacity).0
-            },
-        )
-    }
-
-    fn cursors() -> impl Strategy<Value = Cursor> {
-        use proptest::option::of;
-        let position = prop_oneof![
-            (any::<bool>(), of(keys())).prop_map(|(oldest, after)| Position::Page {
-                order: if oldest { Order::Oldest } else { Order::Newest },
-                after,
-            }),
-            of(keys()).prop_map(|key| Position::Newer { floor: key.map(Floor::After) }),
-            instants().prop_map(|at| Position::Newer { floor: Some(Floor::From(at)) }),
-        ];
-        let filter = proptest::collection::vec(any::<u8>(), 0..=MAX_FILTER_BYTES);
-        let filter = prop_oneof![Just(Vec::new()), filter];
-        (of(instants()), of(instants()), position, of(seen()), any::<bool>(), filter).prop_map(
-            |(from, to, position, seen, likes, filter)| {
-                // Beside the longest filter there is no room for all that was seen.
-                let seen = seen.map(|seen| if filter.is_empty() { seen } else { seen.forgotten() });
-                Cursor { range: Range { from, to }, position, seen, likes, filter }
-            },
-        )
-    }
-
-    proptest! {
-        #[test]
-        fn opens_what_it_sealed(cursor in cursors()) {
-            let text = seal().seal(&list("bob"), &cursor);
-            prop_assert!(text.len() <= MAX_CURSOR_LENGTH);
-            prop_assert_eq!(seal().open(&list("bob"), &text), Ok(cursor));
-        }
-
-        #[test]
-        fn a_position_is_of_one_list_and_one_viewer(position in proptest::collection::vec(any::<u8>(), 0..150)) {
-            let text = seal().seal_in("likes", &viewer("bob"), &position);
-            prop_assert!(text.len() <= MAX_CURSOR_LENGTH);
-            prop_assert_eq!(seal().open_in("likes", &viewer("bob"), &text), Ok(position));
-            prop_assert!(seal().open_in("like", &viewer("bob"), &text).is_err());
-            prop_assert!(seal().open_in("likes", &viewer("eve"), &text).is_err());
-            prop_assert!(seal().open(&list("bob"), &text).is_err());
-        }
-
-        #[test]
-        fn refuses_other_viewers_cuts_and_flips(
-            cursor in cursors(), cut in 1_usize..400, at in any::<proptest::sample::Index>(), bit in 0_u8..8,
-        ) {
-            let text = seal().seal(&list("bob"), &cursor);
-            prop_assert!(seal().open(&list("bo"), &text).is_err());
-            prop_assert!(seal().open(&list("Bob"), &text).is_err());
-            prop_assert!(seal().open(&list("bob"), &text[..text.len().saturating_sub(cut)]).is_err());
-            let mut bytes = URL_SAFE_NO_PAD.decode(&text).expect("base64");
-            let index = at.index(bytes.len());
-            bytes[index] ^= 1 << bit;
-            prop_assert!(seal().open(&list("bob"), &URL_SAFE_NO_PAD.encode(bytes)).is_err());
-        }
-
-        #[test]
-        fn two_secrets_open_and_the_first_seals(
-            cursor in cursors(),
-            [old, new, strange] in [any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 32]>()],
-        ) {
-            prop_assume!(old != new && old != strange && new != strange);
-            let bob = list("bob");
-            let secrets = |secret: &[u8]| Secrets::new(secret).expect("long enough");
-            let only = |secret: &[u8]| CursorSeal::new(&secrets(secret));
-            let both = |first: &[u8], other: &[u8]| {
-                CursorSeal::new(&secrets(first).also_opening(other).expect("long enough"))
-            };
-            // Side by side while a secret is changed: whatever one of them seals, both open.
-            let (before, after) = (both(&old, &new), both(&new, &old));
-            for (seal, secret) in [(&before, &old), (&after, &new)] {
-                let text = seal.seal(&bob, &cursor);
-                prop_assert_eq!(&text, &only(secret).seal(&bob, &cursor));
-                for reader in [&before, &after] {
-                    prop_assert_eq!(reader.open(&bob, &text), Ok(cursor.clone()));
-                    prop_assert!(reader.open(&list("anna"), &text).is_err());
-                }
-                prop_assert!(both(&strange, &strange).open(&bob, &text).is_err());
-            }
-            // And once the old one is gone.
-            let text = before.seal(&bob, &cursor);
-            prop_assert_eq!(both(&new, &strange).open(&bob, &text), Err(CursorError::Damaged));
-        }
-
-        #[test]
-        fn never_panics(text in "[A-Za-z0-9_-]{0,600}") {
-            prop_assert!(seal().open(&list("bob"), &text).is_err());
-        }
-    }
-
-    /// Nobody without the secret can make one; it would not be what was sealed.
-    #[test]
-    fn refuses_what_it_would_not_have_written() {
-        let open = |body: &[u8]| {
-            let bob = list("bob");
-            let mac = seal().seal.of(&sealed(bob.name(), body));
-            seal().open(&bob, &URL_SAFE_NO_PAD.encode([body, &mac].concat()))
-        };
-        assert_eq!(open(&[VERSION, 0]), Ok(Cursor::default()));
-        let beyond_the_year_9999 = [&[VERSION, HAS_FROM][..], &i64::MAX.to_be_bytes()].concat();
-        for body in
-            [&[VERSION, 0, 0][..], &[VERSION, HAS_KEY], &[VERSION, HAS_SET], &beyond_the_year_9999]
-        {
-            assert_eq!(open(body), Err(CursorError::Damaged), "{body:?}");
-        }
-    }
-
-    #[test]
-    fn refuses_other_versions() {
-        let text = URL_SAFE_NO_PAD.encode([1; 40]);
-        assert_eq!(seal().open(&list("bob"), &text), Err(CursorError::Version));
-        assert_eq!(seal().open(&list("bob"), ""), Err(CursorError::Damaged));
-    }
-}
+mod tests;

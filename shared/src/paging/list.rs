@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 
-use super::fingerprint::Lookback;
 use super::seen_sets::seen_sets;
 use crate::values::ViewerId;
 
@@ -11,7 +10,6 @@ use crate::values::ViewerId;
 pub struct List {
     name: String,
     seen_sets: String,
-    lookback: Lookback,
 }
 
 impl List {
@@ -31,25 +29,13 @@ impl List {
     /// clients have seen.
     #[must_use]
     pub fn named(name: String, seen_sets: String) -> Self {
-        Self { name, seen_sets, lookback: Lookback::Hour }
-    }
-
-    /// The same, looking back for what comes late as far as this.
-    #[must_use]
-    pub fn looking_back(self, lookback: Lookback) -> Self {
-        Self { lookback, ..self }
+        Self { name, seen_sets }
     }
 
     /// What its cursors are sealed with.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// How far back what comes late is looked for.
-    #[must_use]
-    pub fn lookback(&self) -> Lookback {
-        self.lookback
     }
 
     /// The partition of the ledger with what its clients have seen.

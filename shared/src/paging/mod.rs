@@ -4,7 +4,7 @@
 //! list         which list it is, as cursors and sets name it
 //! cursor       a sealed position in a list
 //! seen         what a client has been shown, so that it is shown what became visible since
-//! fingerprint  what something that was shown is remembered by, and for how long
+//! fingerprint  what something that was shown is remembered by
 //! seen_sets    what was shown, where a cursor has no room for it
 //! stretch      rows of a list; several lists read as one
 //! ```
@@ -22,7 +22,7 @@ mod stretch;
 pub use cursor::{
     Cursor, CursorError, CursorSeal, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range,
 };
-pub use fingerprint::{Lookback, Salt};
+pub use fingerprint::Salt;
 pub use list::List;
 pub use seen::{Capacity, INLINE, MOST, NewSet, Seen, SeenSet};
 pub use seen_sets::{SeenSets, seen_sets};

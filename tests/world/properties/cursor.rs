@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use shared::paging::{
-    Capacity, Cursor, Floor, INLINE, List, Lookback, MAX_CURSOR_LENGTH, MOST, Position, Range, Seen,
+    Capacity, Cursor, Floor, INLINE, List, MAX_CURSOR_LENGTH, Position, Range, Seen,
 };
 use shared::values::{Order, ViewerId};
 
@@ -41,31 +41,39 @@ fn viewer(bytes: &mut Unstructured<'_>) -> Result<ViewerId> {
 }
 
 fn recipe(bytes: &mut Unstructured<'_>) -> Result<Cursor> {
+    let position = match bytes.int_in_range(0..=2)? {
+        0 => Position::Page {
+            order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
+            after: maybe(bytes, position)?,
+        },
+        1 => Position::Newer { floor: maybe(bytes, floor)?, after: None },
+        _ => Position::walking(maybe(bytes, floor)?, &position(bytes)?, &[]),
+    };
+    let capacity = seal().capacity(&[], &position);
     Ok(Cursor {
         range: Range { from: maybe(bytes, instant)?, to: maybe(bytes, instant)? },
-        position: match bytes.int_in_range(0..=2)? {
-            0 => Position::Page {
-                order: if bool::arbitrary(bytes)? { Order::Oldest } else { Order::Newest },
-                after: maybe(bytes, position)?,
-            },
-            1 => Position::Newer { floor: maybe(bytes, position)?.map(Floor::After) },
-            _ => Position::Newer { floor: maybe(bytes, instant)?.map(Floor::From) },
-        },
-        seen: maybe(bytes, seen)?,
+        position,
+        seen: if bool::arbitrary(bytes)? { Some(seen(bytes, capacity)?) } else { None },
         likes: bool::arbitrary(bytes)?,
         filter: Vec::new(),
     })
 }
 
-fn seen(bytes: &mut Unstructured<'_>) -> Result<Seen> {
-    let nothing = Seen::until(Lookback::Hour, instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
+fn floor(bytes: &mut Unstructured<'_>) -> Result<Floor> {
+    Ok(match bool::arbitrary(bytes)? {
+        true => Floor::After(position(bytes)?),
+        false => Floor::From(instant(bytes)?),
+    })
+}
+
+fn seen(bytes: &mut Unstructured<'_>, capacity: Capacity) -> Result<Seen> {
+    let nothing = Seen::until(instant(bytes)?, <[u8; 8]>::arbitrary(bytes)?);
     let mut shown = Vec::new();
     while bool::arbitrary(bytes)? && shown.len() < 2 * INLINE {
         shown.push(position(bytes)?);
     }
-    Ok(nothing
-        .and(&nothing.with_stored(None), shown.iter(), Capacity { inline: INLINE, most: MOST })
-        .0)
+    let held = maybe(bytes, instant)?;
+    Ok(nothing.and(&nothing.with_stored(None), shown.iter(), held, capacity).0)
 }
 
 fn maybe<'a, T>(

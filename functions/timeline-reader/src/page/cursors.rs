@@ -4,12 +4,22 @@
 //! walk brings what none of its pages has shown. A page of the newest leaves what lies below it to its
 //! `next_cursor`; one of the oldest leaves what lies above it to both.
 //!
-//! A page that [ends](Page::end) before it is full, because too much is hidden, is gone on with from there. So is a poll:
-//! what appears later behind that place is not brought any more, as where more was shown than is remembered.
+//! # Pages that are cut
+//!
+//! A page that [ends](Page::end) before it is full, because too much is hidden, is gone on with from there. A poll then has
+//! two places: its floor, which stays, and where the walk has come to. Each page of it goes on beyond the last row that
+//! was looked at, the full ones too, so what is hidden is passed once in a walk. The page that ends the walk has a
+//! `newer_cursor` with the floor alone: the next poll begins again at the start of the window, which was
+//! [held](shared::paging::Seen) meanwhile, and brings what has appeared behind. Until then its `newer_cursor` goes on as its
+//! `next_cursor` does, so it makes no difference which of them a client follows.
+//!
+//! Beside the longest filter and the longest ids a cursor has no room for both. Then the second names the beginning of a
+//! row's id, and some rows are looked at again. If even all that were looked at have that beginning, and the instant, the floor
+//! moves there: what appears behind it is not brought any more.
 
 use shared::dynamo::DynamoError;
 use shared::paging::{Cursor, CursorSeal, Floor, Position, Seen};
-use shared::values::{Order, SortKey};
+use shared::values::{Order, SortKey, Timestamp};
 
 use super::{Page, Paging};
 
@@ -28,30 +38,72 @@ impl Cursors {
         page: &Page<T>,
         seal: &CursorSeal,
     ) -> Result<Self, DynamoError> {
-        let seen = seen_after(paging, page, seal).await?;
         let of = &paging.request.cursor;
-        let cursor = |position| Cursor { position, seen: seen.clone(), ..of.clone() };
-        Ok(match &of.position {
-            Position::Page { order, after } => {
-                let last = page.keys().last().filter(|_| page.end.is_none());
-                let last = page.end.as_ref().or(last).or(after.as_ref()).cloned();
-                let floor = last.clone().filter(|_| page.more && *order == Order::Newest);
-                let next = page.more.then(|| cursor(Position::Page { order: *order, after: last }));
-                let floor = floor.map(Floor::After);
-                Self { next, newer: cursor(Position::Newer { floor: in_window(floor, &seen) }) }
-            }
-            Position::Newer { floor } => {
+        let (next, newer) = match &of.position {
+            Position::Page { order, after } => pages(*order, after.as_ref(), page),
+            Position::Newer { floor, after } => {
                 let lost = paging.seen().await?.and_then(|seen| seen.lost_until());
-                let end = page.end.clone().filter(|_| page.more);
-                let floor = match (end, lost) {
-                    (Some(end), _) => Some(Floor::After(end)),
-                    (None, Some(until)) => Some(Floor::From(until.plus_millis(1))),
-                    (None, None) => floor.clone(),
-                };
-                let newer = cursor(Position::Newer { floor: in_window(floor, &seen) });
-                Self { next: page.more.then(|| newer.clone()), newer }
+                let floor = lost.map(|until| Floor::From(until.plus_millis(1))).or(floor.clone());
+                let newer = polled(floor, after.as_ref(), page, &of.filter);
+                (page.more.then(|| newer.clone()), newer)
             }
-        })
+        };
+        let longest = next.as_ref().unwrap_or(&newer);
+        let held = held(of, longest);
+        let seen = seen_after(paging, page, held, longest, seal).await?;
+        let cursor = |position: Position| {
+            let position = in_window(position, seen.as_ref());
+            Cursor { position, seen: seen.clone(), ..of.clone() }
+        };
+        Ok(Self { next: next.map(cursor), newer: cursor(newer) })
+    }
+}
+
+/// Where a page in an order leads on, and where a poll begins after it.
+fn pages<T>(order: Order, after: Option<&SortKey>, page: &Page<T>) -> (Option<Position>, Position) {
+    let last = page.keys().last().filter(|_| page.end.is_none());
+    let last = page.end.as_ref().or(last).or(after).cloned();
+    let floor = last.clone().filter(|_| page.more && order == Order::Newest).map(Floor::After);
+    let next = page.more.then_some(Position::Page { order, after: last });
+    (next, Position::Newer { floor, after: None })
+}
+
+/// Where a poll above a floor goes on, or begins again.
+fn polled<T>(
+    floor: Option<Floor>,
+    after: Option<&SortKey>,
+    page: &Page<T>,
+    filter: &[u8],
+) -> Position {
+    let is_walked = after.is_some();
+    let last = page.keys().last().filter(|_| is_walked);
+    let Some(row) = page.end.as_ref().or(last).or(after).filter(|_| page.more) else {
+        return Position::Newer { floor, after: None };
+    };
+    let begun = after.max(floor_key(floor.as_ref())).cloned();
+    let walking = Position::walking(floor, row, filter);
+    match &walking {
+        Position::Newer { after, .. } if page.end.is_some() && *after <= begun => {
+            Position::Newer { floor: Some(Floor::After(row.clone())), after: None }
+        }
+        _ => walking,
+    }
+}
+
+fn floor_key(floor: Option<&Floor>) -> Option<&SortKey> {
+    match floor? {
+        Floor::After(key) => Some(key),
+        Floor::From(_) => None,
+    }
+}
+
+/// Where the window begins at the latest, if a poll is walked that was cut: where it did when the walk had begun, and what lies
+/// beyond the place where it was cut is yet to be read.
+fn held(of: &Cursor, position: &Position) -> Option<Timestamp> {
+    match (&of.position, position) {
+        (Position::Newer { after: Some(_), .. }, _) => of.seen.as_ref().map(Seen::window),
+        (_, Position::Newer { after: Some(row), .. }) => Some(row.published_at),
+        _ => None,
     }
 }
 
@@ -59,9 +111,11 @@ impl Cursors {
 async fn seen_after<T>(
     paging: &Paging<'_>,
     page: &Page<T>,
+    held: Option<Timestamp>,
+    position: &Position,
     seal: &CursorSeal,
 ) -> Result<Option<Seen>, DynamoError> {
-    let before = &paging.request.cursor.seen;
+    let Cursor { seen: before, filter, .. } = &paging.request.cursor;
     let newest = page.keys().map(|key| key.published_at).max();
     let (seen, set) = match (before, paging.seen().await?) {
         // A poll begins again with what it shows, above a floor.
@@ -72,11 +126,11 @@ async fn seen_after<T>(
         (Some(seen), None) => return Ok(Some(seen.clone())),
         (None, _) => {
             let Some(newest) = newest else { return Ok(None) };
-            let seen = Seen::until(paging.list.lookback(), newest, seal.salt(paging.list));
+            let seen = Seen::until(newest, seal.salt(paging.list));
             (seen.clone(), seen.with_stored(None))
         }
     };
-    let (seen, new) = seen.and(&set, page.keys(), seal.capacity(&paging.request.cursor.filter));
+    let (seen, new) = seen.and(&set, page.keys(), held, seal.capacity(filter, position));
     if let Some(new) = new {
         let Paging { list, now, deadline, .. } = *paging;
         paging.seen_sets.keep(list, new, now, deadline).await?;
@@ -84,10 +138,13 @@ async fn seen_after<T>(
     Ok(Some(seen))
 }
 
-/// A floor that lies below the window says nothing.
-fn in_window(floor: Option<Floor>, seen: &Option<Seen>) -> Option<Floor> {
-    let Some(seen) = seen else { return floor };
-    floor.filter(|floor| match floor {
+/// Without a floor that lies below the window: it says nothing.
+fn in_window(position: Position, seen: Option<&Seen>) -> Position {
+    let (Position::Newer { floor, after }, Some(seen)) = (position.clone(), seen) else {
+        return position;
+    };
+    let floor = floor.filter(|floor| match floor {
         Floor::After(SortKey { published_at: at, .. }) | Floor::From(at) => *at >= seen.window(),
-    })
+    });
+    Position::Newer { floor, after }
 }

@@ -82,13 +82,15 @@ impl Request {
             Position::Page { order, after } => {
                 (span(*order, from), after.as_ref().map(ToString::to_string))
             }
-            Position::Newer { floor } => {
+            Position::Newer { floor, after } => {
                 let from = seen.as_ref().map_or(from, |seen| from.max(seen.window()));
-                match floor {
-                    None => (span(Order::Oldest, from), None),
-                    Some(Floor::From(floor)) => (span(Order::Oldest, from.max(*floor)), None),
-                    Some(Floor::After(key)) => (span(Order::Oldest, from), Some(key.to_string())),
-                }
+                let (from, floor) = match floor {
+                    None => (from, None),
+                    Some(Floor::From(floor)) => (from.max(*floor), None),
+                    Some(Floor::After(key)) => (from, Some(key)),
+                };
+                let after = after.as_ref().max(floor).map(ToString::to_string);
+                (span(Order::Oldest, from), after)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The bytes of a cursor, without its seal.
 
-use super::super::fingerprint::{FINGERPRINT, Lookback};
-use super::super::seen::{self, Seen, StoredSet};
+use super::super::fingerprint::FINGERPRINT;
+use super::super::seen::{self, INLINE, Seen, StoredSet};
 use super::{Cursor, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range};
 use crate::crypto::seal::SEAL_LENGTH;
 use crate::values::{ActivityId, MAX_ID_LENGTH, Order, SortKey, Timestamp};
@@ -10,15 +10,17 @@ use crate::values::{ActivityId, MAX_ID_LENGTH, Order, SortKey, Timestamp};
 pub(super) const VERSION: u8 = 2;
 /// The first byte of a cursor with a filter, whose length and bytes follow.
 pub(super) const FILTERED: u8 = 3;
-/// Set in the first byte if what was seen says where a shorter window begins.
-pub(super) const SHORTER: u8 = 4;
+/// Set in the first byte if what was seen says where its window begins.
+pub(super) const HAS_WINDOW: u8 = 4;
 
 const OLDEST_FIRST: u8 = 1;
+/// Of a poll, which knows no order: the key that it goes on from follows its floor.
+const GOES_ON: u8 = OLDEST_FIRST;
 pub(super) const HAS_FROM: u8 = 2;
 const HAS_TO: u8 = 4;
 pub(super) const HAS_KEY: u8 = 8;
 const HAS_SEEN: u8 = 16;
-const IS_NEWER: u8 = 32;
+pub(super) const IS_NEWER: u8 = 32;
 pub(super) const HAS_SET: u8 = 64;
 const HAS_LIKES: u8 = 128;
 
@@ -29,7 +31,7 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
         Ok(0) | Err(_) => vec![VERSION],
         Ok(length) => [&[FILTERED, length], cursor.filter.as_slice()].concat(),
     };
-    bytes[0] |= flag(cursor.seen.as_ref().is_some_and(|seen| seen.since.is_some()), SHORTER);
+    bytes[0] |= flag(cursor.seen.as_ref().is_some_and(|seen| seen.since.is_some()), HAS_WINDOW);
     let at_flags = bytes.len();
     bytes.push(0);
     let mut flags = flag(cursor.range.from.is_some(), HAS_FROM)
@@ -42,19 +44,16 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
     match &cursor.position {
         Position::Page { order, after } => {
             flags |= flag(*order == Order::Oldest, OLDEST_FIRST) | flag(after.is_some(), HAS_KEY);
-            after
-                .iter()
-                .for_each(|key| put_key(&mut bytes, key.published_at, key.activity_id.as_str()));
+            after.iter().for_each(|key| put_sort_key(&mut bytes, key));
         }
-        Position::Newer { floor } => {
-            flags |= IS_NEWER | flag(floor.is_some(), HAS_KEY);
+        Position::Newer { floor, after } => {
+            flags |= IS_NEWER | flag(floor.is_some(), HAS_KEY) | flag(after.is_some(), GOES_ON);
             match floor {
-                Some(Floor::After(key)) => {
-                    put_key(&mut bytes, key.published_at, key.activity_id.as_str())
-                }
+                Some(Floor::After(key)) => put_sort_key(&mut bytes, key),
                 Some(Floor::From(instant)) => put_key(&mut bytes, *instant, ""),
                 None => {}
             }
+            after.iter().for_each(|key| put_sort_key(&mut bytes, key));
         }
     }
     if let Some(seen) = &cursor.seen {
@@ -72,12 +71,12 @@ pub(super) fn encode(cursor: &Cursor) -> Vec<u8> {
     bytes
 }
 
-/// Takes whatever [`encode`] can have made of a list that looks back so far, and more.
-pub(super) fn decode(bytes: &[u8], lookback: Lookback) -> Option<Cursor> {
+/// Takes whatever [`encode`] can have made, and more.
+pub(super) fn decode(bytes: &[u8]) -> Option<Cursor> {
     let mut rest = bytes;
     let rest = &mut rest;
     let [version] = take(rest)?;
-    let filter = match version & !SHORTER {
+    let filter = match version & !HAS_WINDOW {
         FILTERED => take_filter(rest)?,
         _ => Vec::new(),
     };
@@ -85,25 +84,18 @@ pub(super) fn decode(bytes: &[u8], lookback: Lookback) -> Option<Cursor> {
     let has = |flag: u8| flags & flag != 0;
     let from = if has(HAS_FROM) { Some(take_instant(rest)?) } else { None };
     let to = if has(HAS_TO) { Some(take_instant(rest)?) } else { None };
-    let key = if has(HAS_KEY) { Some(take_key(rest)?) } else { None };
     let position = if has(IS_NEWER) {
-        let floor = key.map(|(at, id)| {
-            id.map_or(Floor::From(at), |id| {
-                Floor::After(SortKey { published_at: at, activity_id: id })
-            })
-        });
-        Position::Newer { floor }
+        let floor = if has(HAS_KEY) { Some(take_floor(rest)?) } else { None };
+        let after = if has(GOES_ON) { Some(take_sort_key(rest)?) } else { None };
+        Position::Newer { floor, after }
     } else {
-        let after = match key {
-            Some((published_at, id)) => Some(SortKey { published_at, activity_id: id? }),
-            None => None,
-        };
+        let after = if has(HAS_KEY) { Some(take_sort_key(rest)?) } else { None };
         let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
         Position::Page { order, after }
     };
-    let is_shorter = version & SHORTER != 0;
+    let has_window = version & HAS_WINDOW != 0;
     let seen = match has(HAS_SEEN) {
-        true => Some(take_seen(rest, lookback, has(HAS_SET), is_shorter)?),
+        true => Some(take_seen(rest, has(HAS_SET), has_window)?),
         false => None,
     };
     let (range, likes) = (Range { from, to }, has(HAS_LIKES));
@@ -112,6 +104,10 @@ pub(super) fn decode(bytes: &[u8], lookback: Lookback) -> Option<Cursor> {
 
 fn put_instant(bytes: &mut Vec<u8>, instant: Timestamp) {
     bytes.extend_from_slice(&instant.unix_millis().to_be_bytes());
+}
+
+fn put_sort_key(bytes: &mut Vec<u8>, key: &SortKey) {
+    put_key(bytes, key.published_at, key.activity_id.as_str());
 }
 
 fn put_key(bytes: &mut Vec<u8>, at: Timestamp, id: &str) {
@@ -149,24 +145,32 @@ fn take_key(rest: &mut &[u8]) -> Option<(Timestamp, Option<ActivityId>)> {
     }
 }
 
-/// How long before the instant after the newest, in milliseconds: less than the hour that a window has at most.
+fn take_sort_key(rest: &mut &[u8]) -> Option<SortKey> {
+    let (published_at, id) = take_key(rest)?;
+    Some(SortKey { published_at, activity_id: id? })
+}
+
+fn take_floor(rest: &mut &[u8]) -> Option<Floor> {
+    Some(match take_key(rest)? {
+        (published_at, Some(activity_id)) => Floor::After(SortKey { published_at, activity_id }),
+        (instant, None) => Floor::From(instant),
+    })
+}
+
+/// How long before the instant after the newest, in milliseconds: the four hours that a window has at most are fewer than
+/// three bytes count.
 fn put_since(newest: Timestamp, since: Timestamp) -> [u8; 3] {
     let ago = newest.unix_millis() + 1 - since.unix_millis();
     let [_, bytes @ ..] = u32::try_from(ago).unwrap_or(0).to_be_bytes();
     bytes
 }
 
-fn take_seen(
-    rest: &mut &[u8],
-    lookback: Lookback,
-    has_set: bool,
-    is_shorter: bool,
-) -> Option<Seen> {
-    let mut seen = Seen::until(lookback, take_instant(rest)?, take(rest)?);
+fn take_seen(rest: &mut &[u8], has_set: bool, has_window: bool) -> Option<Seen> {
+    let mut seen = Seen::until(take_instant(rest)?, take(rest)?);
     if has_set {
         seen.stored = Some(StoredSet { id: take(rest)?, count: u16::from_be_bytes(take(rest)?) });
     }
-    if is_shorter {
+    if has_window {
         let [a, b, c] = take(rest)?;
         let ago = i64::from(u32::from_be_bytes([0, a, b, c]));
         seen.since = Some(seen.newest.plus_millis(1 - ago));
@@ -174,11 +178,46 @@ fn take_seen(
     seen.with_recent(std::mem::take(rest))
 }
 
-// The longest cursor there can be without a filter: flags, two instants, a key, what was seen, the seal.
-const LONGEST: usize = 2 + 2 * 8 + (8 + 1 + MAX_ID_LENGTH) + seen::MOST_BYTES + SEAL_LENGTH;
 /// How many bytes fit, in base64.
 const MOST: usize = MAX_CURSOR_LENGTH / 4 * 3;
-/// The longest filter, in bytes, beside which there is room for all fingerprints.
-pub(super) const ROOM_FOR_FILTER: usize = MOST - LONGEST - 1;
+/// All but the filter, keys and fingerprints: version, the filter's length, flags, two instants, what was seen, the seal.
+const FRAME: usize = 3 + 2 * 8 + seen::FRAME + SEAL_LENGTH;
+/// A key without its id.
+const KEY: usize = 8 + 1;
 
-const _: () = assert!(MAX_FILTER_BYTES <= ROOM_FOR_FILTER + seen::INLINE * FINGERPRINT);
+fn room(filter: &[u8], keys: usize) -> usize {
+    MOST.saturating_sub(FRAME + filter.len() + keys)
+}
+
+/// How many characters of an id there is room for, of the row that a poll goes on from above a floor.
+pub(super) fn room_for_id(filter: &[u8], floor: Option<&Floor>) -> usize {
+    room(filter, length_of_floor(floor) + KEY).min(MAX_ID_LENGTH)
+}
+
+/// How many fingerprints there is room for.
+pub(super) fn room_for_fingerprints(filter: &[u8], position: &Position) -> usize {
+    let keys = match position {
+        Position::Page { after, .. } => length(after.as_ref()),
+        Position::Newer { floor, after } => {
+            length_of_floor(floor.as_ref()) + length(after.as_ref())
+        }
+    };
+    (room(filter, keys) / FINGERPRINT).min(INLINE)
+}
+
+fn length(key: Option<&SortKey>) -> usize {
+    key.map_or(0, |key| KEY + key.activity_id.as_str().len())
+}
+
+fn length_of_floor(floor: Option<&Floor>) -> usize {
+    match floor {
+        Some(Floor::After(key)) => length(Some(key)),
+        Some(Floor::From(_)) => KEY,
+        None => 0,
+    }
+}
+
+// Beside the longest id there is room for all fingerprints, and beside that and the longest filter for the beginning of
+// another id.
+const _: () = assert!(MOST - FRAME - KEY - MAX_ID_LENGTH == INLINE * FINGERPRINT);
+const _: () = assert!(MOST - FRAME - 2 * KEY - MAX_ID_LENGTH - MAX_FILTER_BYTES >= 6);

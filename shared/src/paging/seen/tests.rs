@@ -14,18 +14,14 @@ fn salt() -> Salt {
 const CAPACITY: Capacity = Capacity { inline: INLINE, most: MOST };
 
 /// What a client does: it shows some, in steps, and keeps the latest of what it was given.
-fn shown_in_steps(
-    lookback: Lookback,
-    steps: &[Vec<SortKey>],
-    capacity: Capacity,
-) -> (Seen, SeenSet) {
+fn shown_in_steps(steps: &[Vec<SortKey>], capacity: Capacity) -> (Seen, SeenSet) {
     let first = steps.iter().flatten().map(|key| key.published_at).next();
-    let mut seen = Seen::until(lookback, first.unwrap_or(Timestamp::LAST), salt());
+    let mut seen = Seen::until(first.unwrap_or(Timestamp::LAST), salt());
     let mut set = seen.with_stored(None);
     let mut stored: Option<NewSet> = None;
     for step in steps {
-        let (after, new) = seen.and(&set, step.iter(), capacity);
-        let room = capacity.inline.saturating_sub(usize::from(after.since.is_some()));
+        let (after, new) = seen.and(&set, step.iter(), None, capacity);
+        let room = capacity.inline;
         assert!(after.recent.len() <= room && after.recent().count() <= room);
         assert!(after.window() >= seen.window(), "the window only moves forward");
         stored = new.or(stored).filter(|_| after.is_stored());
@@ -37,7 +33,7 @@ fn shown_in_steps(
 
 proptest! {
     /// All that was shown within the window is remembered, and nothing else, however it is kept. Where the window is
-    /// shorter than the list looks back, as many were shown after its start as are remembered.
+    /// shorter than an hour, as many were shown after its start as are remembered.
     #[test]
     fn remembers_what_was_shown_within_the_window(
         steps in proptest::collection::vec(
@@ -45,19 +41,14 @@ proptest! {
         ),
         inline in 0_usize..40,
         most in prop_oneof![Just(MOST), 1_usize..60],
-        looks_back_a_minute: bool,
         crowded: bool,
     ) {
-        let (lookback, scale) = match looks_back_a_minute {
-            true => (Lookback::Minute, 60),
-            false => (Lookback::Hour, 1),
-        };
-        let scale = if crowded { scale * 50 } else { scale };
+        let scale = if crowded { 50 } else { 1 };
         let steps: Vec<Vec<_>> = steps
             .into_iter()
             .map(|step| step.into_iter().map(|(at, id)| key(at / scale, id)).collect())
             .collect();
-        let (seen, set) = shown_in_steps(lookback, &steps, Capacity { inline, most });
+        let (seen, set) = shown_in_steps(&steps, Capacity { inline, most });
         // Whatever the way, the newest is the newest.
         if let Some(newest) = steps.iter().flatten().map(|key| key.published_at).max() {
             prop_assert_eq!(seen.newest, newest);
@@ -69,9 +60,9 @@ proptest! {
             prop_assert!(!set.holds(&other), "{}", other);
         }
         prop_assert!(seen.count() <= steps.iter().map(Vec::len).sum());
-        if seen.window() > lookback.from(seen.newest) {
-            let last = lookback.count(seen.window().plus_millis(-1));
-            let newer = all.iter().filter(|key| lookback.count(key.published_at) >= last);
+        if seen.window() > minutes_before(seen.newest, WINDOW) {
+            let last = minute(seen.window().plus_millis(-1));
+            let newer = all.iter().filter(|key| minute(key.published_at) >= last);
             prop_assert!(newer.count() >= most, "from {} on", seen.window());
         }
     }
@@ -80,7 +71,7 @@ proptest! {
 #[test]
 fn a_set_that_is_gone_counts_as_all_up_to_the_newest() {
     let shown: Vec<_> = (0..30).map(|n| key(1_000 * i64::from(n), n)).collect();
-    let (seen, _) = shown_in_steps(Lookback::Hour, std::slice::from_ref(&shown), CAPACITY);
+    let (seen, _) = shown_in_steps(std::slice::from_ref(&shown), CAPACITY);
     assert!(seen.is_stored() && seen.count() == 30);
     let set = seen.with_stored(None);
     assert_eq!(set.lost_until(), Some(seen.newest));
@@ -94,45 +85,70 @@ fn a_set_that_is_gone_counts_as_all_up_to_the_newest() {
 /// Of what was shown, the earliest are forgotten, and the window begins behind them.
 #[test]
 fn what_there_is_no_room_for_is_not_looked_for_again() {
-    let count = i64::try_from(MOST).expect("a number") + 10;
-    let shown: Vec<_> = (0..count).map(|n| key(n, 0)).collect();
-    let nothing = Seen::until(Lookback::Minute, shown[0].published_at, salt());
-    let (seen, new) = nothing.and(&nothing.with_stored(None), shown.iter(), CAPACITY);
-    assert_eq!((seen.count(), seen.window()), (MOST, shown[10].published_at));
+    // Six hundred a minute, so all of the first minute are too many.
+    let shown: Vec<_> =
+        (0..MOST + 10).map(|n| key(100 * i64::try_from(n).unwrap_or(0), 0)).collect();
+    let nothing = Seen::until(shown[0].published_at, salt());
+    let (seen, new) = nothing.and(&nothing.with_stored(None), shown.iter(), None, CAPACITY);
+    assert_eq!((seen.count(), seen.window()), (MOST - 590, shown[600].published_at));
     let stored = new.as_ref().map(|new| Stored { bytes: &new.bytes, is_old: false });
     let set = seen.with_stored(stored);
-    assert!(!set.holds(&shown[9]) && shown[10..].iter().all(|key| set.holds(key)));
-    // A minute goes by, and there is room again.
-    let later = [key(count + 59_990, 0)];
-    let (seen, _) = seen.and(&set, later.iter(), CAPACITY);
-    assert_eq!((seen.since, seen.window()), (None, Timestamp::from_unix_millis(count - 10)));
+    assert!(!set.holds(&shown[599]) && shown[600..].iter().all(|key| set.holds(key)));
+    // An hour goes by, and there is room again.
+    let later = [key(3_700_000, 0)];
+    let (seen, _) = seen.and(&set, later.iter(), None, CAPACITY);
+    assert_eq!((seen.since, seen.window()), (None, Timestamp::from_unix_millis(100_000)));
 }
 
-/// Of those that share an instant some would be shown twice if only others of them were remembered.
+/// Of those that share a minute some would be shown twice if only others of them were remembered.
 #[test]
-fn what_shares_an_instant_is_forgotten_together() {
-    for lookback in [Lookback::Hour, Lookback::Minute] {
-        let shown: Vec<_> = (0..=MOST).map(|n| key(60, u32::try_from(n).unwrap_or(0))).collect();
-        for (count, left) in [(MOST, MOST), (MOST + 1, 0)] {
-            let nothing = Seen::until(lookback, Timestamp::from_unix_millis(60), salt());
-            let shown = shown[..count].iter();
-            let (seen, _) = nothing.and(&nothing.with_stored(None), shown, CAPACITY);
-            assert_eq!(seen.count(), left);
-            let next = Timestamp::from_unix_millis(61);
-            assert_eq!(seen.window() == next, left == 0, "{}", seen.window());
-        }
+fn what_shares_a_minute_is_forgotten_together() {
+    let shown: Vec<_> = (0..=MOST).map(|n| key(60, u32::try_from(n).unwrap_or(0))).collect();
+    for (count, left) in [(MOST, MOST), (MOST + 1, 0)] {
+        let nothing = Seen::until(Timestamp::from_unix_millis(60), salt());
+        let shown = shown[..count].iter();
+        let (seen, _) = nothing.and(&nothing.with_stored(None), shown, None, CAPACITY);
+        assert_eq!(seen.count(), left);
+        let next = Timestamp::from_unix_millis(61);
+        assert_eq!(seen.window() == next, left == 0, "{}", seen.window());
+    }
+}
+
+/// While a walk holds it, the window stays, for four hours at most, and moves on afterwards.
+#[test]
+fn a_window_is_held() {
+    let at = |minute: i64| key(60_000 * minute, 0);
+    let begin = |seen: &Seen| seen.window().unix_millis() / 60_000;
+    let first = Seen::until(at(600).published_at, salt());
+    let (mut seen, mut set) = (first.clone(), first.with_stored(None));
+    // What was shown, where the window is held, and where it begins then.
+    for (shown, held, window) in [
+        (600, None, 540),
+        (610, Some(580), 550),
+        (700, Some(550), 550),
+        (790, Some(550), 550),
+        (791, Some(550), 551),
+        (795, None, 735),
+        (1_000, Some(735), 760),
+        (1_000, Some(1_000), 940),
+    ] {
+        let held = held.map(|minute| at(minute).published_at);
+        (seen, _) = seen.and(&set, [at(shown)].iter(), held, CAPACITY);
+        set = seen.with_stored(None);
+        assert_eq!(begin(&seen), window, "{shown}, held at {held:?}");
+        assert_eq!(set.holds(&at(700)), seen.newest >= at(700).published_at && window <= 700);
     }
 }
 
 #[test]
 fn an_old_set_is_stored_again() {
     let shown: Vec<_> = (0..30).map(|n| key(1_000, n)).collect();
-    let nothing = Seen::until(Lookback::Hour, Timestamp::from_unix_millis(1_000), salt());
-    let (seen, new) = nothing.and(&nothing.with_stored(None), shown.iter(), CAPACITY);
+    let nothing = Seen::until(Timestamp::from_unix_millis(1_000), salt());
+    let (seen, new) = nothing.and(&nothing.with_stored(None), shown.iter(), None, CAPACITY);
     let new = new.expect("more than fit");
     for is_old in [false, true] {
         let set = seen.with_stored(Some(Stored { bytes: &new.bytes, is_old }));
-        let (after, again) = seen.and(&set, [].iter(), CAPACITY);
+        let (after, again) = seen.and(&set, [].iter(), None, CAPACITY);
         assert_eq!((&after, again), (&seen, is_old.then(|| new.clone())));
     }
 }
