@@ -120,6 +120,11 @@ fn every_reason_is_known_and_in_the_runbook() {
         CommandError::unknown_type("x", text()).into(),
         CommandError::Missing("type").into(),
         Failure::Conflict("live-1".parse().unwrap()),
+        Failure::Full {
+            viewer_id: "bob".parse().unwrap(),
+            poll_id: "mvp".parse().unwrap(),
+            most: 7,
+        },
         DynamoError::Throttled.into(),
         DynamoError::Contended.into(),
         DynamoError::Unavailable(text()).into(),

@@ -49,4 +49,5 @@ mod tagged;
 mod tags;
 mod unfoldable;
 mod units;
+mod votes;
 mod writer;

@@ -3,7 +3,7 @@
 use shared::dynamo::DynamoError;
 use shared::message::CommandError;
 use shared::queue::SendError;
-use shared::values::ActivityId;
+use shared::values::{ActivityId, PollId, ViewerId};
 
 const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
 
@@ -24,6 +24,19 @@ pub enum Failure {
         /// The id.
         id: String,
     },
+    /// All votes of a viewer in one poll are kept, and there are too many.
+    #[error(
+        "viewer {viewer_id} has changed their mind in poll {poll_id} so often that no vote fits any more: \
+         all of them together have room for {most} bytes"
+    )]
+    Full {
+        /// Who votes.
+        viewer_id: ViewerId,
+        /// The poll.
+        poll_id: PollId,
+        /// How many bytes of votes there is room for.
+        most: usize,
+    },
     /// DynamoDB failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
@@ -37,7 +50,7 @@ impl Failure {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } => true,
+            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => true,
             // The others are repaired sooner or later; the message waits for it.
             Self::Dynamo(_) | Self::Queue(_) => self.is_refusal(),
         }
@@ -50,7 +63,7 @@ impl Failure {
         match self {
             Self::Dynamo(error) => error.is_refusal(),
             Self::Queue(error) => matches!(error, SendError::Refused { .. }),
-            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } => false,
+            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => false,
         }
     }
 
@@ -70,7 +83,7 @@ impl Failure {
             Self::Command(error) => error.unredacted(),
             Self::Dynamo(error) => error.unredacted(),
             Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.unredacted()),
-            Self::Conflict(_) | Self::Taken { .. } => self.to_string(),
+            Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => self.to_string(),
         }
     }
 
@@ -80,6 +93,7 @@ impl Failure {
         match self {
             Self::Command(error) => error.reason(),
             Self::Conflict(_) | Self::Taken { .. } => "conflict",
+            Self::Full { .. } => "too-many-votes",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }

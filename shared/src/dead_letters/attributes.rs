@@ -29,11 +29,12 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 18] = [
+pub const REASONS: [&str; 19] = [
     "not-json",
     "unknown-type",
     "malformed",
     "conflict",
+    "too-many-votes",
     "queue-unavailable",
     "queue-missing",
     "queue-refused",
@@ -60,7 +61,7 @@ pub fn known_reason(text: &str) -> &'static str {
 /// True if a producer has sent what can never be applied: all else is a matter of Nagare's or AWS's own.
 #[must_use]
 pub fn is_of_a_producer(reason: &str) -> bool {
-    matches!(reason, "not-json" | "unknown-type" | "malformed" | "conflict")
+    matches!(reason, "not-json" | "unknown-type" | "malformed" | "conflict" | "too-many-votes")
 }
 
 /// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of

@@ -1,16 +1,40 @@
 //! What is left of votes when a viewer is erased.
 
-use super::PollRow;
-use super::history::ERASED_AT;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::history::{VOTES, instants};
+use super::{PollRow, element};
 use crate::dynamo::item::Item;
-use crate::ledger::FORGET_AT;
 use crate::projection::Change;
 use crate::values::{Timestamp, ViewerId};
 
-/// The names of the attributes of a row that are votes: what they are called is when they were cast.
-pub fn votes(row: &Item) -> impl Iterator<Item = &str> {
-    let names = row.keys().map(String::as_str);
-    names.filter(|name| !matches!(*name, "pk" | "sk" | ERASED_AT | FORGET_AT))
+/// What of a row is votes, be it readable or not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Votes {
+    /// The elements of the set of votes.
+    pub elements: Vec<String>,
+    /// The names of the attributes that are votes of one instant each, as an earlier version wrote them.
+    pub instants: Vec<String>,
+}
+
+impl Votes {
+    /// Those of a row.
+    #[must_use]
+    pub fn of(row: &Item) -> Self {
+        let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());
+        Self {
+            elements: elements.cloned().unwrap_or_default(),
+            instants: instants(row).map(ToOwned::to_owned).collect(),
+        }
+    }
+
+    /// When the latest of them was cast.
+    #[must_use]
+    pub fn last(&self) -> Option<Timestamp> {
+        let elements = self.elements.iter().filter_map(|it| Some(element::read(it)?.0));
+        let instants = self.instants.iter().filter_map(|name| Timestamp::parse(name).ok());
+        elements.chain(instants).max()
+    }
 }
 
 /// A change that waits for a poll, without what a viewer voted up to an instant; without all of it, if there is no such
@@ -30,14 +54,19 @@ pub fn without_votes(
         Some(PollRow::End(_, actor)) if actor.as_str() == viewer.as_str() => return None,
         _ => return Some(change),
     }
-    let is_later =
-        |name: &str| Timestamp::parse(name).is_ok_and(|at| until.is_some_and(|until| at > until));
+    let is_later = |at: Timestamp| until.is_some_and(|until| at > until);
     let mut says_something = false;
     for image in [&mut change.before, &mut change.after].into_iter().flatten() {
-        let gone: Vec<_> =
-            votes(image).filter(|name| !is_later(name)).map(ToOwned::to_owned).collect();
+        let Votes { mut elements, instants } = Votes::of(image);
+        elements.retain(|it| element::read(it).is_some_and(|(at, _)| is_later(at)));
+        let is_later = |name: &String| Timestamp::parse(name).is_ok_and(is_later);
+        let (stay, gone): (Vec<_>, Vec<_>) = instants.into_iter().partition(is_later);
         gone.iter().for_each(|name| drop(image.remove(name)));
-        says_something |= votes(image).next().is_some();
+        says_something |= !stay.is_empty() || !elements.is_empty();
+        match elements.is_empty() {
+            true => drop(image.remove(VOTES)),
+            false => drop(image.insert(VOTES.to_owned(), AttributeValue::Ss(elements))),
+        }
     }
     says_something.then_some(change)
 }
@@ -45,8 +74,8 @@ pub fn without_votes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dynamo::item::{Key, text};
-    use crate::polls::keys;
+    use crate::dynamo::item::Key;
+    use crate::polls::{Cast, keys};
     use crate::values::{ActorId, PollId};
 
     fn at(second: i64) -> Timestamp {
@@ -54,8 +83,19 @@ mod tests {
     }
 
     fn change(key: Key, before: &[i64], after: &[i64]) -> Change {
+        // Odd seconds are of an earlier version.
         let image = |votes: &[i64]| {
-            votes.iter().map(|second| (at(*second).to_string(), text("red"))).collect::<Item>()
+            let (earlier, now): (Vec<&i64>, Vec<&i64>) =
+                votes.iter().partition(|second| *second % 2 > 0);
+            let red = || AttributeValue::Ss(vec!["red".to_owned()]);
+            let mut image: Item =
+                earlier.into_iter().map(|second| (at(*second).to_string(), red())).collect();
+            let element = |second: &i64| element::write(at(*second), &Cast::Withdrawn);
+            if !now.is_empty() {
+                let votes = now.into_iter().map(element).collect();
+                image.insert(VOTES.to_owned(), AttributeValue::Ss(votes));
+            }
+            image
         };
         Change {
             key,
@@ -76,9 +116,14 @@ mod tests {
         };
         let without = |change| without_votes(change, &anna, Some(at(20)));
         assert_eq!(without(of(&anna, &[], &[10])), None);
-        assert_eq!(without(of(&anna, &[10, 20], &[])), None);
-        assert_eq!(without(of(&anna, &[10], &[10, 30])), Some(of(&anna, &[], &[30])));
-        assert_eq!(without_votes(of(&anna, &[10], &[10, 30]), &anna, None), None);
+        assert_eq!(without(of(&anna, &[10, 11, 20], &[])), None);
+        for later in [30, 31] {
+            let change = of(&anna, &[10, 11], &[10, 11, later]);
+            assert_eq!(without(change.clone()), Some(of(&anna, &[], &[later])));
+            assert_eq!(without_votes(change, &anna, None), None);
+            let since = of(&anna, &[later], &[later, 40, 41]);
+            assert_eq!(without(since.clone()), Some(since));
+        }
         assert_eq!(without(of(&bob, &[], &[10])), Some(of(&bob, &[], &[10])));
         let end = |who| change(keys::end(&poll, &ActorId::new(who).expect("an id")), &[], &[]);
         assert_eq!(without(end("anna")), None);

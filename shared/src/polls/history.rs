@@ -1,21 +1,49 @@
 //! How one viewer voted in one poll: all of it, since only the poll says which vote counts, and its end may come forward
 //! long after.
 //!
-//! The row has an attribute for each instant at which the viewer voted: the set of what they voted then. So a vote is one
-//! write that adds to a set, and says the same however often it is repeated and in whatever order votes come. Of several
-//! votes of one instant all are kept: the greatest counts, but only if the poll has such a choice.
+//! ```text
+//! votes    a set with an element for each vote: its instant and what was voted (element.rs)
+//! bytes    how long the elements are together, or more
+//! ```
+//!
+//! A vote is one write that adds to the set, and says the same however often it is repeated and in whatever order votes
+//! come. Of several votes of one instant all are kept: the greatest counts, but only if the poll has such a choice.
+//!
+//! Earlier versions wrote an attribute for each instant instead, named as that instant: the set of what was voted then. A
+//! row may have votes of both kinds. All code that reads votes reads them here, so nothing else knows of either.
+//!
+//! # The bound
+//!
+//! A row takes elements of 72% of [`Limits::row_bytes`], 47,160 bytes: some four thousand changes of mind between choices of
+//! three or four letters. A change of the row has it twice, before and after, and twice as JSON where it becomes a dead
+//! letter and comes back; that is below [`Limits::block_bytes`] in both places. (JSON takes three bytes more for each
+//! element, which has nine at least: four thirds.)
+//!
+//! The bound holds whoever writes at the same time. A vote adds its length to `bytes` in the same update, on the condition
+//! that there is room for it by `bytes`, and that it is not there: so a repetition adds nothing, and says that it is
+//! recorded. Nobody weighs a row first and writes it then, so nothing that is in flight comes on top.
+//!
+//! `bytes` is missing where a row was written by an earlier version or was erased, and is too high where an erasure took
+//! something out at the same moment. So before a vote is refused for good, the row that the refusal answers with is weighed,
+//! and `bytes` is set right if it says more than there is, as long as nobody has changed it since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::erasure;
-use crate::dynamo::DynamoError;
-use crate::dynamo::item::Row;
+use super::element;
+use crate::dynamo::item::{Item, Row};
+use crate::dynamo::limits::{item_bytes, value_bytes};
+use crate::dynamo::{DynamoError, Limits};
+use crate::ledger::FORGET_AT;
 use crate::values::{Choice, Timestamp};
 
 /// What stands for a withdrawal in a row. No choice can be that.
 const WITHDRAWN: &str = "~";
 /// When the row was erased. Votes from before are recorded no more.
 pub const ERASED_AT: &str = "erased_at";
+/// The votes.
+pub const VOTES: &str = "votes";
+/// How long they are together.
+pub const BYTES: &str = "bytes";
 
 /// One vote. Of several of one instant the greatest counts: choices are ordered byte by byte, and a withdrawal is
 /// greater than any.
@@ -42,7 +70,7 @@ impl Cast {
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             WITHDRAWN => Some(Self::Withdrawn),
             choice => Choice::new(choice).ok().map(Self::For),
@@ -67,12 +95,20 @@ impl History {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let mut votes = BTreeMap::new();
-        for name in erasure::votes(&row.item) {
+        let mut votes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for name in instants(&row.item) {
             let at = Timestamp::parse(name).map_err(|_| row.corrupt(name, "an instant"))?;
             let set = row.item.get(name).and_then(|value| value.as_ss().ok());
             let cast = set.and_then(|set| set.iter().map(|text| Cast::parse(text)).collect());
             votes.insert(at, cast.ok_or_else(|| row.corrupt(name, "a set of choices"))?);
+        }
+        if let Some(set) = row.item.get(VOTES) {
+            let set = set.as_ss().ok();
+            let read = set.and_then(|set| set.iter().map(|it| element::read(it)).collect());
+            let read: Vec<_> = read.ok_or_else(|| row.corrupt(VOTES, "a set of votes"))?;
+            for (at, cast) in read {
+                votes.entry(at).or_default().insert(cast);
+            }
         }
         Ok(Self(votes))
     }
@@ -108,10 +144,28 @@ impl History {
     }
 }
 
+/// The names of the attributes that are votes of one instant each, as an earlier version wrote them.
+pub(super) fn instants(row: &Item) -> impl Iterator<Item = &str> {
+    let names = row.keys().map(String::as_str);
+    names.filter(|name| !matches!(*name, "pk" | "sk" | VOTES | BYTES | ERASED_AT | FORGET_AT))
+}
+
+/// How many bytes of votes a row takes.
+pub(super) fn max_bytes(limits: &Limits) -> usize {
+    limits.row_bytes / 100 * 72
+}
+
+/// How many bytes the votes of a row are, whichever version wrote them.
+pub(super) fn bytes(row: &Item) -> usize {
+    let instants = instants(row).filter_map(|name| Some((name.to_owned(), row.get(name)?.clone())));
+    row.get(VOTES).map_or(0, value_bytes) + item_bytes(&instants.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use aws_sdk_dynamodb::types::AttributeValue;
+    use proptest::prelude::*;
 
     fn history(votes: &[(i64, &[&str])]) -> History {
         let item = votes.iter().map(|(at, votes)| {
@@ -142,5 +196,51 @@ mod tests {
         assert_eq!(vote(0, 41), None, "withdrawn");
         assert_eq!(vote(41, 0), None);
         assert!(votes.has(at(10), &Cast::For(blue)) && !votes.has(at(11), &Cast::Withdrawn));
+    }
+
+    fn set(elements: impl IntoIterator<Item = String>) -> AttributeValue {
+        AttributeValue::Ss(elements.into_iter().collect())
+    }
+
+    proptest! {
+        /// Whichever version wrote a vote, it is the same vote, and takes room.
+        #[test]
+        fn a_row_of_two_versions_is_one_history(
+            votes in prop::collection::btree_map(
+                (0_i64..40, prop::sample::select(vec!["red", "blue", "~"])), (any::<bool>(), any::<bool>()), 0..30),
+        ) {
+            let at = |millis: &i64| Timestamp::from_unix_millis(1_790_000_000_000 + millis);
+            let (mut earlier, mut now) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+            let mut expected = History::default();
+            for ((millis, text), (is_earlier, is_now)) in &votes {
+                let cast = Cast::parse(text).expect("a vote");
+                if *is_earlier || !is_now {
+                    earlier.entry(at(millis).to_string()).or_default().push((*text).to_owned());
+                }
+                if *is_now {
+                    now.push(element::write(at(millis), &cast));
+                }
+                expected.0.entry(at(millis)).or_default().insert(cast);
+            }
+            let length: usize = now.iter().map(String::len).sum();
+            let mut item: Item = earlier.into_iter().map(|(name, votes)| (name, set(votes))).collect();
+            let of_earlier = item_bytes(&item);
+            if !now.is_empty() {
+                item.insert(VOTES.to_owned(), set(now));
+            }
+            prop_assert_eq!(bytes(&item), length + of_earlier);
+            item.insert(BYTES.to_owned(), crate::dynamo::item::number(length));
+            prop_assert_eq!(History::read(&Row { table: "facts", item }).expect("a history"), expected);
+        }
+    }
+
+    #[test]
+    fn a_change_of_a_full_row_fits_into_a_block() {
+        let most = max_bytes(&Limits::DYNAMODB);
+        assert_eq!(most, 47_160);
+        // As it waits, and as JSON of the shortest elements.
+        let overhead = 2_048;
+        assert!(2 * most + overhead <= Limits::DYNAMODB.block_bytes);
+        assert!(2 * (most / 9 * 12) + overhead <= Limits::DYNAMODB.block_bytes);
     }
 }

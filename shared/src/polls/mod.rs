@@ -10,11 +10,12 @@
 //!
 //! One vote a viewer counts: the latest within the poll's time. When that time is over is not known for good as long
 //! as somebody may close the poll: what was the latest vote may turn out to lie behind the end, and an earlier one counts
-//! again. So the row of a viewer keeps each vote under its instant ([`History`]), and a vote is one write
+//! again. So the row of a viewer keeps each vote with its instant ([`History`]), and a vote is one write
 //! that means the same however often it is repeated and in whatever order votes come. The rows are under the
 //! viewers: votes of one poll are spread over as many partitions as the table has.
 //!
-//! A row has room for some ten thousand changes of mind; more are refused by DynamoDB and become dead letters.
+//! A row has room for some four thousand changes of mind (`history.rs`). A vote beyond becomes a dead letter that says
+//! so, and those that are recorded count.
 //!
 //! # Sums
 //!
@@ -27,17 +28,20 @@
 mod command;
 mod counted;
 mod definition;
+mod element;
 pub mod erasure;
 mod events;
 mod history;
 pub mod keys;
+mod recording;
 mod recount;
 mod store;
 
 pub use command::{PollClosed, PollOpened, Vote};
 pub use counted::Counted;
 pub use definition::{Definition, Rules};
-pub use history::{Cast, ERASED_AT, History};
+pub use history::{BYTES, Cast, ERASED_AT, History, VOTES};
 pub use keys::PollRow;
+pub use recording::Recorded;
 pub use recount::{EventDigest, Recount, Sums};
 pub use store::{Poll, Polls};

@@ -1,13 +1,11 @@
 //! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join3;
 
-use super::{Cast, Counted, Definition, History, PollClosed, Vote, history, keys};
+use super::{Counted, Definition, History, PollClosed, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
-use crate::ledger::FORGET_AT;
 use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
@@ -28,7 +26,7 @@ pub struct Poll {
 /// The polls. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Polls {
-    facts: Facts,
+    pub(super) facts: Facts,
     views: Views,
 }
 
@@ -66,29 +64,6 @@ impl Polls {
             values: vec![(":at", text(closed.at.to_string()))],
         };
         self.facts.table().update(key, earlier, deadline).await.map(|_| ())
-    }
-
-    /// Records a vote.
-    ///
-    /// # Errors
-    /// [`DynamoError`]; it may have been recorded.
-    pub async fn vote(&self, vote: &Vote, deadline: Deadline) -> Result<(), DynamoError> {
-        let key = keys::vote(&vote.viewer_id, &vote.poll_id).into_item();
-        let (at, cast) = (vote.at.to_string(), Cast::of(vote.choice.clone()));
-        let add = Update {
-            expression: "ADD #at :vote REMOVE #forget",
-            condition: Some("attribute_not_exists(#erased) OR #erased < :at"),
-            names: vec![
-                ("#at", at.as_str()),
-                ("#forget", FORGET_AT),
-                ("#erased", history::ERASED_AT),
-            ],
-            values: vec![
-                (":vote", AttributeValue::Ss(vec![cast.as_str().to_owned()])),
-                (":at", text(at.as_str())),
-            ],
-        };
-        self.facts.table().update(key, add, deadline).await.map(|_| ())
     }
 
     /// A poll as it stands, and how a viewer has voted: three reads at once.

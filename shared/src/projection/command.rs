@@ -10,8 +10,9 @@ use crate::dynamo::{AnsweredItem, to_json};
 use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
 use crate::values::Timestamp;
 
-/// The longest image, in bytes of JSON: two of them fit into one item of DynamoDB, and into one message.
-const MAX_IMAGE: usize = 150_000;
+/// The longest image, in bytes of JSON: two of them, keys and the rest are below the bound of what holds many small things. No row
+/// is longer but one of votes that an earlier version wrote.
+const MAX_IMAGE: usize = 64_000;
 /// Stands in the place of a longer one. It is no item, so the writer refuses it.
 const TOO_LONG: &str = "\"too long\"";
 /// The longest id that groups can have.

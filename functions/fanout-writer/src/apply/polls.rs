@@ -1,6 +1,6 @@
 //! Polls. The projector counts.
 
-use shared::polls::{Definition, PollClosed, PollOpened, Polls, Vote};
+use shared::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
 use shared::values::PollId;
 
 use super::unless_taken;
@@ -19,10 +19,15 @@ pub(crate) async fn close(cx: &Context, closed: PollClosed) -> Result<Dispositio
     Ok(Disposition::Applied(None))
 }
 
-/// Records a vote or a withdrawal.
+/// Records a vote or a withdrawal, unless the viewer has voted so often that there is no room for another.
 pub(crate) async fn vote(cx: &Context, vote: Vote) -> Result<Disposition, Failure> {
-    polls(cx).vote(&vote, cx.delivery.deadline).await?;
-    Ok(Disposition::Applied(None))
+    match polls(cx).vote(&vote, cx.delivery.deadline).await? {
+        Recorded::Done => Ok(Disposition::Applied(None)),
+        Recorded::Full(most) => {
+            let Vote { viewer_id, poll_id, .. } = vote;
+            Err(Failure::Full { viewer_id, poll_id, most })
+        }
+    }
 }
 
 fn polls(cx: &Context) -> Polls {

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use shared::activities::owner;
 use shared::battles::{BattleRow, VIEWER, keys as battles};
 use shared::dynamo::item::{Item, Key, Row, number, text, truth};
@@ -14,7 +15,8 @@ use shared::dynamo::{DynamoError, Query, Update};
 use shared::ledger::FORGET_AT;
 use shared::likes::{self, Like, LikeList};
 use shared::notifications::keys;
-use shared::polls::{ERASED_AT, PollRow, erasure, keys as polls};
+use shared::polls::erasure::Votes;
+use shared::polls::{BYTES, ERASED_AT, PollRow, VOTES, keys as polls};
 use shared::projection::redriven;
 use shared::values::{ActivityId, BattleId, PollId, Timestamp};
 
@@ -236,46 +238,53 @@ impl Erasure {
     async fn erase_votes(&self, key: &Key) -> Result<(), DynamoError> {
         let table = self.facts.table();
         let Some(row) = table.get(key.clone().into_item(), soon()).await? else { return Ok(()) };
-        let votes: Vec<_> = erasure::votes(&row.item).collect();
+        let votes = Votes::of(&row.item);
         let erased_at = self.erased_at(&row.item, &votes);
-        let mut chunks: Vec<_> = votes.chunks(VOTES_AT_ONCE).collect();
+        let mut chunks: Vec<_> = votes.instants.chunks(VOTES_AT_ONCE).collect();
         let last = chunks.pop().unwrap_or_default();
         for chunk in chunks {
-            self.take_out(key, chunk, erased_at, false).await?;
+            self.take_out(key, chunk, erased_at, None).await?;
         }
-        self.take_out(key, last, erased_at, true).await
+        self.take_out(key, last, erased_at, Some(votes.elements)).await
     }
 
     /// Votes may lie ahead of the clock: those go as well, and do not come back.
-    fn erased_at(&self, row: &Item, votes: &[&str]) -> Timestamp {
-        let before = row.get(ERASED_AT).and_then(|at| at.as_s().ok()).map(String::as_str);
-        let instants = votes.iter().copied().chain(before);
-        let last = instants.filter_map(|at| Timestamp::parse(at).ok()).max();
+    fn erased_at(&self, row: &Item, votes: &Votes) -> Timestamp {
+        let before = row.get(ERASED_AT).and_then(|at| at.as_s().ok());
+        let before = before.and_then(|at| Timestamp::parse(at).ok());
         let now = self.clock.now();
-        last.map_or(now, |last| last.max(now))
+        votes.last().into_iter().chain(before).fold(now, Timestamp::max)
     }
 
+    /// Takes out attributes of instants, and with the last of them elements of the set, of which there are no more than
+    /// one row has.
     async fn take_out(
         &self,
         key: &Key,
-        votes: &[&str],
+        instants: &[String],
         erased_at: Timestamp,
-        is_last: bool,
+        last: Option<Vec<String>>,
     ) -> Result<(), DynamoError> {
-        let placeholders: Vec<_> = (0..votes.len()).map(|place| format!("#v{place}")).collect();
-        let mut expression = "SET #erased = :at".to_owned();
-        let mut names = vec![("#erased", ERASED_AT)];
+        let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
+        let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
+        let (mut set, mut delete) = ("SET #erased = :at", "");
+        // How long what stays is together is found out when somebody votes.
+        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
+        removed.push("#bytes");
         let mut values = vec![(":at", text(erased_at.to_string()))];
-        if is_last {
-            expression.push_str(", #forget = :until");
+        if let Some(elements) = last {
+            set = "SET #erased = :at, #forget = :until";
             names.push(("#forget", FORGET_AT));
             values.push((":until", number(self.until)));
+            if !elements.is_empty() {
+                delete = " DELETE #votes :votes";
+                names.push(("#votes", VOTES));
+                values.push((":votes", AttributeValue::Ss(elements)));
+            }
         }
-        if !votes.is_empty() {
-            expression.push_str(" REMOVE ");
-            expression.push_str(&placeholders.join(", "));
-        }
-        names.extend(placeholders.iter().map(String::as_str).zip(votes.iter().copied()));
+        let expression = format!("{set} REMOVE {}{delete}", removed.join(", "));
+        names
+            .extend(placeholders.iter().zip(instants).map(|(p, name)| (p.as_str(), name.as_str())));
         let condition = Some("attribute_exists(pk)");
         let update = Update { expression: &expression, condition, names, values };
         self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
