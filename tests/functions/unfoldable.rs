@@ -164,11 +164,37 @@ async fn a_poison_row_holds_up_nothing_and_is_kept() {
     // The same batch again is the same letter, and what comes after it drops the note of it.
     assert_eq!(deliver_all(&world).await, None);
     assert_eq!(kept(&world).await.len(), 1);
-    assert!(view(&world, "a").get("set_aside").is_some());
+    assert!(view(&world, "a").get("set_aside_runs").is_some());
     world.done(&[like("dan", "a")]).await;
     assert_eq!(deliver(&world, &records(&world)[5..]).await, None);
-    assert!(view(&world, "a").get("set_aside").is_none());
+    assert!(view(&world, "a").get("set_aside_runs").is_none());
     assert_eq!(count(&world, "a").await, 3);
+}
+
+/// Likes and rows that are none, by turns. From some number on what follows is set aside with what cannot be folded, and comes
+/// back with it.
+#[tokio::test]
+async fn what_is_set_aside_one_by_one_has_a_bound() {
+    let world = World::new();
+    for n in 0..150 {
+        world.done(&[like(&format!("v{n}"), "a")]).await;
+        poison(&world, &format!("mal{n}"), "a");
+    }
+    assert_eq!(deliver_all(&world).await, None);
+    let letters = kept(&world).await;
+    let counted = count(&world, "a").await;
+    assert_eq!((counted, letters.len()), (128, 300 - 128));
+    let bytes = view(&world, "a")["set_aside_runs"]["B"].as_str().unwrap().len() / 4 * 3;
+    assert_eq!(bytes, 128 * 48);
+    // The same again is the same letters.
+    assert_eq!(deliver_all(&world).await, None);
+    let again = kept(&world).await;
+    assert_eq!((count(&world, "a").await, again.len()), (counted, letters.len()));
+    let before = records(&world).len();
+    redrive(&world, &again).await;
+    assert_eq!(deliver(&world, &records(&world)[before..]).await, None);
+    assert_eq!(kept(&world).await.len(), 150);
+    assert_eq!(count(&world, "a").await, 150);
 }
 
 /// Nothing has been mended. It is the same letter again, and can be redriven again.

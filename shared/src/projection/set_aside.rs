@@ -1,4 +1,14 @@
 //! Which changes a view has passed without folding them.
+//!
+//! Changes of one shard that are set aside one after another are one note, a [run](Run): the first and the last of them. A
+//! view that cannot be read sets aside whole batches, and has a note for each shard.
+//!
+//! # The bound
+//!
+//! Nothing but rows that no feature has written is set aside one by one, with changes in between that were folded. When a view
+//! has [128 notes](MAX_RUNS), what comes behind one that is set aside is set aside with it, up to the end of its
+//! batch: it can be redriven like all others. So a shard adds one note to those 128, in each of its batches, and the next
+//! batch drops it. A note takes 48 bytes, and is dropped with the mark of its shard.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +17,22 @@ use super::{Change, HighWaterMarks, Sequence, Shard};
 /// The changes that a view has set aside and whose dead letters may not have been sent. They are noted in the
 /// write that raises the mark above them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SetAside(BTreeSet<(Shard, Sequence)>);
+pub struct SetAside(BTreeSet<Run>);
 
-/// Shard, sequence number.
-const ENTRY: usize = 8 + Sequence::BYTES;
+/// Changes of a shard that were set aside, with no other one of that view in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Run {
+    shard: Shard,
+    first: Sequence,
+    last: Sequence,
+}
+
+/// How many notes there are before changes are set aside for what is before them.
+const MAX_RUNS: usize = 128;
+/// Shard, first and last sequence number.
+const RUN: usize = 8 + 2 * Sequence::BYTES;
+/// As an earlier version stored each change: shard, sequence number.
+const CHANGE: usize = 8 + Sequence::BYTES;
 
 impl SetAside {
     /// True if nothing is noted.
@@ -19,42 +41,86 @@ impl SetAside {
         self.0.is_empty()
     }
 
+    /// True if there is no room for changes that are set aside one by one.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MAX_RUNS
+    }
+
+    /// True if this change of a shard is noted.
+    #[must_use]
+    pub fn has(&self, shard: Shard, sequence: Sequence) -> bool {
+        self.0.iter().any(|run| run.shard == shard && (run.first..=run.last).contains(&sequence))
+    }
+
     /// Those of these changes of a shard that are noted.
     #[must_use]
     pub fn among(&self, shard: Shard, changes: &[&Change]) -> Vec<Sequence> {
         let sequences = changes.iter().map(|change| change.sequence);
-        sequences.filter(|sequence| self.0.contains(&(shard, *sequence))).collect()
+        sequences.filter(|sequence| self.has(shard, *sequence)).collect()
     }
 
-    /// Notes a change.
-    pub fn insert(&mut self, shard: Shard, sequence: Sequence) {
-        self.0.insert((shard, sequence));
+    /// Notes a change. `before` is the change of that shard right before it, if that is known to be noted.
+    pub fn insert(&mut self, shard: Shard, before: Option<Sequence>, sequence: Sequence) {
+        let run = before.and_then(|before| {
+            self.0.iter().copied().find(|run| run.shard == shard && run.last == before)
+        });
+        let first = match run {
+            Some(run) => {
+                self.0.remove(&run);
+                run.first
+            }
+            None => sequence,
+        };
+        self.0.insert(Run { shard, first, last: sequence });
     }
 
     /// Drops what was sent: all of a shard that is before its batch, since a batch is the next one only after the one
     /// before was acknowledged; and of shards without a mark.
     pub fn retain(&mut self, shard: Shard, batch: Sequence, marks: &HighWaterMarks) {
-        self.0.retain(|(of, sequence)| match *of == shard {
-            true => *sequence >= batch,
-            false => marks.knows(*of),
+        self.0.retain(|run| match run.shard == shard {
+            true => run.last >= batch,
+            false => marks.knows(run.shard),
         });
     }
 
     /// As it is stored.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let entries = self.0.iter().map(|(shard, sequence)| (shard.0, sequence.to_bytes()));
-        entries.flat_map(|(shard, sequence)| shard.into_iter().chain(sequence)).collect()
+        let mut bytes = Vec::with_capacity(self.0.len() * RUN);
+        for Run { shard, first, last } in &self.0 {
+            bytes.extend(shard.0);
+            bytes.extend(first.to_bytes());
+            bytes.extend(last.to_bytes());
+        }
+        bytes
     }
 
     /// What was stored; nothing if it is something else.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let entries = bytes.chunks(ENTRY).map(|entry| {
-            let (shard, sequence) = entry.split_first_chunk::<8>()?;
-            Some((Shard(*shard), Sequence::from_bytes(sequence.try_into().ok()?)?))
+        let runs = bytes.chunks(RUN).map(|run| {
+            let (shard, run) = run.split_first_chunk::<8>()?;
+            let (first, last) = run.split_first_chunk::<{ Sequence::BYTES }>()?;
+            let first = Sequence::from_bytes(*first)?;
+            Some(Run {
+                shard: Shard(*shard),
+                first,
+                last: Sequence::from_bytes(last.try_into().ok()?)?,
+            })
         });
-        entries.collect::<Option<_>>().map(Self)
+        runs.collect::<Option<_>>().map(Self)
+    }
+
+    /// The same with what an earlier version stored; nothing if that is something else.
+    #[must_use]
+    pub fn with_changes(mut self, bytes: &[u8]) -> Option<Self> {
+        for change in bytes.chunks(CHANGE) {
+            let (shard, sequence) = change.split_first_chunk::<8>()?;
+            let sequence = Sequence::from_bytes(sequence.try_into().ok()?)?;
+            self.insert(Shard(*shard), None, sequence);
+        }
+        Some(self)
     }
 }
 
@@ -71,9 +137,36 @@ mod tests {
     fn noted(entries: &[(&str, u64)]) -> SetAside {
         let mut aside = SetAside::default();
         for (shard, number) in entries {
-            aside.insert(Shard::of(shard), sequence(*number));
+            aside.insert(Shard::of(shard), None, sequence(*number));
         }
         aside
+    }
+
+    #[test]
+    fn what_is_set_aside_one_after_another_is_one_note() {
+        let (one, other) = (Shard::of("one"), Shard::of("other"));
+        let mut aside = noted(&[("other", 3)]);
+        for (before, number) in [(None, 3), (Some(3), 5), (Some(5), 6), (Some(7), 8)] {
+            aside.insert(one, before.map(sequence), sequence(number));
+        }
+        assert_eq!(aside.to_bytes().len(), 3 * RUN);
+        let has = |number| aside.has(one, sequence(number));
+        assert_eq!([2, 3, 4, 6, 7, 8].map(has), [false, true, true, true, false, true]);
+        assert!(!aside.has(other, sequence(4)));
+    }
+
+    #[test]
+    fn what_an_earlier_version_stored_is_read() {
+        let one = Shard::of("one");
+        let stored: Vec<u8> = [3, 7]
+            .into_iter()
+            .flat_map(|number| {
+                one.0.into_iter().chain(sequence(number).to_bytes()).collect::<Vec<_>>()
+            })
+            .collect();
+        let aside = SetAside::default().with_changes(&stored);
+        assert_eq!(aside, Some(noted(&[("one", 3), ("one", 7)])));
+        assert_eq!(SetAside::default().with_changes(&stored[1..]), None);
     }
 
     #[test]
@@ -92,13 +185,13 @@ mod tests {
         fn it_survives_being_stored(entries in prop::collection::vec((".{1,40}", any::<u64>()), 0..20)) {
             let mut aside = SetAside::default();
             for (shard, number) in entries {
-                aside.insert(Shard::of(&shard), sequence(number));
+                aside.insert(Shard::of(&shard), None, sequence(number));
             }
             prop_assert_eq!(SetAside::from_bytes(&aside.to_bytes()), Some(aside));
         }
 
         #[test]
-        fn other_bytes_are_not_it(bytes in prop::collection::vec(any::<u8>(), 1..28)) {
+        fn other_bytes_are_not_it(bytes in prop::collection::vec(any::<u8>(), 1..48)) {
             prop_assert_eq!(SetAside::from_bytes(&bytes), None);
         }
     }

@@ -14,11 +14,16 @@ use crate::values::Timestamp;
 /// How far the view has come.
 const MARKS: &str = "marks";
 /// What it has passed without folding it.
-const SET_ASIDE: &str = "set_aside";
+const SET_ASIDE: &str = "set_aside_runs";
+/// The same, as an earlier version wrote it.
+const SET_ASIDE_BEFORE: &str = "set_aside";
+/// Why a change is set aside that could be folded.
+const NO_ROOM: &str =
+    "one before it was set aside, and there is no room to note that of single changes";
 /// How often it was written: nobody else has written it as long as this stays the same.
 const VERSION: &str = "version";
 /// The attributes of every view.
-const OURS: [&str; 6] = ["pk", "sk", MARKS, SET_ASIDE, VERSION, FORGET_AT];
+const OURS: [&str; 7] = ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT];
 
 /// What an item among the views says.
 pub trait State: Default {
@@ -128,14 +133,16 @@ impl<S: State> View<S> {
     fn read_marks(row: &Row<'_>) -> Result<Self, DynamoError> {
         let marks =
             row.packed(MARKS, "the high-water marks of a view", HighWaterMarks::from_bytes)?;
+        let expected = "changes that were set aside";
+        let runs = row.packed(SET_ASIDE, expected, SetAside::from_bytes)?.unwrap_or_default();
         let set_aside =
-            row.packed(SET_ASIDE, "changes that were set aside", SetAside::from_bytes)?;
+            row.packed(SET_ASIDE_BEFORE, expected, |bytes| runs.clone().with_changes(bytes))?;
         let is_known = |name: &str| OURS.contains(&name) || S::ATTRIBUTES.contains(&name);
         let unknown = row.item.iter().filter(|(name, _)| !is_known(name));
         Ok(Self {
             state: S::default(),
             marks: marks.unwrap_or_default(),
-            set_aside: set_aside.unwrap_or_default(),
+            set_aside: set_aside.unwrap_or(runs),
             version: row.number(VERSION)?,
             forget_at: row.item.get(FORGET_AT).cloned(),
             unknown: unknown.map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -198,7 +205,7 @@ impl<S: State> View<S> {
         item.extend(key.into_item());
         let marks = (!self.marks.is_empty()).then(|| bytes(self.marks.to_bytes()));
         let set_aside = (!self.set_aside.is_empty()).then(|| bytes(self.set_aside.to_bytes()));
-        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside)] {
+        for (name, value) in [(MARKS, marks), (SET_ASIDE, set_aside), (SET_ASIDE_BEFORE, None)] {
             item.remove(name);
             item.extend(value.map(|value| (name.to_owned(), value)));
         }
@@ -230,23 +237,32 @@ impl<F: Fold> View<F> {
     ) -> Folded {
         let mut folded =
             Folded { unfolded: self.set_aside_before(shard, changes), ..Folded::default() };
-        let new = &changes[self.passed(shard, changes)..];
+        let (passed, new) = changes.split_at(self.passed(shard, changes));
         let (Some(first), Some(last)) = (changes.first(), new.last()) else { return folded };
+        self.marks.raise(shard, last.sequence, now);
+        let noted = self.set_aside.clone();
+        self.set_aside.retain(shard, first.sequence, &self.marks);
+        let mut before = passed.last().map(|change| change.sequence);
+        before = before.filter(|before| self.set_aside.has(shard, *before));
         for change in new {
             let done = match (&self.unreadable, refused.get(&change.sequence)) {
                 (Some((_, why)), _) | (_, Some(why)) => Err(why.clone()),
+                _ if before.is_some() && self.set_aside.is_full() => Err(NO_ROOM.to_owned()),
                 _ => self.state.fold(change, facts).map_err(|failure| failure.to_string()),
             };
-            match done {
-                Ok(()) => folded.new += 1,
-                Err(why) => folded.unfolded.push(Unfolded { sequence: change.sequence, why }),
-            }
+            before = match done {
+                Ok(()) => {
+                    folded.new += 1;
+                    None
+                }
+                Err(why) => {
+                    self.set_aside.insert(shard, before, change.sequence);
+                    folded.unfolded.push(Unfolded { sequence: change.sequence, why });
+                    Some(change.sequence)
+                }
+            };
         }
-        self.marks.raise(shard, last.sequence, now);
-        let before = self.set_aside.clone();
-        self.set_aside.retain(shard, first.sequence, &self.marks);
-        folded.unfolded.iter().for_each(|change| self.set_aside.insert(shard, change.sequence));
-        folded.is_noted = self.set_aside != before;
+        folded.is_noted = self.set_aside != noted;
         folded
     }
 
