@@ -15,7 +15,7 @@ use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
 use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
-use crate::projection::{Barrier, redriven};
+use crate::projection::{Barrier, checkpoints, redriven};
 use crate::rooms::RoomItem;
 
 /// A table, and what is in it.
@@ -112,6 +112,7 @@ kinds! {
     Changed, "facts: changed", BLOCK;
     BarrierRow, "facts: barrier", 512;
     BarrierView, "views: barrier", ROW;
+    Checkpoint, "views: checkpoint", 512;
     FanOut, "ledger: fan-out", 2_048;
     Reconciliation, "ledger: reconciliation", 1_024;
     ListingProgress, "ledger: listing progress", 768;
@@ -219,7 +220,9 @@ impl Kind {
         };
         let likes = likes::counted(key).map(|_| Self::Likes);
         let barrier = || Barrier::is_view(key).then_some(Self::BarrierView);
-        likes.or_else(notification).or_else(battle).or_else(poll).or_else(barrier)
+        let checkpoint = || checkpoints::of_key(key).map(|_| Self::Checkpoint);
+        let view = likes.or_else(notification).or_else(battle).or_else(poll);
+        view.or_else(barrier).or_else(checkpoint)
     }
 }
 
@@ -288,6 +291,7 @@ mod tests {
             (StoredIn::Views, "poll#p", "waiting#3", "views: poll's waiting changes"),
             (StoredIn::Views, "battle#b", "battle", "views: battle"),
             (StoredIn::Views, "barrier#0a", "barrier", "views: barrier"),
+            (StoredIn::Views, "shard#0123456789abcdef", "shard", "views: checkpoint"),
             (StoredIn::DeadLetters, "x", "body#m#0001", "dead letters: body part"),
         ] {
             assert_eq!(of(table, pk, sk), Some(name), "{pk}");

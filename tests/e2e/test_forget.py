@@ -326,6 +326,7 @@ KNOWN = {
             "battle share": {"hits", "damage", "running"},
             "hit": {"number"},
             "barrier": {"rows", "marks", "version"},
+            "shard": {"through"},
         }.items()
     },
     "NAGARE_DEAD_LETTERS_TABLE": {"letter": LETTER, "body": {"id", "part", "body", "stored_at"}},
@@ -366,6 +367,8 @@ def places(person, other):
     # What an audit leaves for a day.
     for table, pk, says in (("NAGARE_FACTS_TABLE", "barrier#00#0", {}), ("NAGARE_VIEWS_TABLE", "barrier#00", {"rows": 1, "version": 1})):
         yield table, {"pk": pk, "sk": "barrier", "forget_at": int(time.time()) + DAY, **says}
+    # How far a shard of the stream is worked off.
+    yield "NAGARE_VIEWS_TABLE", {"pk": "shard#0123456789abcdef", "sk": "shard", "through": "7", "forget_at": int(time.time()) + DAY}
     # More votes than a view has room for.
     yield "NAGARE_VIEWS_TABLE", {"pk": f"poll#{person}:poll", "sk": f"events#{0:020}", "events": b""}
     # More unread ones than an inbox has room for.

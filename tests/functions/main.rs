@@ -15,6 +15,7 @@ mod battles;
 mod bounded;
 mod bounds;
 mod change_log;
+mod checkpoints;
 mod cost;
 mod event_source;
 mod following;

@@ -13,11 +13,12 @@ pub(crate) fn limits(random: &mut Rng) -> Limits {
     if !has("shrunk") || random.bool() {
         return limits;
     }
-    let shrinks: [fn(&mut Limits); 4] = [
+    let shrinks: [fn(&mut Limits); 5] = [
         |limits| limits.page_bytes = 4_096,
         |limits| limits.batch_write_items = 5,
         |limits| limits.batch_get_items = 5,
         |limits| limits.expression_bytes = 300,
+        |limits| limits.marks = 1,
     ];
     for shrink in shrinks {
         if random.bool() {

@@ -216,7 +216,8 @@ impl Attempt<'_> {
         Known { settled, refused, stuck }: &Known,
     ) -> Result<Round, DynamoError> {
         let Projector { views, facts, clock, .. } = self.projector;
-        let mut view = views.read(self.key.clone(), View::<S>::read_to_fold, self.deadline).await?;
+        let (key, now) = (self.key.clone(), clock.now());
+        let mut view = views.read_to_fold::<S>(key, self.shard, now, self.deadline).await?;
         let (before, passed) = (view.state.clone(), view.passed(self.shard, changes));
         settled.iter().for_each(|decision| view.state.settle(*decision));
         let mut wanted = view.state.wants(false);

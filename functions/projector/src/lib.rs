@@ -119,6 +119,9 @@ impl Projector {
             let outcomes = self.set_aside(shard, &changes, outcomes, deadline).await;
             self.report(&changes, &outcomes);
             let first = first_failed(&outcomes);
+            if first.is_none() {
+                self.checkpoint(shard, &changes, &outcomes, deadline).await;
+            }
             let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
             Ok(StreamResponse {
                 batch_item_failures: failed.into_iter().collect(),
@@ -163,6 +166,23 @@ impl Projector {
             });
         }
         kept
+    }
+
+    /// Notes how far the shard is worked off, if a view needs that. Where it cannot be noted, marks stay.
+    async fn checkpoint(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        outcomes: &[Outcome],
+        deadline: Deadline,
+    ) {
+        let is_wanted = outcomes.iter().any(|outcome| outcome.wants_checkpoint);
+        let last = changes.iter().map(|change| change.sequence).max();
+        let Some(last) = last.filter(|_| is_wanted) else { return };
+        let noted = self.views.note_checkpoint(shard, last, self.clock.now(), deadline);
+        if let Err(failure) = noted.await {
+            warn!(%shard, "no checkpoint: {failure}");
+        }
     }
 
     fn report(&self, changes: &[Change], outcomes: &[Outcome]) {

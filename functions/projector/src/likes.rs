@@ -163,8 +163,10 @@ impl<'p> Attempt<'p> {
         tasks: &[Task<'_>],
     ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
-        let read = View::<ActivityLikes>::read_to_fold;
-        let views = self.projector.views.read_all(&keys, read, self.deadline).await?;
+        let Projector { views, clock, .. } = self.projector;
+        let views =
+            views.read_all_to_fold::<ActivityLikes>(&keys, self.shard, clock.now(), self.deadline);
+        let views = views.await?;
         // Of what nobody has liked there is nothing to know.
         let lack = |(task, view): &(&Task<'_>, &Result<View<ActivityLikes>, _>)| {
             let view = view.as_ref().ok().filter(|view| view.state.actor().is_none())?;

@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) unfolded: Vec<Unfolded>,
     /// How often somebody else wrote a view meanwhile.
     pub(crate) conflicts: u64,
+    /// Whether its view has so many marks that the shard needs a checkpoint.
+    pub(crate) wants_checkpoint: bool,
     /// Why they are not folded, if they are not.
     pub(crate) failure: Option<Arc<Failure>>,
 }
@@ -32,7 +34,16 @@ impl Outcome {
     pub(crate) fn of(subject: Subject, changes: &[&Change]) -> Self {
         let first = changes.iter().map(|change| change.sequence).min();
         let (changes, unfolded) = (changes.len(), Vec::new());
-        Self { subject, first, changes, folded: 0, unfolded, conflicts: 0, failure: None }
+        Self {
+            subject,
+            first,
+            changes,
+            folded: 0,
+            unfolded,
+            conflicts: 0,
+            wants_checkpoint: false,
+            failure: None,
+        }
     }
 
     /// Of changes that are folded.
@@ -42,7 +53,8 @@ impl Outcome {
     }
 
     /// Of changes of which nothing had to be written. What was set aside before may not be a dead letter yet.
-    pub(crate) fn known(mut self, Folded { unfolded, .. }: Folded) -> Self {
+    pub(crate) fn known(mut self, Folded { unfolded, wants_checkpoint, .. }: Folded) -> Self {
+        self.wants_checkpoint |= wants_checkpoint;
         // What was set aside a moment ago is told of again, without the reason.
         let is_new = |one: &Unfolded| self.unfolded.iter().all(|it| it.sequence != one.sequence);
         let unfolded: Vec<_> = unfolded.into_iter().filter(is_new).collect();

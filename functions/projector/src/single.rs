@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
-use shared::projection::{Change, Fold, Refused, Shard, View};
+use shared::projection::{Change, Fold, Refused, Shard};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
@@ -24,7 +24,7 @@ pub(crate) async fn fold<F: Fold + Clone + PartialEq>(
     let (views, now) = (&projector.views, projector.clock.now());
     let (facts, mut backoff) = (projector.facts.table().name(), Backoff::default());
     loop {
-        let mut view = match views.read(key.clone(), View::<F>::read_to_fold, deadline).await {
+        let mut view = match views.read_to_fold::<F>(key.clone(), shard, now, deadline).await {
             Ok(view) => view,
             Err(failure) => return outcome.refused(failure, &changes),
         };

@@ -16,7 +16,7 @@ use super::item::Item;
 const KB: usize = 1024;
 const MB: usize = 1024 * KB;
 
-/// Limits of items and requests. The first fields are what DynamoDB refuses beyond; `row_bytes` and `block_bytes` are
+/// Limits of items and requests. The first fields are what DynamoDB refuses beyond; from `row_bytes` on they are
 /// Nagare's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -42,6 +42,8 @@ pub struct Limits {
     pub row_bytes: usize,
     /// Bytes of the items that are made to hold many small things: blocks beside a view, stored cursors.
     pub block_bytes: usize,
+    /// Marks of shards that a view has before those are dropped that it needs no more.
+    pub marks: usize,
 }
 
 impl Limits {
@@ -58,6 +60,7 @@ impl Limits {
         expression_values_bytes: 2 * MB,
         row_bytes: 64 * KB,
         block_bytes: 128 * KB,
+        marks: 64,
     };
 
     /// The most items that Nagare puts into one transaction.

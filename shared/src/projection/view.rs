@@ -59,6 +59,8 @@ pub struct View<S> {
     set_aside: SetAside,
     version: i64,
     forget_at: Option<AttributeValue>,
+    /// Whether a checkpoint of the shard whose changes are folded is needed, or will be soon.
+    wants_checkpoint: bool,
     /// Attributes of a later version.
     unknown: Item,
     /// What is there and why it cannot be read, though its marks can.
@@ -78,6 +80,8 @@ pub struct Folded {
     pub unfolded: Vec<Unfolded>,
     /// Whether the view has to be written for what it says of changes alone.
     pub is_noted: bool,
+    /// Whether the view has so many marks that the shard needs a checkpoint.
+    pub wants_checkpoint: bool,
 }
 
 /// A change that could not be folded.
@@ -145,9 +149,36 @@ impl<S: State> View<S> {
             set_aside: set_aside.unwrap_or(runs),
             version: row.number(VERSION)?,
             forget_at: row.item.get(FORGET_AT).cloned(),
+            wants_checkpoint: false,
             unknown: unknown.map(|(name, value)| (name.clone(), value.clone())).collect(),
             unreadable: None,
         })
+    }
+
+    pub(super) fn marks(&self) -> &HighWaterMarks {
+        &self.marks
+    }
+
+    /// Whether checkpoints say more than its marks, or are needed soon: marks are three quarters of what there may be.
+    pub(super) fn needs_checkpoints(&self, most: usize) -> bool {
+        self.marks.is_pruned() || self.marks.shards().len() > most / 4 * 3
+    }
+
+    /// Drops marks that checkpoints say as well, if there are too many, and goes on from the checkpoint of a shard.
+    pub(super) fn check_marks(
+        &mut self,
+        shard: Shard,
+        checkpoints: &BTreeMap<Shard, Sequence>,
+        most: usize,
+        now: Timestamp,
+    ) {
+        self.wants_checkpoint = true;
+        if self.marks.shards().len() > most {
+            self.marks.prune(checkpoints, now);
+        }
+        if let Some(through) = checkpoints.get(&shard).filter(|_| self.marks.is_pruned()) {
+            self.marks.pass(shard, *through, now);
+        }
     }
 
     /// Whether it says nothing that anybody can read.
@@ -237,6 +268,7 @@ impl<F: Fold> View<F> {
     ) -> Folded {
         let mut folded =
             Folded { unfolded: self.set_aside_before(shard, changes), ..Folded::default() };
+        folded.wants_checkpoint = self.wants_checkpoint;
         let (passed, new) = changes.split_at(self.passed(shard, changes));
         let (Some(first), Some(last)) = (changes.first(), new.last()) else { return folded };
         self.marks.raise(shard, last.sequence, now);

@@ -8,6 +8,7 @@ use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
+use shared::projection::checkpoints;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
@@ -161,7 +162,9 @@ fn of_views(key: &Key) -> Option<String> {
             }
         })
     };
-    count.or_else(inbox).or_else(poll).or_else(battle)
+    let checkpoint =
+        || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
+    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint)
 }
 
 /// Something that is found under one partition key.
