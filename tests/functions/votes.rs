@@ -9,7 +9,8 @@ use shared::polls::keys;
 use shared::values::Timestamp;
 use tests::{World, event, message, said, soon, unfinished};
 
-use crate::projecting::{everything, project, records};
+use crate::projecting::{everything, project, projecting, records};
+use crate::rooms::erasure;
 
 const OPENS: &str = "2026-11-20T11:00:00.000Z";
 
@@ -196,4 +197,32 @@ async fn votes_of_an_earlier_version_count_and_take_room() {
         .await;
     world.project("a").await;
     assert_eq!(shown(&world, "bob").await, [json!(2), json!(0), json!("red")]);
+}
+
+/// Votes of both versions are erased alike. What is older is recorded no more, and the row begins again with what is later.
+#[tokio::test]
+async fn an_erased_row_begins_again() {
+    let world = World::new();
+    world.done(&[open("2026-11-20T12:30:00.000Z")]).await;
+    of_earlier_version(&world, "bob", 0..150);
+    assert_eq!(refused(&world, "bob", 150..170).await, [0_usize; 0]);
+    assert_eq!(row(&world, "bob").await.len(), 2 + 150 + 2);
+    world.project("a").await;
+    assert_eq!(shown(&world, "bob").await, [json!(0), json!(1), json!("blue")]);
+    projecting(&world, erasure(&world, "bob").run()).await.unwrap();
+    world.project("a").await;
+    let mut names: Vec<_> = row(&world, "bob").await.into_keys().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["erased_at", "forget_at", "pk", "sk"]);
+    assert_eq!(refused(&world, "bob", 160..180).await, [0_usize; 0]);
+    assert!(!row(&world, "bob").await.contains_key("votes"));
+    let later = world.clock.now().plus_millis(60_000).to_string();
+    let mut vote = vote("bob", 0);
+    vote["at"] = json!(later);
+    world.done(&[vote]).await;
+    world.project("a").await;
+    let row = row(&world, "bob").await;
+    assert_eq!(row["bytes"].as_n().unwrap(), "11");
+    assert!(!row.contains_key("forget_at"));
+    assert_eq!(shown(&world, "bob").await, [json!(1), json!(0), json!("red")]);
 }
