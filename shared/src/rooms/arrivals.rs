@@ -155,6 +155,18 @@ impl ArrivalRow {
         entries.filter_map(|(n, entry)| Some((Arrived::of(self.number, n), entry.as_ref()?)))
     }
 
+    /// Those of one author, if of one.
+    fn arrivals_of(&self, author: Option<&ViewerId>) -> impl Iterator<Item = (Arrived, &Arrival)> {
+        let is_asked = move |it: &Arrival| author.is_none_or(|author| it.key.author_id == *author);
+        self.arrivals().filter(move |(_, it)| is_asked(it))
+    }
+
+    /// How many items say what became of its messages, or of those of one author: a read unit or two each.
+    #[must_use]
+    pub fn looked_at(&self, author: Option<&ViewerId>) -> usize {
+        self.arrivals_of(author).count() * lists(author)
+    }
+
     pub(super) fn read(room: &RoomId, row: &Row<'_>) -> Result<Self, DynamoError> {
         let number = row.text("sk")?.parse();
         let number = number.map_err(|_| row.corrupt("sk", "a number"))?;
@@ -165,6 +177,12 @@ impl ArrivalRow {
         });
         Ok(Self { number, entries: entries.collect::<Result<_, _>>()? })
     }
+}
+
+/// In how many lists a message has to be before a reader may count on it: in that of its room, and in its author's if that is
+/// read.
+fn lists(author: Option<&ViewerId>) -> usize {
+    if author.is_some() { 2 } else { 1 }
 }
 
 /// What a row says that holds these.
@@ -255,7 +273,7 @@ impl Rooms {
         Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
     }
 
-    /// What became of the messages of a row, or of those of one author.
+    /// What became of the messages of a row, or of those of one author. It looks at [`ArrivalRow::looked_at`] items.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -265,11 +283,8 @@ impl Rooms {
         author: Option<&ViewerId>,
         deadline: Deadline,
     ) -> Result<RowOutcome, DynamoError> {
-        let is_asked = |it: &Arrival| author.is_none_or(|author| it.key.author_id == *author);
-        let arrivals = row.iter().flat_map(|row| row.arrivals()).filter(|(_, it)| is_asked(it));
-        let arrivals: Vec<_> = arrivals.collect();
-        let looked_at = if author.is_some() { 2 } else { 1 };
-        let keys = arrivals.iter().flat_map(|(_, it)| it.rows().into_iter().take(looked_at));
+        let arrivals: Vec<_> = row.iter().flat_map(|row| row.arrivals_of(author)).collect();
+        let keys = arrivals.iter().flat_map(|(_, it)| it.rows().into_iter().take(lists(author)));
         let keys: Vec<_> = keys.collect();
         let there = self.items_at(keys.clone(), deadline).await?;
         let mut shown = Vec::new();

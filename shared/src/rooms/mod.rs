@@ -93,7 +93,7 @@ pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
 pub use membership::{Entrance, MembershipState};
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
-pub use reading::{Asked, Message, MessageList, Stored};
+pub use reading::{Asked, Effort, Message, MessageList, Stored};
 pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 

@@ -10,10 +10,10 @@ use crate::paging::{Stretch, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
 
-/// The most rounds of calls for a page.
+/// The most rounds of calls for a page, but for one more where messages are read once more.
 const ROUNDS: usize = 6;
 /// The read units after which a page ends with what was found, unless as many as are wanted take more.
-const UNITS: usize = 170;
+const UNITS: usize = 160;
 /// The most rows that are read in one round.
 const ROWS: usize = 160;
 /// What a row takes beside its payload, in bytes, and what a read unit pays for.
@@ -55,6 +55,29 @@ pub struct Asked<'a> {
     pub until: Arrived,
 }
 
+/// What a page may yet spend on messages, however often they are read for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    rounds: usize,
+    units: usize,
+    /// The units that are spent in any case, each time that they are read: what as many as are wanted take.
+    least: usize,
+}
+
+impl Effort {
+    /// Of a page that wants so many messages, and spends so many units on what became of others.
+    #[must_use]
+    pub fn of_page(wanted: usize, others: usize) -> Self {
+        let least = (wanted * (UNIT + ROW_BYTES)).div_ceil(UNIT);
+        Self { rounds: ROUNDS, units: UNITS.saturating_sub(others), least }
+    }
+
+    /// How many rows the units pay for that are left after these, if each is as large as it may be.
+    fn rows(self, used: usize) -> usize {
+        self.units.max(self.least).saturating_sub(used) * UNIT / (UNIT + ROW_BYTES)
+    }
+}
+
 /// Where messages are.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageList<'a> {
@@ -78,8 +101,8 @@ impl MessageList<'_> {
 
 impl Rooms {
     /// Reads as many messages of a list as are wanted, or those of fewer where many were deleted among them: then it says
-    /// where to go on. At most `ROUNDS` rounds of calls and some `UNITS` read units, or what as many messages as
-    /// are wanted take.
+    /// where to go on. It makes one round of calls at least, which reads a row of each partition at least, and more as far as the
+    /// effort of the page goes.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -87,26 +110,30 @@ impl Rooms {
         &self,
         list: MessageList<'_>,
         asked: Asked<'_>,
+        effort: &mut Effort,
         deadline: Deadline,
     ) -> Result<Stretch<Message>, DynamoError> {
         let Asked { span, after, wanted, until } = asked;
         let mut parts: Vec<_> =
             list.partitions().into_iter().map(|pk| Part::new(pk, after)).collect();
-        let mut each = share(wanted, parts.len());
-        for _ in 0..ROUNDS {
+        let shares = share(wanted, parts.len()) * parts.len();
+        let mut most = shares.min(effort.rows(0)).max(parts.len());
+        for _ in 0..effort.rounds.max(1) {
             let behind = behind(&parts, span.order, wanted);
-            let rows = each.min(ROWS / behind.len().max(1));
+            let rows = most.min(ROWS) / behind.len().max(1);
             if behind.is_empty() || rows == 0 {
                 break;
             }
+            effort.rounds = effort.rounds.saturating_sub(1);
             let reads = behind.iter().map(|nth| {
                 let part = &parts[*nth];
                 self.partition(&part.pk, span, part.next.as_deref(), rows, deadline)
             });
             let read = try_join_all(reads).await?;
             behind.iter().zip(read).for_each(|(nth, stretch)| parts[*nth].append(stretch, until));
-            each = left(&parts);
+            most = effort.rows(used(&parts));
         }
+        effort.units = effort.units.saturating_sub(used(&parts));
         let parts = parts.into_iter().map(|part| part.stretch(span.order)).collect();
         Ok(cut(merged(parts, span.order, key), wanted))
     }
@@ -188,10 +215,9 @@ fn share(wanted: usize, partitions: usize) -> usize {
     (even + 2 * even.isqrt() + 2).min(wanted)
 }
 
-/// How many rows may be read next: as many as the units that are left pay for, if each is as large as it may be.
-fn left(parts: &[Part]) -> usize {
-    let used = parts.iter().map(|part| part.bytes / UNIT + 1).sum::<usize>();
-    UNITS.saturating_sub(used) * UNIT / (UNIT + ROW_BYTES)
+/// What was spent on partitions, in units.
+fn used(parts: &[Part]) -> usize {
+    parts.iter().map(|part| part.bytes / UNIT + 1).sum()
 }
 
 fn key(message: &Message) -> String {

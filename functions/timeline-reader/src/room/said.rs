@@ -13,13 +13,14 @@
 //! * what became of the last row. Its messages may have come into their places after the query had passed them. Then, and
 //!   where the room has got more shards, the messages are read once more, which now finds them all.
 //!
-//! So a page takes three rounds at most, and more only to pass what was deleted ([`Rooms::messages`] says how many).
+//! So a page takes three rounds at most, and more only to pass what was deleted. Both readings together have the
+//! [effort](shared::rooms::Effort) of one: what the first leaves, or else one round, which is enough to come further.
 //! `newer_cursor` says what the bound is. Every message of which the processing ends later arrives beyond it.
 
 use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
-use shared::rooms::{ArrivalRow, Arrived, Asked, Message, MessageList, RowOutcome};
+use shared::rooms::{ArrivalRow, Arrived, Asked, Effort, Message, MessageList, RowOutcome};
 use shared::values::{Order, SortKey, Span, Timestamp};
 
 use super::cursor::{Cursor, Position};
@@ -39,14 +40,16 @@ pub(super) async fn page(
     let (known, last) =
         try_join(rooms.room(room, deadline), rooms.last_arrivals(room, deadline)).await?;
     let after_key = after.map(ToString::to_string);
-    let read = |shards, until| {
+    let others = last.as_ref().map_or(0, |last| last.looked_at(author.as_ref()));
+    let mut effort = Effort::of_page(limit + 1, others);
+    let read = async |effort: &mut Effort, shards, until| {
         let list = MessageList { room, shards, author: author.as_ref() };
         let asked = Asked { span, after: after_key.as_deref(), wanted: limit + 1, until };
-        rooms.messages(list, asked, deadline)
+        rooms.messages(list, asked, effort, deadline).await
     };
     let upper = last.as_ref().map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
     let (mut found, entrance, outcome) = try_join3(
-        read(known.shards, upper),
+        read(&mut effort, known.shards, upper),
         rooms.entrance(room, viewer, deadline),
         rooms.outcome(last.as_ref(), author.as_ref(), deadline),
     )
@@ -57,7 +60,7 @@ pub(super) async fn page(
     let bound = bound(last.as_ref(), &outcome);
     let has_grown = entrance.room.shards != known.shards;
     if has_grown || is_beyond(&found, bound) || lacks(&found, &outcome, span, after) {
-        found = read(entrance.room.shards, bound).await?;
+        found = read(&mut effort, entrance.room.shards, bound).await?;
     }
     Ok(shown(found, limit, order, since.unwrap_or(bound))?)
 }

@@ -15,7 +15,9 @@ use futures::future::try_join;
 use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::paging::Stretch;
-use shared::rooms::{Arrived, Asked, Message, MessageKey, MessageList, MessagePosted, Rooms};
+use shared::rooms::{
+    Arrived, Asked, Effort, Message, MessageKey, MessageList, MessagePosted, Rooms,
+};
 use shared::runtime::deadline::Deadline;
 use shared::values::{MessageId, Order, Payload, RoomId, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
@@ -141,7 +143,9 @@ async fn page(
     let until = last.map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
     let asked = Asked { span: Span::all(Order::Newest), after, wanted: PAGE + 1, until };
     let entrance = rooms.entrance(room, None, deadline);
-    try_join(rooms.messages(list, asked, deadline), entrance).await.map(|(page, _)| page)
+    let mut effort = Effort::of_page(PAGE + 1, 0);
+    let messages = rooms.messages(list, asked, &mut effort, deadline);
+    try_join(messages, entrance).await.map(|(page, _)| page)
 }
 
 fn number(text: &str) -> Result<usize, String> {
