@@ -13,8 +13,8 @@
 //!   goes on anyway.
 //! * **Who dies** before the checkpoint is written leaves the marks, and the batch comes again. The checkpoint is no condition of
 //!   anything: where it cannot be written, marks stay for two days as before.
-//! * **It lasts longer than it is needed.** The item expires a day after the note in views of which it is, which lasts as long as
-//!   marks do.
+//! * **It lasts longer than it is needed.** A view remembers for two days that it has dropped marks, a checkpoint is there for
+//!   three after the last batch, and the stream keeps changes for one.
 //! * **An earlier version** cannot read the marks of a view that has dropped some. What it would fold into it becomes dead letters.
 //!
 //! A batch writes a checkpoint only where one of its views has dropped marks, or has three quarters of those that it may have. A
