@@ -20,7 +20,7 @@ class Client:
 
     def __init__(self, stack, viewer, **query):
         page = stack.page(viewer, **query)
-        self.stack, self.viewer, self.shown, self.late = stack, viewer, ids(page), 0
+        self.stack, self.viewer, self.shown, self.late, self.goes_on = stack, viewer, ids(page), 0, False
         self.cursor, self.newest = page["newer_cursor"], max((one["published_at"] for one in page["items"]), default="")
 
     def poll(self, **query):
@@ -33,13 +33,22 @@ class Client:
         assert times == sorted(times)
         self.late += sum(at < self.newest for at in times)
         self.newest = max([self.newest, *times])
-        self.cursor = answer.json["newer_cursor"]
+        self.cursor, self.goes_on = answer.json["newer_cursor"], answer.json["next_cursor"] is not None
         self.shown += answer.activities()
         return answer.activities()
 
     def until_nothing_comes(self, **query):
-        while self.poll(**query) != []:
+        """What arrived while a walk went on may come with the next."""
+        self.walk(**query)
+        while self.walk(**query):
             pass
+
+    def walk(self, **query):
+        """Whether anything came until there was nothing to go on with."""
+        came = False
+        while (page := self.poll(**query)) is None or page or self.goes_on:
+            came |= bool(page)
+        return came
 
     def while_it_polls(self, work, **query):
         """Does some work while this client polls."""
