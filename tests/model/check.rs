@@ -1,6 +1,7 @@
 //! What readers must be shown in the end, when it is quiet again.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -102,7 +103,7 @@ async fn pages(
     }
 }
 
-/// Polls until nothing comes: exactly what is to come has come, and then nothing more is to come.
+/// Polls until a whole walk shows nothing: exactly what is to come has come, and then nothing more is to come.
 async fn at_rest(
     readers: &Readers,
     mut feed: Feed,
@@ -111,17 +112,30 @@ async fn at_rest(
 ) -> Result<(), String> {
     let reader = readers.awake(random).unwrap();
     let expected: Vec<_> = feed.missing(timeline).into_iter().cloned().collect();
-    let mut found = Vec::new();
+    let (window, in_the_middle) = (feed.window(), feed.is_walking());
+    let (mut found, mut is_last) = (Vec::new(), !in_the_middle);
     loop {
         let query = format!("limit={}&cursor={}", some(random), feed.cursor);
         let page = page(&reader, feed.walk.viewer, &query).await?;
         let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
-        feed.take(&items, &page).map_err(|problem| format!("at rest: {problem}"))?;
-        if items.is_empty() {
+        let since = Rc::new(Reference::default());
+        feed.take(&items, &page, since).map_err(|problem| format!("at rest: {problem}"))?;
+        is_last &= items.is_empty();
+        found.extend(items);
+        if feed.is_walking() {
+            continue;
+        }
+        if is_last {
             break;
         }
-        found.extend(items);
+        is_last = true;
     }
+    if in_the_middle {
+        found.sort_by(|one, other| one.position().cmp(&other.position()));
+    }
+    // What lies before the hour was waited for while a walk went on.
+    let is_before = |item: &Shown| window.is_some_and(|window| item.at < window);
+    found.retain(|item| !is_before(item) || !timeline.contains(item));
     equal(feed.walk.viewer, &expected, found).map_err(|problem| format!("a feed: {problem}"))
 }
 

@@ -4,7 +4,7 @@
 //! some handler was given and which of them are acknowledged; an answer has to be what the latter and some of
 //! the former mean. In the end all commands are both.
 
-mod battles;
+pub(crate) mod battles;
 mod likes;
 mod lists;
 mod notifications;
@@ -92,7 +92,11 @@ pub(crate) async fn ask(
     let Some(path) = random.choice((feature.paths)()) else { return Ok(()) };
     let done = observed.borrow().done.clone();
     let before = observed.borrow().answers.get(&path).cloned();
-    let (status, _, answer) = reader.get(path_of(&path), query_of(&path)).await;
+    let get = async |path: &str, query: &str| {
+        let (status, _, answer) = reader.get(path, query).await;
+        (status, answer)
+    };
+    let (status, answer) = answer(get, &path).await;
     if matches!(status, 429 | 503) {
         return Ok(());
     }
@@ -132,7 +136,11 @@ pub(crate) async fn in_the_end(
     for feature in FEATURES {
         let mut answers = Answers::new();
         for path in (feature.paths)() {
-            let (status, _, answer) = world.get(path_of(&path), query_of(&path)).await;
+            let get = async |path: &str, query: &str| {
+                let (status, _, answer) = world.get(path, query).await;
+                (status, answer)
+            };
+            let (status, answer) = answer(get, &path).await;
             let before = before.get(&path);
             let commands = Commands { done: commands, started: commands, quiet: true, before };
             if let Some(problem) = (feature.judge)(&path, status, &answer, &commands) {
@@ -146,6 +154,30 @@ pub(crate) async fn in_the_end(
         }
     }
     Ok(())
+}
+
+/// What a path is answered. A page that is short, and has a `next_cursor`, is gone on with: what is of some moments
+/// together is judged as what is of one of them.
+async fn answer(get: impl AsyncFn(&str, &str) -> (i64, Value), path: &str) -> (i64, Value) {
+    let (path, query) = (path_of(path), query_of(path));
+    let (status, mut whole) = get(path, query).await;
+    let named =
+        |name: &str| query.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
+    let limit = named("limit").map_or(20, |limit| limit.parse().unwrap());
+    let viewer = named("viewer").map(|viewer| format!("&viewer={viewer}")).unwrap_or_default();
+    while let (Some(items), Some(next)) = (whole["items"].as_array(), whole["next_cursor"].as_str())
+        && items.len() < limit
+    {
+        let query = format!("limit={}&cursor={next}{viewer}", limit - items.len());
+        let (status, page) = get(path, &query).await;
+        if status != 200 {
+            return (status, page);
+        }
+        let more = page["items"].as_array().unwrap().clone();
+        whole["items"].as_array_mut().unwrap().extend(more);
+        whole["next_cursor"] = page["next_cursor"].clone();
+    }
+    (status, whole)
 }
 
 /// For features of which each answer is judged by itself.

@@ -1,8 +1,12 @@
 //! Clients that poll with a `newer_cursor` while everything goes on: each activity comes once, and none is missed
 //! within an hour of the newest that was shown.
+//!
+//! A poll is walked page by page until there is no `next_cursor`. What was there throughout the walk is shown by it. What
+//! arrives meanwhile may have to wait for the walk after it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -32,6 +36,10 @@ pub(crate) struct Feed {
     came: i64,
     /// The end of the page that its first `newer_cursor` came with, if there was more below.
     above: Option<Key>,
+    /// What was in effect when the walk began that it is in, if it is in one.
+    walking: Option<Rc<Reference>>,
+    /// Nothing earlier comes: an hour before the newest that it had been shown when its latest walk began, or before.
+    nothing_before: Option<i64>,
 }
 
 impl Feed {
@@ -48,13 +56,17 @@ impl Feed {
             return;
         }
         let is_cut = walk.newest_first && !page["next_cursor"].is_null();
-        observed.feeds.push(Self {
+        let mut feed = Self {
             walk: walk.clone(),
             cursor: page["newer_cursor"].as_str().unwrap().to_owned(),
             shown: seen.iter().map(key).collect(),
             came: begun,
             above: seen.last().filter(|_| is_cut).map(key),
-        });
+            walking: None,
+            nothing_before: None,
+        };
+        feed.nothing_before = feed.window();
+        observed.feeds.push(feed);
     }
 
     /// Whether it has not stayed away for a day, less what clocks may differ.
@@ -62,11 +74,24 @@ impl Feed {
         now - self.came < DAY - 5 * MINUTE
     }
 
+    /// An hour before the newest that it was shown.
+    pub(crate) fn window(&self) -> Option<i64> {
+        self.shown.last().map(|(at, _)| at - WINDOW)
+    }
+
+    pub(crate) fn is_walking(&self) -> bool {
+        self.walking.is_some()
+    }
+
     /// Whether an activity is to come, if it is visible.
     fn lacks(&self, key: &Key) -> bool {
-        let newest = self.shown.last().map(|(at, _)| *at);
+        self.may_lack(key) && self.window().is_none_or(|window| key.0 >= window)
+    }
+
+    /// Whether it may come.
+    fn may_lack(&self, key: &Key) -> bool {
         self.walk.holds(key.0)
-            && newest.is_none_or(|newest| key.0 >= newest - WINDOW)
+            && self.nothing_before.is_none_or(|instant| key.0 >= instant)
             && self.above.as_ref().is_none_or(|above| key > above)
             && !self.shown.contains(key)
     }
@@ -76,8 +101,13 @@ impl Feed {
         timeline.iter().filter(|item| self.lacks(&key(item))).collect()
     }
 
-    /// Takes a page, of which nothing was shown before.
-    pub(crate) fn take(&mut self, items: &[Shown], page: &Value) -> Result<(), String> {
+    /// Takes a page, of which nothing was shown before. Its walk began when all this was in effect.
+    pub(crate) fn take(
+        &mut self,
+        items: &[Shown],
+        page: &Value,
+        since: Rc<Reference>,
+    ) -> Result<(), String> {
         let viewer = self.walk.viewer;
         for pair in items.windows(2) {
             if pair[0].position() >= pair[1].position() {
@@ -85,12 +115,17 @@ impl Feed {
             }
         }
         for item in items {
-            if !self.lacks(&key(item)) {
+            if !self.may_lack(&key(item)) {
                 return Err(format!("{viewer}: a poll shows {item:?}, which is not to come"));
             }
         }
         self.shown.extend(items.iter().map(key));
         page["newer_cursor"].as_str().unwrap().clone_into(&mut self.cursor);
+        let goes_on = !page["next_cursor"].is_null();
+        if !self.is_walking() && !goes_on {
+            self.nothing_before = self.window();
+        }
+        self.walking = goes_on.then_some(since);
         Ok(())
     }
 }
@@ -119,7 +154,8 @@ pub(crate) async fn poll(
     let begun_with = feed.cursor.clone();
     loop {
         count("feed: a page");
-        let (before, limit) = (observed.borrow().done.clone(), some(&mut random));
+        let (before, limit) = (Rc::new(observed.borrow().done.clone()), some(&mut random));
+        let since = feed.walking.clone().unwrap_or_else(|| Rc::clone(&before));
         let asked = walk::asked(reader, observed);
         let query = format!("limit={limit}&cursor={}", feed.cursor);
         let Some(page) = walk::page(reader, feed.walk.viewer, &query).await? else { break };
@@ -128,11 +164,12 @@ pub(crate) async fn poll(
             break;
         }
         let items: Vec<_> = page["items"].as_array().unwrap().iter().map(shown).collect();
-        let is_cut = !page["next_cursor"].is_null();
-        check(&feed, &items, is_cut, &before, asked.now, answered.now, &observed.borrow().started)?;
-        feed.take(&items, &page)?;
+        let goes_on = !page["next_cursor"].is_null();
+        let asked_of = Asked { feed: &feed, before: &before, since: &since, at: asked.now };
+        asked_of.check(&items, goes_on, answered.now, &observed.borrow().started)?;
+        feed.take(&items, &page, since)?;
         feed.came = asked.now;
-        if items.len() < usize::from(limit) || random.u8(0..3) == 0 {
+        if !goes_on || random.u8(0..3) == 0 {
             break;
         }
     }
@@ -143,28 +180,39 @@ pub(crate) async fn poll(
     Ok(())
 }
 
-/// Whether a page shows only what may be shown, and all that was there throughout unless it ends before.
-fn check(
-    feed: &Feed,
-    items: &[Shown],
-    is_cut: bool,
-    before: &Reference,
-    asked: i64,
-    answered: i64,
-    started: &Reference,
-) -> Result<(), String> {
-    let viewer = feed.walk.viewer;
-    for item in items {
-        if let Some(problem) = walk::not_to_be_shown(item, &feed.walk, before, started, asked) {
-            return Err(format!("{viewer}: a poll shows {item:?}, {problem}"));
+/// A page that was asked for.
+struct Asked<'a> {
+    feed: &'a Feed,
+    /// What was in effect by then.
+    before: &'a Reference,
+    /// What was in effect when its walk began.
+    since: &'a Reference,
+    at: i64,
+}
+
+impl Asked<'_> {
+    /// Whether it shows only what may be shown, and all that was there throughout the walk unless it ends before.
+    fn check(
+        &self,
+        items: &[Shown],
+        goes_on: bool,
+        answered: i64,
+        started: &Reference,
+    ) -> Result<(), String> {
+        let Self { feed, before, since, at } = self;
+        let viewer = feed.walk.viewer;
+        for item in items {
+            if let Some(problem) = walk::not_to_be_shown(item, &feed.walk, before, started, *at) {
+                return Err(format!("{viewer}: a poll shows {item:?}, {problem}"));
+            }
         }
-    }
-    let on_page: BTreeSet<_> = items.iter().map(key).collect();
-    for key in walk::certain(before, started, viewer, answered) {
-        let is_beyond = is_cut && on_page.last().is_none_or(|end| key > *end);
-        if feed.lacks(&key) && !is_beyond && !on_page.contains(&key) {
-            return Err(format!("{viewer}: a poll misses {key:?}, which was there throughout"));
+        let on_page: BTreeSet<_> = items.iter().map(key).collect();
+        for key in walk::certain(since, started, viewer, answered) {
+            let is_beyond = goes_on && on_page.last().is_none_or(|end| key > *end);
+            if feed.lacks(&key) && !is_beyond && !on_page.contains(&key) {
+                return Err(format!("{viewer}: a poll misses {key:?}, which was there throughout"));
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

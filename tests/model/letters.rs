@@ -29,6 +29,7 @@ pub(crate) async fn until_only_refused_are_left(
     world: &World,
     mut on_their_way: Vec<SqsMessage>,
 ) -> Result<Vec<DeadLetter>, String> {
+    let mut latest = String::new();
     for _ in 0..ROUNDS {
         work_off_commands(world).await?;
         on_their_way.extend(world.take_dead_letters().await);
@@ -42,10 +43,11 @@ pub(crate) async fn until_only_refused_are_left(
             return Ok(refused);
         }
         for letter in others {
+            latest = format!("{}: {}: {}", letter.reason, letter.detail, letter.body);
             redrive(&world.tables.dead_letters, &world.sender, &letter).await.unwrap();
         }
     }
-    Err("dead letters come back again and again".to_owned())
+    Err(format!("dead letters come back again and again, as {latest}"))
 }
 
 /// Applies what is on the queue, and the segments of fan-outs that come of it.

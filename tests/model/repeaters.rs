@@ -3,6 +3,7 @@
 use fastrand::Rng;
 use serde_json::json;
 
+use crate::features::battles;
 use crate::has;
 use crate::history::{DAY, START, What, instant, viewers};
 
@@ -28,7 +29,7 @@ pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What>
         .choice(asked_for.collect::<Vec<_>>())
         .cloned()
         .unwrap_or_else(|| ("p0".to_owned(), other.to_owned()));
-    let (which, rest) = (random.u8(0..9), random.usize(2..7));
+    let (which, rest) = (random.u8(0..12), random.usize(2..7));
     (0..random.usize(TIMES))
         .map(|n| {
             let (at, again) = (at(n), n % rest > 0);
@@ -46,7 +47,10 @@ pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What>
                     "activity_id": activity, "tagged_id": one, "at": at})),
                 7 => feature(json!({"type": "profile.updated", "viewer_id": one, "at": at,
                     "payload": {"says": n}})),
-                _ => publish_or_delete(one, n),
+                8 => publish_or_delete(one, n),
+                9 => feature(battles::hit("b1", n % rest)),
+                10 => feature(battles::hit("b1", n % battles::HITS)),
+                _ => post_or_delete(one, n),
             }
         })
         .collect()
@@ -97,4 +101,16 @@ fn publish_or_delete(actor: &str, n: usize) -> What {
     }
     let payload = json!({"of": id, "by": actor, "at": at});
     What::Publish { id, actor: actor.to_owned(), at, kind: "live".to_owned(), payload }
+}
+
+/// Says something in a room, and deletes it again; what comes round once more stays deleted.
+fn post_or_delete(author: &str, n: usize) -> What {
+    let id = format!("again-{}", n / 2 % 20);
+    let mut body = json!({"type": "message.deleted", "room_id": "hall", "message_id": id, "author_id": author});
+    if n.is_multiple_of(2) {
+        body["type"] = "message.posted".into();
+        body["at"] = instant(START - DAY).into();
+        body["payload"] = json!({"of": id});
+    }
+    What::Feature(body)
 }

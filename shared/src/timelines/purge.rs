@@ -23,8 +23,6 @@ use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, SortKey, ViewerId};
 
-/// Entries one transaction takes out at most: 100 items, less the check.
-const MOST: usize = 99;
 /// Entries a second that a purge takes out once it was refused, each of two write units: 700 of the 1,000 units that a
 /// partition takes. The rest is for what the viewer is sent meanwhile.
 const PACE: u32 = 350;
@@ -107,7 +105,9 @@ impl Timelines {
         enough: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
-        let (mut done, mut size, mut backoff) = (0, MOST, Backoff::default());
+        // All that a transaction holds, less the check.
+        let most = self.table().limits().transaction_items.saturating_sub(1).max(1);
+        let (mut done, mut size, mut backoff) = (0, most, Backoff::default());
         let mut is_busy = false;
         while done < sort_keys.len() {
             if enough.has_passed() {
@@ -118,7 +118,7 @@ impl Timelines {
             let failure = match self.transact(&check, viewer, keys, deadline).await {
                 Ok(Purge::Done) => {
                     done += keys.len();
-                    size = (size * 2).min(MOST);
+                    size = (size * 2).min(most);
                     backoff.reset();
                     if is_busy && done < sort_keys.len() {
                         sleep_until(begun + time_for(keys.len())).await;

@@ -14,9 +14,9 @@ pub(super) const FEATURE: Feature = Feature { command, paths, judge, whole };
 
 /// Battles and their hit points: one that ends early, one that hardly ever does.
 const BATTLES: [(&str, u64); 2] = [("b0", 25), ("b1", 110)];
-const HITS: usize = 18;
+pub(crate) const HITS: usize = 18;
 
-fn hit(battle: &str, number: usize) -> Value {
+pub(crate) fn hit(battle: &str, number: usize) -> Value {
     let people: Vec<_> = viewers().collect();
     let damage = 1 + number * 7 % 11;
     json!({"type": "battle.hit", "battle_id": battle, "hit_id": format!("h{number}"),

@@ -217,7 +217,9 @@ fn judge_in_the_end(
     if !may_be {
         return Some(format!("{activity} is not there"));
     }
-    let read = said.read.get(&(viewer.to_owned(), activity.to_owned())).copied().unwrap_or(0);
+    // A mark may be of more than there ever were.
+    let read = said.read.get(&(viewer.to_owned(), activity.to_owned()));
+    let read = read.map_or(0, |read| there_are.min(*read));
     let sum = |unread: bool| -> u64 {
         items.iter().filter(|item| item.unread == unread).map(|item| item.count).sum()
     };
