@@ -249,6 +249,33 @@ async fn of_a_page_of_notifications() {
     }
 }
 
+/// Marking all once more costs the same however much was read before.
+#[tokio::test]
+async fn of_marking_all_where_all_is_read() {
+    let mut costs = Vec::new();
+    for activities in [2, 200] {
+        let counter = UnitCounter::new();
+        let all = json!({"type": "notifications.read", "viewer_id": "star", "all": true});
+        counter
+            .uncounted(async |world| {
+                for n in 0..activities {
+                    let id = format!("post-{n:03}");
+                    let mut like = like("like.created", "bob", NOW);
+                    like["activity_id"] = json!(id);
+                    world.done(&[publish("star", &id, NOW), like]).await;
+                }
+                world.project("shard").await;
+                world.done(std::slice::from_ref(&all)).await;
+                world.project("shard").await;
+            })
+            .await;
+        counter.apply(&[all]).await;
+        let Units { reads, writes, .. } = counter.take();
+        costs.push((reads, writes));
+    }
+    assert_eq!(costs[0], costs[1]);
+}
+
 /// What the estimate's bill has for the projector's metrics.
 #[tokio::test]
 async fn of_the_projectors_metrics() {

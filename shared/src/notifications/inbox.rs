@@ -82,6 +82,11 @@ impl Inbox {
         self.listed.iter()
     }
 
+    /// Whether all that is unread is listed in the inbox itself.
+    pub(super) fn lists_all(&self) -> bool {
+        self.listed.iter().map(|one| one.count).sum::<u64>() == self.unread
+    }
+
     /// What of the list has an item of its own since the inbox was read, and what has none any more.
     #[must_use]
     pub fn spills(&self) -> &BTreeMap<Place, Option<Listed>> {

@@ -136,13 +136,19 @@ impl Notifications {
         Ok(())
     }
 
-    /// The activities of which a viewer has unread likes. The inbox has the greatest key, so it is read before the
-    /// items that it has no room for: what moves to one of these meanwhile is not missed.
+    /// The activities of which a viewer has unread likes. Where the inbox lists all of them, nothing else is read, however much
+    /// was read before. Of the rest the inbox has the greatest key, so it is read before the items that it has no room for: what
+    /// moves to one of these meanwhile is not missed.
     async fn unread(
         &self,
         viewer: &ViewerId,
         deadline: Deadline,
     ) -> Result<BTreeSet<ActivityId>, DynamoError> {
+        let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
+        let inbox = inbox.await?.state;
+        if inbox.lists_all() {
+            return Ok(inbox.listed().map(|one| one.place.activity_id.clone()).collect());
+        }
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::of_viewer(viewer)))],
