@@ -66,7 +66,7 @@ pub(crate) async fn walk(
     let (at_first, [begun, _]) = (observed.borrow().done.clone(), reader.times());
     let mut limit = some(&mut random);
     let mut query = walk.first_query(limit);
-    let mut seen: Vec<Shown> = Vec::new();
+    let (mut seen, mut after_short) = (Vec::<Shown>::new(), false);
     loop {
         let (before, asked) = (observed.borrow().done.clone(), asked(reader, observed));
         let Some(page) = page(reader, viewer, &query).await? else { return Ok(()) };
@@ -76,6 +76,7 @@ pub(crate) async fn walk(
             &Page {
                 walk: &walk,
                 after: seen.last(),
+                after_short,
                 limit: limit.into(),
                 items: &items,
                 more: next.is_some(),
@@ -92,6 +93,7 @@ pub(crate) async fn walk(
                 return Err(format!("{viewer} was shown {item:?}, {problem}"));
             }
         }
+        after_short = items.len() < usize::from(limit) && next.is_some();
         seen.extend(items);
         Feed::keep(&walk, begun, &seen, &page, observed);
         let Some(cursor) = next else { break };

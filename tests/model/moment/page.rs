@@ -9,8 +9,10 @@ use crate::walk::Walk;
 /// A page as it was answered.
 pub(crate) struct Page<'a> {
     pub(crate) walk: &'a Walk,
-    /// The last activity of the page before.
+    /// The last activity of the pages before.
     pub(crate) after: Option<&'a Shown>,
+    /// True if the page before was short: this one goes on somewhere behind `after`, and no client can say where.
+    pub(crate) after_short: bool,
     pub(crate) limit: usize,
     pub(crate) items: &'a [Shown],
     /// True if it has a `next_cursor`.
@@ -63,10 +65,13 @@ impl Page<'_> {
         self.is_ahead(position) && last.is_some_and(|last| self.before(last, position))
     }
 
-    /// Whether it belongs to the page. A short page may end anywhere behind what it shows.
+    /// Whether it belongs to the page. A short page may end anywhere behind what it shows, and the page after that begins there.
     pub(super) fn covers(&self, position: Position<'_>) -> bool {
         let is_left = self.items.is_empty() || self.is_beyond(position);
-        self.is_ahead(position) && !(self.more && is_left)
+        let first = self.items.first().map(Shown::position);
+        let may_be_passed =
+            self.after_short && first.is_none_or(|first| self.before(position, first));
+        self.is_ahead(position) && !may_be_passed && !(self.more && is_left)
     }
 
     /// Whether it is full, so that its `next_cursor` says that there is more.

@@ -77,6 +77,7 @@ fn judge<'a>(steps: &[Step], change: impl FnOnce(&mut Page<'a>)) -> Result<(), S
     let mut page = Page {
         walk: const { &NEWEST_FIRST },
         after: None,
+        after_short: false,
         limit: 10,
         items: &[],
         more: false,
@@ -99,6 +100,30 @@ fn rejects(steps: &[Step], items: &[Shown], why: &str) {
 fn refused(judged: Result<(), String>, why: &str) {
     let problem = judged.expect_err("the page is whole");
     assert!(problem.contains(why), "{problem}");
+}
+
+#[test]
+fn a_page_after_a_short_one_begins_somewhere_behind_what_was_shown() {
+    let steps =
+        [Done(publish("a", "ann", 1)), Done(publish("b", "ann", 2)), Done(follow("ann", 0)), Asked];
+    let (first, second) = (item("b", "ann", 2), item("a", "ann", 1));
+    let behind_b = |page: &mut Page<'_>| page.after_short = true;
+    let (b, a) = ([first], [second]);
+    assert_eq!(
+        judge(&steps, |page| {
+            behind_b(page);
+            page.items = &a
+        }),
+        Ok(())
+    );
+    refused(judge(&steps, |page| page.items = &a), "misses b");
+    refused(
+        judge(&steps, |page| {
+            behind_b(page);
+            page.items = &b
+        }),
+        "misses a",
+    );
 }
 
 #[test]

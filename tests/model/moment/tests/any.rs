@@ -123,6 +123,7 @@ fn a_page_is_whole_if_some_set_of_commands_answers_it() {
         items.truncate(limit);
         let page = Page {
             walk: &NEWEST_FIRST,
+            after_short: false,
             after: after.as_ref(),
             limit,
             items: &items,
