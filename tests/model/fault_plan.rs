@@ -8,6 +8,7 @@ use shared::dynamo::Limits;
 use shared::paging::INLINE;
 use shared::runtime::hold::Hold;
 
+use crate::has;
 use crate::readers::READERS_KEPT;
 use crate::shrunk;
 
@@ -47,7 +48,7 @@ impl FaultPlan {
             hold: random.choice([Hold::default(), Hold::NONE]).unwrap(),
             readers_ahead: readers_ahead(random),
             inline: random.choice([1, 4, INLINE]).unwrap(),
-            is_far: random.bool(),
+            is_far: has("far") && random.bool(),
             limits: shrunk::limits(random),
         };
         match fault_plan.slow {
