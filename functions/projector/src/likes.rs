@@ -132,7 +132,7 @@ impl<'p> Attempt<'p> {
         ends
     }
 
-    /// Handles tasks whose views could not be read. Where the store refuses the read, each half is read by itself.
+    /// Handles tasks whose views could not be read. If the store has refused the read, the two halves are read one by one.
     fn not_read<'a>(
         self,
         mut tasks: Vec<Task<'a>>,

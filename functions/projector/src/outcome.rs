@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
     pub(crate) unfolded: Vec<Unfolded>,
     /// How often somebody else wrote a view meanwhile.
     pub(crate) conflicts: u64,
-    /// Whether its view has so many marks that the shard needs a checkpoint.
+    /// True if the shard needs a checkpoint, because the view has many marks.
     pub(crate) wants_checkpoint: bool,
     /// Why they are not folded, if they are not.
     pub(crate) failure: Option<Arc<Failure>>,

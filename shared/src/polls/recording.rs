@@ -1,4 +1,4 @@
-//! Recording a vote in the row of its viewer, whose bound is argued in `history.rs`.
+//! Records a vote in its viewer's row. `history.rs` argues the bound of that row.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

@@ -59,7 +59,7 @@ pub struct View<S> {
     set_aside: SetAside,
     version: i64,
     forget_at: Option<AttributeValue>,
-    /// Whether a checkpoint of the shard whose changes are folded is needed, or will be soon.
+    /// True if the shard whose changes are folded needs a checkpoint, now or soon.
     wants_checkpoint: bool,
     /// Attributes of a later version.
     unknown: Item,
@@ -80,7 +80,7 @@ pub struct Folded {
     pub unfolded: Vec<Unfolded>,
     /// Whether the view has to be written for what it says of changes alone.
     pub is_noted: bool,
-    /// Whether the view has so many marks that the shard needs a checkpoint.
+    /// True if the shard needs a checkpoint, because the view has many marks.
     pub wants_checkpoint: bool,
 }
 

@@ -65,7 +65,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Of a page that wants so many messages, and spends so many units on what became of others.
+    /// The effort of a page of `wanted` messages that spends `others` units on what became of the last row.
     #[must_use]
     pub fn of_page(wanted: usize, others: usize) -> Self {
         let least = (wanted * (UNIT + ROW_BYTES)).div_ceil(UNIT);

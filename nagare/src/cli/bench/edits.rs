@@ -16,7 +16,7 @@ use super::super::Failure;
 use super::deliveries::SEED;
 use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
-use super::{Setting, in_flight, share};
+use super::{Setting, in_flight, number, share};
 use crate::cli::print::{print_json, say};
 use crate::local::DEAD_LETTERS;
 
@@ -170,11 +170,6 @@ fn print(all: &[Measurement], json: bool) -> Result<(), Failure> {
             run.faults
         )
     })
-}
-
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
-    number.ok_or_else(|| "expected a number from 1 to 1000000".to_owned())
 }
 
 /// In simulated time: `cargo test --locked -p nagare --lib edits::simulated -- --show-output`.

@@ -128,6 +128,12 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
+/// How many commands there are, or who they are of.
+fn number(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
+    number.ok_or_else(|| "expected a number from 1 to 1000000".to_owned())
+}
+
 /// How many calls may be in flight at once.
 fn in_flight(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=4_096).contains(number));

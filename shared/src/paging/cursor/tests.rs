@@ -27,7 +27,7 @@ fn keys() -> impl Strategy<Value = SortKey> {
     })
 }
 
-/// What was seen, up to more than a cursor with room for so many holds.
+/// What was seen: up to 60 activities, of which a cursor has room for `inline`.
 fn seen(inline: usize) -> impl Strategy<Value = Seen> {
     let ids = proptest::collection::vec((0_i64..4_000_000, 0_u32..9999), 0..60);
     let most = prop_oneof![Just(MOST), 1_usize..60];

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::super::Failure;
 use super::running::WRITERS;
 use super::stage::Stage;
-use super::{NAGARE, Setting, in_flight, share};
+use super::{NAGARE, Setting, in_flight, number, share};
 use plan::{Game, Plan};
 use report::{Measurement, print_game};
 
@@ -100,11 +100,6 @@ impl Arena {
             Game::Hits => Plan::hits(self.hits, self.players, self.duplicates, now),
         }
     }
-}
-
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
-    number.ok_or_else(|| "expected a number from 1 to 1000000".to_owned())
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use super::super::Failure;
 use super::deliveries::repeated;
 use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
-use super::{Setting, follower, in_flight, share};
+use super::{Setting, follower, in_flight, number, share};
 use report::{Measurement, print_rooms};
 
 /// Messages on a page.
@@ -146,9 +146,4 @@ async fn page(
     let mut effort = Effort::of_page(PAGE + 1, 0);
     let messages = rooms.messages(list, asked, &mut effort, deadline);
     try_join(messages, entrance).await.map(|(page, _)| page)
-}
-
-fn number(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
-    number.ok_or_else(|| "expected a number from 1 to 1000000".to_owned())
 }
