@@ -1,5 +1,7 @@
 //! Changes of [hidden actors](super::HiddenActors), which are made together with the edge.
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::hidden::{Marked, SHOWS};
 use super::{EdgeState, FollowChange, FollowState, Follows, HiddenActors, keys, marks_of};
 use crate::dynamo::item::{Item, number, text, truth};
@@ -167,19 +169,9 @@ impl Follows {
         seen: String,
         deadline: Deadline,
     ) -> Result<Changed, DynamoError> {
-        let [left, joining] = &marks_of(actor);
-        let all = Update {
-            expression: "SET #at = :at, #shows = if_not_exists(#shows, :none) + :one \
-                         REMOVE #left, #joining",
-            condition: Some("#at = :seen AND (attribute_not_exists(#left) OR #left < :followed)"),
-            names: vec![("#left", left), ("#joining", joining), ("#shows", SHOWS)],
-            values: vec![
-                (":none", number(0)),
-                (":one", number(1)),
-                (":followed", text(followed_at.to_string())),
-                (":seen", text(seen)),
-            ],
-        };
+        let marks = marks_of(actor);
+        let condition = "#at = :seen AND (attribute_not_exists(#left) OR #left < :followed)";
+        let all = taking_off(&marks, followed_at, condition, [(":seen", text(seen))]);
         self.change_item(viewer, all, deadline).await
     }
 
@@ -191,25 +183,13 @@ impl Follows {
         followed_at: Timestamp,
         deadline: Deadline,
     ) -> Result<Item, DynamoError> {
-        let [left, joining] = &marks_of(actor);
+        let marks = marks_of(actor);
         // The mark of an unfollow at that very instant is the greater: it wins over the follow.
-        let both = Update {
-            expression: "SET #at = :at, #shows = if_not_exists(#shows, :none) + :one \
-                         REMOVE #left, #joining",
-            condition: Some(
-                "(#joining < :up_to OR #joining = :earlier_version) \
-                 AND (attribute_not_exists(#left) OR #left < :followed) \
-                 OR attribute_not_exists(#joining) AND #left < :followed",
-            ),
-            names: vec![("#left", left), ("#joining", joining), ("#shows", SHOWS)],
-            values: vec![
-                (":none", number(0)),
-                (":one", number(1)),
-                (":followed", text(followed_at.to_string())),
-                (":up_to", text(up_to(followed_at))),
-                (":earlier_version", truth(true)),
-            ],
-        };
+        let condition = "(#joining < :up_to OR #joining = :earlier_version) \
+                         AND (attribute_not_exists(#left) OR #left < :followed) \
+                         OR attribute_not_exists(#joining) AND #left < :followed";
+        let values = [(":up_to", text(up_to(followed_at))), (":earlier_version", truth(true))];
+        let both = taking_off(&marks, followed_at, condition, values);
         match self.change_item(viewer, both, deadline).await? {
             Changed::Done(there) | Changed::Refused(there) => Ok(there),
         }
@@ -315,6 +295,25 @@ impl Follows {
     ) -> Result<Option<EdgeState>, DynamoError> {
         let row = self.ledger.get(keys::edge(viewer, actor), deadline).await?;
         row.as_ref().map(EdgeState::read).transpose()
+    }
+}
+
+/// Takes off both marks of an actor for a follow, and counts that the item shows somebody, under a condition with these
+/// values and `:followed`.
+fn taking_off<'a>(
+    [left, joining]: &'a [String; 2],
+    followed_at: Timestamp,
+    condition: &'a str,
+    values: impl IntoIterator<Item = (&'a str, AttributeValue)>,
+) -> Update<'a> {
+    let always =
+        [(":none", number(0)), (":one", number(1)), (":followed", text(followed_at.to_string()))];
+    Update {
+        expression: "SET #at = :at, #shows = if_not_exists(#shows, :none) + :one \
+                     REMOVE #left, #joining",
+        condition: Some(condition),
+        names: vec![("#left", left), ("#joining", joining), ("#shows", SHOWS)],
+        values: always.into_iter().chain(values).collect(),
     }
 }
 

@@ -136,34 +136,31 @@ impl Notifications {
         Ok(())
     }
 
-    /// The activities of which a viewer has unread likes. Where the inbox lists all of them, nothing else is read, however much
-    /// was read before. Of the rest the inbox has the greatest key, so it is read before the items that it has no room for: what
-    /// moves to one of these meanwhile is not missed.
+    /// The activities of which a viewer has unread likes. If the inbox lists all of them, nothing else is read, however
+    /// much was read before. The inbox is read before the items that it has no room for: what moves to one of these
+    /// meanwhile is not missed.
     async fn unread(
         &self,
         viewer: &ViewerId,
         deadline: Deadline,
     ) -> Result<BTreeSet<ActivityId>, DynamoError> {
+        let Key { pk, sk } = keys::inbox(viewer);
         let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
         let inbox = inbox.await?.state;
+        let mut activities: BTreeSet<_> =
+            inbox.listed().map(|one| one.place.activity_id.clone()).collect();
         if inbox.lists_all() {
-            return Ok(inbox.listed().map(|one| one.place.activity_id.clone()).collect());
+            return Ok(activities);
         }
+        // The inbox has the greatest key.
         let query = Query {
-            keys: Some("pk = :pk"),
-            values: vec![(":pk", text(keys::of_viewer(viewer)))],
-            descending: true,
+            keys: Some("pk = :pk AND sk < :inbox"),
+            values: vec![(":pk", text(pk)), (":inbox", text(sk))],
             ..Query::default()
         };
-        let mut activities = BTreeSet::new();
         let mut pages = pin!(self.views.table().pages(query, || deadline));
         while let Some(page) = pages.try_next().await? {
             for row in &page.rows {
-                if keys::is_inbox(&Key::of(row)?) {
-                    let inbox = View::<Inbox>::read_from(row)?.state;
-                    activities.extend(inbox.listed().map(|one| one.place.activity_id.clone()));
-                    continue;
-                }
                 let Place { activity_id, behind, .. } = Place::of(row)?;
                 activities.extend(behind.is_none().then_some(activity_id));
             }
