@@ -1,4 +1,4 @@
-"""Every page is answered, in bounded work, however much of what it passes is hidden or was deleted, and however slow tables are."""
+"""Every page is answered, in bounded work, however much of what it passes is hidden, and however slow tables are."""
 
 import json
 import os

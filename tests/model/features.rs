@@ -156,11 +156,14 @@ pub(crate) async fn in_the_end(
     Ok(())
 }
 
+/// Pages of what there is in a run, at most.
+pub(crate) const PAGES: usize = 2_000;
+
 /// What a path is answered. A page that is short, and has a `next_cursor`, is gone on with: what is of some moments
 /// together is judged as what is of one of them.
 async fn answer(get: impl AsyncFn(&str, &str) -> (i64, Value), path: &str) -> (i64, Value) {
     let (path, query) = (path_of(path), query_of(path));
-    let (status, mut whole) = get(path, query).await;
+    let ((status, mut whole), mut pages) = (get(path, query).await, 1);
     let named =
         |name: &str| query.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
     let limit = named("limit").map_or(20, |limit| limit.parse().unwrap());
@@ -173,6 +176,8 @@ async fn answer(get: impl AsyncFn(&str, &str) -> (i64, Value), path: &str) -> (i
         if status != 200 {
             return (status, page);
         }
+        pages += 1;
+        assert!(pages < PAGES, "{path}?{query} goes on without end");
         let more = page["items"].as_array().unwrap().clone();
         whole["items"].as_array_mut().unwrap().extend(more);
         whole["next_cursor"] = page["next_cursor"].clone();

@@ -36,6 +36,8 @@ pub(crate) struct Feed {
     came: i64,
     /// The end of the page that its first `newer_cursor` came with, if there was more below.
     above: Option<Key>,
+    /// Whether that page was short: then it ended somewhere below the last that it showed.
+    ends_below: bool,
     /// What was in effect when the walk began that it is in, if it is in one.
     walking: Option<Rc<Reference>>,
     /// Nothing earlier comes: an hour before the newest that it had been shown when its latest walk began, or before.
@@ -49,6 +51,7 @@ impl Feed {
         begun: i64,
         seen: &[Shown],
         page: &Value,
+        is_short: bool,
         observed: &RefCell<Observed>,
     ) {
         let mut observed = observed.borrow_mut();
@@ -62,6 +65,7 @@ impl Feed {
             shown: seen.iter().map(key).collect(),
             came: begun,
             above: seen.last().filter(|_| is_cut).map(key),
+            ends_below: is_short,
             walking: None,
             nothing_before: None,
         };
@@ -85,14 +89,21 @@ impl Feed {
 
     /// Whether an activity is to come, if it is visible.
     fn lacks(&self, key: &Key) -> bool {
-        self.may_lack(key) && self.window().is_none_or(|window| key.0 >= window)
+        self.may_lack(key)
+            && self.is_above(key)
+            && self.window().is_none_or(|window| key.0 >= window)
+    }
+
+    /// Whether it lies beyond the last that its first page showed.
+    pub(crate) fn is_above(&self, key: &Key) -> bool {
+        self.above.as_ref().is_none_or(|above| key > above)
     }
 
     /// Whether it may come.
     fn may_lack(&self, key: &Key) -> bool {
         self.walk.holds(key.0)
             && self.nothing_before.is_none_or(|instant| key.0 >= instant)
-            && self.above.as_ref().is_none_or(|above| key > above)
+            && (self.ends_below || self.is_above(key))
             && !self.shown.contains(key)
     }
 
@@ -116,7 +127,12 @@ impl Feed {
         }
         for item in items {
             if !self.may_lack(&key(item)) {
-                return Err(format!("{viewer}: a poll shows {item:?}, which is not to come"));
+                let Self { shown, above, nothing_before, .. } = self;
+                let was_shown = shown.contains(&key(item));
+                return Err(format!(
+                    "{viewer}: a poll shows {item:?}, which is not to come: it was shown: {was_shown}, what comes lies beyond \
+                     {above:?} and not before {nothing_before:?}"
+                ));
             }
         }
         self.shown.extend(items.iter().map(key));
@@ -130,7 +146,7 @@ impl Feed {
     }
 }
 
-fn key(item: &Shown) -> Key {
+pub(crate) fn key(item: &Shown) -> Key {
     (item.at, item.id.clone())
 }
 

@@ -30,9 +30,6 @@
 //! NAGARE_MODEL_SEEDS=1000..2000 cargo test --release -p tests --test model
 //! ```
 //!
-//! Shrunk limits, repeaters and tables further away than a hold are drawn where `NAGARE_MODEL_WITH` names them
-//! (`shrunk,repeaters,far`).
-//!
 //! A seed that fails is run again with commands left out, as long as it goes on failing, and what is
 //! left is printed.
 #![allow(
@@ -76,7 +73,7 @@ use history::Sent;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many seeds a run without instructions tries.
-const SEEDS: Range<u64> = 0..200;
+const SEEDS: Range<u64> = 0..180;
 /// Commands in a history.
 const COMMANDS: usize = 200;
 
@@ -119,11 +116,6 @@ fn seeds() -> Range<u64> {
         }
         (None, None) => SEEDS,
     }
-}
-
-/// Whether a run is to have something that it has not without being asked: `shrunk` limits, `repeaters`, `far` tables.
-fn has(what: &str) -> bool {
-    variable("NAGARE_MODEL_WITH").is_some_and(|named| named.split(',').any(|name| name == what))
 }
 
 #[allow(clippy::disallowed_methods, reason = "how to choose a run from the command line")]

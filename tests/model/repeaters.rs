@@ -4,7 +4,6 @@ use fastrand::Rng;
 use serde_json::json;
 
 use crate::features::battles;
-use crate::has;
 use crate::history::{DAY, START, What, instant, viewers};
 
 /// Of how many histories one has a repeater.
@@ -17,7 +16,7 @@ const ASKED_FOR: [&str; 6] = ["p0", "p10", "p20", "p30", "p40", "p50"];
 
 /// The commands of a repeater, in a history that has one. `published` are the ids and actors of what is published.
 pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What> {
-    if !has("repeaters") || random.u8(0..ONE_IN) > 0 {
+    if random.u8(0..ONE_IN) > 0 {
         return Vec::new();
     }
     let people: Vec<_> = viewers().collect();

@@ -19,8 +19,8 @@ use crate::usage::count;
 
 /// Shards beside each other.
 const LANES: usize = 3;
-/// How often a batch may come again in the end without any of it being folded.
-const REFUSALS: u32 = 3;
+/// How often a batch may be refused once it is quiet: a slow table may owe for large items for some deliveries.
+const REFUSALS: u32 = 20;
 
 /// One shard after the other.
 #[derive(Default)]

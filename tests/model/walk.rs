@@ -95,7 +95,7 @@ pub(crate) async fn walk(
         }
         after_short = items.len() < usize::from(limit) && next.is_some();
         seen.extend(items);
-        Feed::keep(&walk, begun, &seen, &page, observed);
+        Feed::keep(&walk, begun, &seen, &page, after_short, observed);
         let Some(cursor) = next else { break };
         limit = some(&mut random);
         query = format!("limit={limit}&cursor={cursor}");
