@@ -314,6 +314,14 @@ BREAKS = {
         set_at("Globals", "Function", "Tracing", "Active"),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
+    "a collector in every function": (
+        set_at("Globals", "Function", "Layers", [{"Ref": "OtelLayer"}]),
+        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
+    ),
+    "a collector that nobody named": (
+        set_at("Conditions", "TraceByOtel", {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}),
+        check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
+    ),
     "traces of everything": (
         set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 5, "Fn::If", 1, "Action", "xray:*")),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,

@@ -210,7 +210,7 @@ def seconds(constant, path):
 
 def variables():
     """The names of environment variables, by the name of their constant."""
-    found = dict(re.findall(r'pub const (\w+): &str = "(NAGARE_\w+)";', read(ENV)))
+    found = dict(re.findall(r'pub const (\w+): &str = "((?:NAGARE|OTEL)_\w+)";', read(ENV)))
     assert found, f"{ENV} names no variables"
     return found
 
@@ -376,9 +376,16 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
 
 def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
     assert stack.default("Tracing") == "off"
-    assert stack.expanded["Conditions"]["Trace"] == {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}
+    conditions = stack.expanded["Conditions"]
+    assert conditions["TraceByLambda"] == {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}
+    assert conditions["TraceByOtel"] == {"Fn::Equals": [{"Ref": "Tracing"}, "otel"]}
+    assert conditions["Trace"] == {"Fn::Or": [{"Condition": "TraceByLambda"}, {"Condition": "TraceByOtel"}]}
     for function in FUNCTIONS:
-        assert stack.properties(function)["TracingConfig"] == {"Mode": {"Fn::If": ["Trace", "Active", "PassThrough"]}}
+        properties = stack.properties(function)
+        assert properties["TracingConfig"] == {"Mode": {"Fn::If": ["TraceByLambda", "Active", "PassThrough"]}}
+        assert properties["Layers"] == {"Fn::If": ["TraceByOtel", [{"Ref": "OtelLayer"}], {"Ref": "AWS::NoValue"}]}
+        collector = properties["Environment"]["Variables"]["OTEL_EXPORTER_OTLP_ENDPOINT"]
+        assert collector == {"Fn::If": ["TraceByOtel", "http://localhost:4318", ""]}
         [policy] = stack.properties(f"{function}Role")["Policies"]
         [granted] = [one for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
         condition, trace, otherwise = granted["Fn::If"]
@@ -550,7 +557,7 @@ def test_a_change_of_parameters_publishes_a_version(stack):
         # A condition is a parameter too.
         text = json.dumps(stack.properties(function))
         taken |= {"Authorization"} if '"UseJwt"' in text else set()
-        taken |= {"Tracing"} if '"Trace"' in text else set()
+        taken |= {"Tracing"} if '"TraceByLambda"' in text else set()
         taken |= {"CursorSeal"} if '"FirstSeals"' in text else set()
         taken |= {"InternalSeal"} if '"FirstSealsInternally"' in text else set()
         # These give a secret another address.

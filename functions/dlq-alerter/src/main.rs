@@ -9,12 +9,14 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
+use shared::runtime::traces::Traces;
 use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
+    let traces = Traces::of_environment()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let alerter = Alerter {
@@ -28,7 +30,7 @@ async fn main() -> Result<(), Error> {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, alerter.clock.now());
         let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        invocation.scope(alerter.handle(payload, deadline)).await.map_err(Error::from)
+        traces.within(invocation, alerter.handle(payload, deadline)).await.map_err(Error::from)
     }))
     .await
 }

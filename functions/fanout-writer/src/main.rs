@@ -18,6 +18,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
+use shared::runtime::traces::Traces;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
 
@@ -30,6 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
+    let traces = Traces::of_environment()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -61,7 +63,7 @@ async fn main() -> Result<(), Error> {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, clock.now());
         let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        invocation.scope(writer.handle(payload, deadline)).await.map_err(Error::from)
+        traces.within(invocation, writer.handle(payload, deadline)).await.map_err(Error::from)
     }))
     .await
 }

@@ -12,12 +12,14 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
+use shared::runtime::traces::Traces;
 use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
+    let traces = Traces::of_environment()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
@@ -42,7 +44,7 @@ async fn main() -> Result<(), Error> {
         let deadline = Deadline::of_invocation(context.deadline, projector.clock.now());
         let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
         event.shard_id = event.shard_id.or_else(|| only_shard.clone());
-        invocation.scope(projector.handle(event, deadline)).await.map_err(Error::from)
+        traces.within(invocation, projector.handle(event, deadline)).await.map_err(Error::from)
     }))
     .await
 }

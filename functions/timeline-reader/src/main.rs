@@ -14,6 +14,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
+use shared::runtime::traces::Traces;
 use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
 use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
@@ -26,6 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> Result<(), Error> {
     panics::end_the_process();
     telemetry::init_json();
+    let traces = Traces::of_environment()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -48,7 +50,7 @@ async fn main() -> Result<(), Error> {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::after(PATIENCE);
         let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        Ok::<_, Error>(invocation.scope(reader.handle(&payload, deadline)).await)
+        Ok::<_, Error>(traces.within(invocation, reader.handle(&payload, deadline)).await)
     }))
     .await
 }

@@ -55,6 +55,13 @@ pub const LOG_ONE_IN: &str = "NAGARE_LOG_ONE_IN";
 /// several with commas between. Where it is not set or cannot be read, the functions log `info`.
 pub const LOG: &str = "NAGARE_LOG";
 
+/// The address of a collector that takes traces by OTLP over HTTP. Where it is not set there are none. Named by OpenTelemetry.
+pub const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// Of which share of the invocations traces are sent, from 0 to 1; of all where it is not set. Named by OpenTelemetry.
+pub const TRACED_SHARE: &str = "OTEL_TRACES_SAMPLER_ARG";
+/// The name of the function, as Lambda sets it.
+pub const FUNCTION_NAME: &str = "AWS_LAMBDA_FUNCTION_NAME";
+
 /// A variable is missing or not what it should be. Nothing helps but to set it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvError {

@@ -9,3 +9,4 @@ pub mod metrics;
 pub mod panics;
 pub mod retry;
 pub mod telemetry;
+pub mod traces;
