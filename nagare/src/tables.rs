@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::Client;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, IN_FLIGHT, Limits, PacedTable};
+use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -21,6 +22,8 @@ pub struct TableNames {
     pub views: String,
     /// Commands that gave up.
     pub dead_letters: String,
+    /// How the names of the tables of events begin.
+    pub events: String,
 }
 
 /// The tables, over one client. Cheap to clone.
@@ -38,6 +41,8 @@ pub struct Tables {
     pub timelines: Timelines,
     /// Commands that gave up.
     pub dead_letters: DeadLetters,
+    /// What customers of tenants did.
+    pub events: Events,
 }
 
 impl Tables {
@@ -66,6 +71,15 @@ impl Tables {
         let entries = PacedTable::with_in_flight(dynamo.table(&names.timelines), in_flight);
         let timelines = Timelines::new(entries, &ledger);
         let dead_letters = DeadLetters::new(dynamo.table(&names.dead_letters));
-        Self { dynamo, ledger, facts, views, timelines, dead_letters }
+        let events = EventTables::new(&dynamo, &names.events);
+        let events = Events::new(EventSettings::default(), &events, &ledger);
+        Self { dynamo, ledger, facts, views, timelines, dead_letters, events }
+    }
+
+    /// The same, with events that are kept otherwise.
+    #[must_use]
+    pub fn keeping(mut self, settings: EventSettings) -> Self {
+        self.events.settings = settings;
+        self
     }
 }

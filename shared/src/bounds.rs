@@ -10,6 +10,7 @@ use crate::activities::owner;
 use crate::battles::BattleRow;
 use crate::battles::keys::{self as battles, BattleView};
 use crate::dynamo::item::Key;
+use crate::events::keys::EventItem;
 use crate::ledger::PERSON;
 use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
@@ -31,6 +32,8 @@ pub enum StoredIn {
     Views,
     /// The dead letters.
     DeadLetters,
+    /// The tables of periods.
+    Events,
 }
 
 /// One line for each kind: its name in `docs/LIMITS.md`, and the most bytes of one such item.
@@ -116,6 +119,10 @@ kinds! {
     FanOut, "ledger: fan-out", 2_048;
     Reconciliation, "ledger: reconciliation", 1_024;
     ListingProgress, "ledger: listing progress", 768;
+    Period, "ledger: period", 49_152;
+    Archiving, "ledger: archiving", 2_048;
+    Archived, "ledger: archived", 1_024;
+    Event, "events: event", 4_600;
 }
 
 impl Kind {
@@ -129,6 +136,7 @@ impl Kind {
             StoredIn::Facts => Self::of_facts(&key()),
             StoredIn::Views => Self::of_views(&key()),
             StoredIn::DeadLetters if sk == "letter" => Some(Self::Letter),
+            StoredIn::Events => Some(Self::Event),
             StoredIn::DeadLetters => sk.starts_with("body#").then_some(Self::BodyPart),
         }
     }
@@ -151,6 +159,10 @@ impl Kind {
             LedgerItem::Room(RoomItem::Row(..)) => Self::Message,
             LedgerItem::Room(RoomItem::AuthorRow(_)) => Self::MessageByAuthor,
             LedgerItem::Room(RoomItem::Arrivals(_)) => Self::Arrivals,
+            LedgerItem::Events(EventItem::Period(_)) => Self::Period,
+            LedgerItem::Events(EventItem::Archiving(_)) => Self::Archiving,
+            LedgerItem::Events(EventItem::Archived(..)) => Self::Archived,
+            LedgerItem::Events(EventItem::Seen(_)) => Self::SeenSet,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }
@@ -256,7 +268,7 @@ mod tests {
         let lines = include_str!("../../docs/LIMITS.md").lines();
         let cells = lines.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
         let is_kind = |name: &str| {
-            ["ledger", "facts", "views", "timelines", "dead letters"]
+            ["ledger", "facts", "views", "timelines", "dead letters", "events"]
                 .iter()
                 .any(|table| name.starts_with(&format!("{table}: ")))
         };

@@ -16,6 +16,7 @@
 //! room#<room>              room                        what is known of a room     rooms
 //! room#<room>#<shard>      <sort key>                  a message                   rooms
 //! said#<room>#<author>     <sort key>                  the same, by author         rooms
+//! events#<what>            …                           periods and their archives  events
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes

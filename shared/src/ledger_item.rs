@@ -1,6 +1,7 @@
 //! What an item of the ledger is, as its key says.
 
 use crate::activities::{ActivityItem, ActivityKey, keys as activities};
+use crate::events::keys::{self as events, EventItem};
 use crate::fanout::{ProgressItem, keys as fanout};
 use crate::follows::keys as follows;
 use crate::ledger::PERSON;
@@ -36,6 +37,8 @@ pub enum LedgerItem {
     Changes,
     /// What is said in a room.
     Room(RoomItem),
+    /// What is known of the periods of events and their archives: about nobody, or about a tenant.
+    Events(EventItem),
 }
 
 impl LedgerItem {
@@ -69,7 +72,9 @@ impl LedgerItem {
             ViewerId::new(viewer).ok().map(Self::Person)
         };
         let room = || rooms::of_key(pk, sk).map(Self::Room);
-        activity().or_else(edge).or_else(progress).or_else(tag).or_else(person).or_else(room)
+        let events = || events::of_key(pk, sk).map(Self::Events);
+        let timeline = activity().or_else(edge).or_else(progress).or_else(tag);
+        timeline.or_else(person).or_else(room).or_else(events)
     }
 }
 

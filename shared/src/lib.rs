@@ -5,6 +5,7 @@
 //! crypto         seals and digests
 //! runtime        clock, deadline, retries, environment, logs, metrics
 //! dynamo         how DynamoDB is called, and how fast: it knows no domain
+//! objects        how S3 is called
 //! queue          sending to a queue, and answering for a batch of messages
 //! message        how the body of a command is read and written
 //! ledger         the table of what must not be lost, and its keys
@@ -24,6 +25,7 @@
 //! battles        what viewers hit together, and who hit last
 //! tags           who is in what an actor published
 //! rooms          what people say to each other, and who may read it
+//! events         what the customers of tenants do: tables by period, archives
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -43,6 +45,7 @@ pub mod command;
 pub mod crypto;
 pub mod dead_letters;
 pub mod dynamo;
+pub mod events;
 pub mod facts;
 pub mod fanout;
 pub mod follows;
@@ -51,6 +54,7 @@ pub mod ledger_item;
 pub mod likes;
 pub mod message;
 pub mod notifications;
+pub mod objects;
 pub mod paging;
 pub mod polls;
 pub mod profiles;

@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["dlq-alerter", "fanout-writer", "projector", "timeline-reader"]
+FUNCTIONS = ["dlq-alerter", "fanout-writer", "period-keeper", "projector", "timeline-reader"]
 
 
 def metadata():
@@ -142,12 +142,14 @@ LAYERS = [
     "crypto",
     "runtime",
     "dynamo",
+    "objects",
     "queue",
     "message",
     "ledger",
     "facts",
     "projection",
     "paging",
+    "events",
     "activities",
     "follows",
     "profiles",
@@ -170,7 +172,7 @@ SEEN_BY_FEATURES = {
     "timelines": {"activities", "follows"},
     "fanout": {"activities", "follows"},
 }
-FEATURES = {"activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "rooms", "timelines", "fanout", "dead_letters"}
+FEATURES = {"events", "activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "rooms", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):

@@ -232,12 +232,12 @@ def body(command):
 # The stack -----------------------------------------------------------------------------------------
 
 def free_port():
-    """A port that is free together with the next two, for a stack that is to come back where it was."""
+    """A port that is free together with the next three, for a stack that is to come back where it was."""
     while True:
         with contextlib.ExitStack() as held:
             first = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             with contextlib.suppress(OSError):
-                for port in (first + 1, first + 2):
+                for port in (first + 1, first + 2, first + 3):
                     held.enter_context(socket.create_server(("127.0.0.1", port)))
                 return first
 

@@ -11,11 +11,13 @@ from conftest import DEADLINE, NAGARE
 NEEDED = {
     "fanout-writer": [
         "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_QUEUE_URL",
-        "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
+        "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
     ],
     "timeline-reader": [
         "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_CURSOR_SECRET",
+        "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET",
     ],
+    "period-keeper": ["NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET"],
     "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE", "NAGARE_QUEUE_ARN", "NAGARE_INTERNAL_SECRET"],
     "projector": [
         "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
@@ -52,7 +54,7 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
     ("function", "variable", "value"),
     [
         ("timeline-reader", "NAGARE_AUTHORIZATION", "none"), ("timeline-reader", "NAGARE_RETENTION_DAYS", "0"),
-        ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"),
+        ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
     ],
 )
 def test_what_is_wrong_is_named_at_start(function, variable, value):

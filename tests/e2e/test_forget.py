@@ -290,6 +290,7 @@ KNOWN = {
             "room room": {"private", "shards"},
             "said": {"author_id", "payload", "deleted", "arrived"},
             "person rooms": {"at", "present"},
+            "events periods": {"state", "version", "arn", "created"},
         }.items()
     },
     "NAGARE_FACTS_TABLE": {
@@ -341,7 +342,7 @@ def known_kind(table, item):
         details = {
             "activity": first, "fanout": first, "person": pk[1] if len(pk) > 1 else None, "read": "all" if first == "all" else "activity",
             "notifications": ("inbox", "unread", "read")[min(more, 2)],
-            "poll": first, "battle": "share" if len(pk) > 1 else first, "message": first,
+            "poll": first, "battle": "share" if len(pk) > 1 else first, "message": first, "events": pk[0],
         }
         if kind == "room" and len(pk) == 1:
             details["room"] = first

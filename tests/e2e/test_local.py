@@ -88,12 +88,13 @@ def test_the_data_directory_is_its_owners_alone(tmp_path, was):
                 stack.apply(follow("bob", "anna"))
             data.chmod(0o755)
             for file in data.iterdir():
-                file.chmod(0o644)
+                file.chmod(0o755 if file.is_dir() else 0o644)
         with Stack("--data-dir", data) as stack:
             stack.apply(follow("bob", "anna"), publish("anna", "a1"))
             assert oct(mode(data)) == "0o700"
             found = modes(data)
             assert {"lock", "tables.sqlite", "queues.sqlite", "cursor-secret", "internal-secret"} <= found.keys()
+            assert found.pop("objects") == "0o700"
             assert set(found.values()) == {"0o600"}, found
     finally:
         os.umask(before)

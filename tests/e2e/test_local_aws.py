@@ -145,6 +145,63 @@ class Tables:
         found = self.db.describe_time_to_live(TableName=self.table)["TimeToLiveDescription"]
         assert found == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
 
+    def of_events(self):
+        """A table that is made for the call."""
+        self.events = f"nagare-events-{self.viewer}"
+        attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")]
+        keys = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]
+        table = {"KeySchema": keys, "AttributeDefinitions": attributes, "BillingMode": "PAY_PER_REQUEST"}
+        made = self.db.create_table(TableName=self.events, DeletionProtectionEnabled=True, **table)
+        self.arn = made["TableDescription"]["TableArn"]
+        return self.db.describe_table(TableName=self.events)["Table"]
+
+    def CreateTable(self):
+        assert self.of_events()["TableStatus"] == "ACTIVE"
+
+    def UpdateTable(self):
+        assert self.of_events()["DeletionProtectionEnabled"] is True
+        self.db.update_table(TableName=self.events, DeletionProtectionEnabled=False)
+        described = self.db.describe_table(TableName=self.events)["Table"]
+        assert not described.get("DeletionProtectionEnabled")
+
+    def DeleteTable(self):
+        self.of_events()
+        assert code_of(lambda: self.db.delete_table(TableName=self.events)) == "ValidationException"
+        self.db.update_table(TableName=self.events, DeletionProtectionEnabled=False)
+        self.db.delete_table(TableName=self.events)
+        assert self.events not in self.db.list_tables()["TableNames"]
+        assert code_of(lambda: self.db.delete_table(TableName=self.table)) == "ValidationException"
+
+    def UpdateContinuousBackups(self):
+        self.of_events()
+        on = {"PointInTimeRecoveryEnabled": True}
+        self.db.update_continuous_backups(TableName=self.events, PointInTimeRecoverySpecification=on)
+        found = self.db.describe_continuous_backups(TableName=self.events)["ContinuousBackupsDescription"]
+        assert found["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+
+    def DescribeContinuousBackups(self):
+        self.of_events()
+        found = self.db.describe_continuous_backups(TableName=self.events)["ContinuousBackupsDescription"]
+        assert found["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "DISABLED"
+
+    def PutResourcePolicy(self):
+        self.of_events()
+        deny = {"Effect": "Deny", "Principal": "*", "Action": ["dynamodb:PutItem"], "Resource": self.arn}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]})
+        self.db.put_resource_policy(ResourceArn=self.arn, Policy=policy)
+        item = {"pk": {"S": "acme#c-9"}, "sk": {"S": "1"}}
+        assert code_of(lambda: self.db.put_item(TableName=self.events, Item=item)) == "AccessDeniedException"
+        return policy, item
+
+    def GetResourcePolicy(self):
+        policy, _ = self.PutResourcePolicy()
+        assert self.db.get_resource_policy(ResourceArn=self.arn)["Policy"] == policy
+
+    def DeleteResourcePolicy(self):
+        _, item = self.PutResourcePolicy()
+        self.db.delete_resource_policy(ResourceArn=self.arn)
+        self.db.put_item(TableName=self.events, Item=item)
+
     def Scan(self):
         """2,100 small items: DynamoDB would have them on one page."""
         sort_keys = [f"{n:04}" for n in range(2_100)]

@@ -2,6 +2,7 @@
 //! the store sends and of some that it does not, must get the answers that the engine itself gives.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod control;
 mod limits;
 mod transactions;
 

@@ -12,10 +12,11 @@ use shared::dead_letters::{
     known_reason,
 };
 use shared::dynamo::DynamoError;
+use shared::events::PeriodLength;
 use shared::message::CommandError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
-
+use shared::values::Timestamp;
 use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, secrets, soon, unfinished};
 
 #[tokio::test]
@@ -115,6 +116,8 @@ async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
 #[test]
 fn every_reason_is_known_and_in_the_runbook() {
     let text = String::new;
+    let (at, period) = (Timestamp::FIRST, PeriodLength::Day.period_of(Timestamp::FIRST));
+    let event_id = || "e1".parse().unwrap();
     let failures = [
         CommandError::NotAnObject(text()).into(),
         CommandError::unknown_type("x", text()).into(),
@@ -125,6 +128,9 @@ fn every_reason_is_known_and_in_the_runbook() {
             poll_id: "mvp".parse().unwrap(),
             most: 7,
         },
+        Failure::EventTooLate { event_id: event_id(), at, period, until: at },
+        Failure::EventConflict { event_id: event_id(), at },
+        Failure::NotMade(period),
         DynamoError::Throttled.into(),
         DynamoError::Contended.into(),
         DynamoError::Unavailable(text()).into(),

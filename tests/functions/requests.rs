@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tests::{World, delete, follow, publish, unfollow};
+use shared::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
+use shared::values::TenantId;
+use tests::{World, delete, follow, publish, soon, unfollow};
 
 use crate::units::UnitCounter;
 
@@ -97,6 +99,15 @@ fn read(body: Value) -> Value {
     read
 }
 
+fn event(n: usize) -> Value {
+    json!({"type": "event.recorded", "tenant_id": id("acme"), "customer_id": id("c"), "at": at(n),
+        "event_id": id(&format!("e-{n:02}")), "name": "n".repeat(64), "properties": payload()})
+}
+
+fn events() -> Value {
+    json!({"type": "events.recorded", "events": (0..MANY).map(event).collect::<Vec<_>>()})
+}
+
 /// A row of the page: rounds, read units, write units.
 type Row = (String, [f64; 3]);
 
@@ -110,6 +121,7 @@ async fn of_command(name: &str, before: &[Value], command: Value) -> Vec<Row> {
     let counter = UnitCounter::far();
     counter
         .uncounted(async |world| {
+            world.make_period("2026-11").await;
             world.done(before).await;
             world.project("shard").await;
         })
@@ -154,6 +166,8 @@ async fn of_commands() -> Vec<Row> {
         ("message.deleted", &[], unsaid(0)),
         ("room.joined", &[], membership("room.joined", 1)),
         ("room.left", &[], membership("room.left", 2)),
+        ("event.recorded", &[], event(0)),
+        ("events.recorded", &[], events()),
     ];
     let polls = [opened(), vote(Some(0), 5)];
     let battles = [battle(), hit(0)];
@@ -190,15 +204,33 @@ async fn inhabited(world: &World) {
     }
     commands.push(follow(&id("bob"), &id("anna"), &at(300)));
     commands.push(membership("room.joined", 0));
+    commands.push(events());
+    world.make_period("2026-11").await;
     world.done(&commands).await;
+    archived(world).await;
     world.project("shard").await;
+}
+
+/// The archives of a page of periods, of an object each.
+async fn archived(world: &World) {
+    let mut period = "2020-01".parse::<Period>().unwrap();
+    for _ in 0..20 {
+        let dropped = PeriodRow { state: PeriodState::Dropped, ..PeriodRow::planned(period) };
+        world.keeper.periods.plan(period, soon()).await.unwrap();
+        assert!(world.keeper.periods.replace(&dropped, soon()).await.unwrap());
+        let packed = archive::pack(["{}"]);
+        let tenant = TenantId::new(id("acme")).unwrap();
+        let object = ArchivedObject::of(&tenant, period, (0, 0), &packed);
+        world.keeper.archives.note(&object, soon()).await.unwrap();
+        period = period.next();
+    }
 }
 
 async fn of_pages() -> Vec<Row> {
     let mut counter = UnitCounter::far();
     counter.uncounted(inhabited).await;
-    let ids = ["anna", "bob", "post-00", "mvp", "dragon", "hit-00", "live"].map(id);
-    let [anna, bob, post, mvp, dragon, hit, live] = &ids;
+    let ids = ["anna", "bob", "post-00", "mvp", "dragon", "hit-00", "live", "acme", "c"].map(id);
+    let [anna, bob, post, mvp, dragon, hit, live, acme, customer] = &ids;
     let pages = [
         ("/v1/timelines/{viewer_id}", format!("/v1/timelines/{bob}"), ""),
         (
@@ -219,6 +251,12 @@ async fn of_pages() -> Vec<Row> {
         ("/v1/battles/{battle_id}", format!("/v1/battles/{dragon}"), "viewer=bob"),
         ("/v1/battles/{battle_id}/hits/{hit_id}", format!("/v1/battles/{dragon}/hits/{hit}"), ""),
         ("/v1/rooms/{room_id}/messages", format!("/v1/rooms/{live}/messages"), "viewer=bob"),
+        (
+            "/v1/tenants/{tenant_id}/customers/{customer_id}/events",
+            format!("/v1/tenants/{acme}/customers/{customer}/events"),
+            "",
+        ),
+        ("/v1/tenants/{tenant_id}/archives", format!("/v1/tenants/{acme}/archives"), ""),
     ];
     let mut rows = Vec::new();
     for (name, path, query) in pages {

@@ -66,6 +66,10 @@ fn outcome(history: &[Sent], refused: &[DeadLetter]) -> Result<Reference, String
         while let Some(command) = body.get_mut("command") {
             body = command.take();
         }
+        if body["type"] == "event.recorded" {
+            reference.refused_events.push(body);
+            continue;
+        }
         let sent = history.iter().find(|sent| sent.what.body() == body);
         match sent.map(|sent| &sent.what) {
             Some(What::Publish { id, actor, at, .. }) => reference.refuse(id, actor, *at),

@@ -5,6 +5,7 @@
 //! the former mean. In the end all commands are both.
 
 pub(crate) mod battles;
+pub(crate) mod events;
 mod likes;
 mod lists;
 mod notifications;
@@ -64,6 +65,7 @@ const FEATURES: &[Feature] = &[
     pages::FEATURE,
     tags::FEATURE,
     rooms::FEATURE,
+    events::FEATURE,
 ];
 /// Those whose commands depend on each other the most.
 const OFTEN: &[Feature] = &[
@@ -74,6 +76,8 @@ const OFTEN: &[Feature] = &[
     tags::FEATURE,
     tags::FEATURE,
     rooms::FEATURE,
+    events::FEATURE,
+    events::FEATURE,
 ];
 
 /// A command of any of them.

@@ -12,6 +12,9 @@ const BATCH: usize = 4;
 /// The rounds of keeping and redriving that it takes at most when nothing fails any more.
 const ROUNDS: usize = 5;
 
+/// The reasons of what can never be applied.
+const REFUSED: [&str; 3] = ["conflict", "event-conflict", "event-too-late"];
+
 /// Redrives some letter, as the command line does.
 pub(crate) async fn redrive_one(world: &World, mut random: Rng) {
     let letters = &world.tables.dead_letters;
@@ -38,7 +41,7 @@ pub(crate) async fn until_only_refused_are_left(
         on_their_way.retain(|m| unfinished.contains(m.message_id.as_ref().unwrap()));
         let letters = kept(world).await;
         let (refused, others): (Vec<_>, Vec<_>) =
-            letters.into_iter().partition(|letter| letter.reason == "conflict");
+            letters.into_iter().partition(|letter| REFUSED.contains(&letter.reason.as_str()));
         if others.is_empty() && on_their_way.is_empty() {
             return Ok(refused);
         }

@@ -37,6 +37,8 @@ pub(crate) struct Reference {
     pub(crate) follows: BTreeMap<(String, String), BTreeSet<(i64, bool)>>,
     /// The commands of other features.
     pub(crate) features: Vec<Value>,
+    /// Events that were refused, each as a command of its own.
+    pub(crate) refused_events: Vec<Value>,
 }
 
 impl Reference {

@@ -59,6 +59,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
         })
     });
     world.clock.set(Timestamp::from_unix_millis(START));
+    runtime.block_on(features::events::prepare(&mut world));
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     world.reader.seal = world.reader.seal.holding(fault_plan.inline);
     if fault_plan.small_segments {

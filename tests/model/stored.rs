@@ -15,6 +15,7 @@ pub(crate) fn is_within_bounds(world: &World) -> Result<(), String> {
         (StoredIn::Facts, names.facts, ["pk", "sk"]),
         (StoredIn::Views, names.views, ["pk", "sk"]),
         (StoredIn::DeadLetters, names.dead_letters, ["id", "part"]),
+        (StoredIn::Events, format!("{}2026-11-19", names.events), ["pk", "sk"]),
     ] {
         let mut request = json!({"TableName": name});
         loop {

@@ -25,6 +25,9 @@ pub(crate) fn count_fault(fault: Fault) {
         Fault::Hang => "call: done, never answered",
         Fault::TableMissing => "call: table missing",
         Fault::Denied => "call: access denied",
+        Fault::LimitExceeded => "call: too many operations on tables",
+        Fault::Creating => "call: done, table not there yet",
+        Fault::InUse => "call: table in use",
         Fault::Panic => "call: panicked",
     });
 }

@@ -913,6 +913,50 @@ BREAKS = {
         set_at("Parameters", "CursorSecret", {"Type": "String", "Default": "", "Description": "A secret."}),
         check.test_no_parameter_is_left_to_chance,
     ),
+    "the keeper drops any table": (
+        set_at(*statement("PeriodKeeperRole", 0, "Resource"), {"Fn::GetAtt": "LedgerTable.Arn"}),
+        check.test_the_keeper_has_no_power_over_other_tables,
+    ),
+    "nothing keeps the keeper from other tables": (
+        replace_at(*statement("PeriodKeeperRole", 4, "Action", 5), "DeleteTable", "DescribeTable"),
+        check.test_the_keeper_has_no_power_over_other_tables,
+    ),
+    "the keeper lists all of the bucket": (
+        drop_at(*statement("PeriodKeeperRole", 3, "Condition")),
+        check.test_the_keeper_has_no_power_over_other_tables,
+    ),
+    "the keeper comes once a day": (
+        set_at(*properties("KeeperSchedule", "ScheduleExpression"), "rate(1 day)"),
+        check.test_the_keeper_is_woken_in_time,
+    ),
+    "the schedule is off": (
+        set_at(*properties("KeeperSchedule", "State"), "DISABLED"),
+        check.test_the_keeper_is_woken_in_time,
+    ),
+    "the archive goes with the stack": (
+        set_at("Resources", "ArchiveBucket", "DeletionPolicy", "Delete"),
+        check.test_the_archive_is_private_and_keeps_what_the_keeper_keeps,
+    ),
+    "the archive may become public": (
+        set_at(*properties("ArchiveBucket", "PublicAccessBlockConfiguration", "BlockPublicPolicy"), False),
+        check.test_the_archive_is_private_and_keeps_what_the_keeper_keeps,
+    ),
+    "the archive expires by itself": (
+        set_at(*properties("ArchiveBucket", "LifecycleConfiguration", "Rules", 0, "ExpirationInDays"), 30),
+        check.test_the_archive_is_private_and_keeps_what_the_keeper_keeps,
+    ),
+    "the archive is read without TLS": (
+        drop_at("Resources", "ArchiveBucketPolicy", "Properties", "PolicyDocument", "Statement", 0, "Condition"),
+        check.test_the_archive_is_private_and_keeps_what_the_keeper_keeps,
+    ),
+    "events are dropped sooner than the code thinks": (
+        set_at("Parameters", "EventDays", "Default", 30),
+        check.test_events_are_kept_as_the_code_keeps_them,
+    ),
+    "periods of an hour": (
+        set_at("Parameters", "EventPeriod", "AllowedValues", ["hour", "day", "week", "month"]),
+        check.test_events_are_kept_as_the_code_keeps_them,
+    ),
 }
 
 

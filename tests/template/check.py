@@ -12,12 +12,13 @@ from functools import lru_cache
 import pytest
 from expand import ROOT, expand, source
 
-# Each with what wakes it: a queue, the stream of a table, or the API.
+# Each with what wakes it: a queue, or the stream of a table; or the API, or a schedule.
 FUNCTIONS = {
     "FanoutWriter": "CommandQueue.Arn",
     "TimelineReader": None,
     "DlqAlerter": "DeadLetterQueue.Arn",
     "Projector": "FactsTable.StreamArn",
+    "PeriodKeeper": None,
 }
 QUEUES_OF = {name: source.removesuffix(".Arn") for name, source in FUNCTIONS.items() if source and source.endswith("Queue.Arn")}
 STREAMS_OF = {name: source for name, source in FUNCTIONS.items() if source and source.endswith(".StreamArn")}
@@ -35,6 +36,8 @@ SECRETS = {"TimelineReader": {"CursorSecret", "SecondCursorSecret"}, "FanoutWrit
 SECRETS["Projector"] = SECRETS["DlqAlerter"] = SECRETS["FanoutWriter"]
 # The queue that SQS moves dead letters from: the alerter compares its ARN and calls nothing there.
 COMPARED = {"DlqAlerter": {"CommandQueue"}}
+# The reader signs addresses of objects, and calls the bucket for nothing.
+COMPARED["TimelineReader"] = {"ArchiveBucket"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -50,6 +53,18 @@ RESOURCES = {
     "dead_letters": "DeadLettersTable.Arn",
     "commands": "CommandQueue.Arn",
     "dead": "DeadLetterQueue.Arn",
+    "events": "the tables of events",
+    "archive": "the objects of archives",
+}
+# What has a name only once the keeper has made it: by how the name begins.
+BY_PREFIX = {
+    "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/nagare-${Stage}-events-*": "the tables of events",
+    "${ArchiveBucket.Arn}/events/*": "the objects of archives",
+}
+# What is granted for no call of the function: addresses that the reader signs, and that S3 says of an object that it is missing.
+NOT_CALLED = {
+    "TimelineReader": {"the objects of archives": {"s3:GetObject"}},
+    "PeriodKeeper": {"ArchiveBucket.Arn": {"s3:ListBucket"}},
 }
 
 
@@ -83,7 +98,7 @@ def permissions():
     needed = {}
     for name in FUNCTIONS:
         role = needed.setdefault(f"{name}Role", {f"{name}Logs.Arn": set(LOG)})
-        for found in (by_the_service(name), calls()[f"{name}Role"]):
+        for found in (by_the_service(name), NOT_CALLED.get(name, {}), calls()[f"{name}Role"]):
             for resource, actions in found.items():
                 role[resource] = role.get(resource, set()) | actions
     return needed
@@ -149,6 +164,12 @@ def named(value):
         target = value["Fn::GetAtt"]
         return target if isinstance(target, str) else ".".join(target)
     return None
+
+
+def granted_on(resource):
+    """What a policy names, as RESOURCES has it."""
+    pattern = resource.get("Fn::Sub") if isinstance(resource, dict) else None
+    return BY_PREFIX.get(pattern) if isinstance(pattern, str) else named(resource)
 
 
 def names_in(value):
@@ -321,7 +342,7 @@ def test_services_act_for_this_account_only(stack):
         condition = statement.get("Condition", {}).get("StringEquals", {})
         assert condition.get("aws:SourceAccount") == {"Ref": "AWS::AccountId"}, f"{name}: {service}"
         seen.add(service)
-    assert seen == {"codedeploy.amazonaws.com", "chatbot.amazonaws.com", "cloudwatch.amazonaws.com"}
+    assert seen == {"codedeploy.amazonaws.com", "chatbot.amazonaws.com", "cloudwatch.amazonaws.com", "scheduler.amazonaws.com"}
 
 
 def test_no_policy_has_a_wildcard(stack):
@@ -342,7 +363,7 @@ def test_no_policy_has_a_wildcard(stack):
         if statement.get("Sid") == "Trace":
             continue
         for path, value in walk(statement.get("Resource", [])):
-            assert not (isinstance(value, str) and "*" in value), f"{name}: {value}"
+            assert not (isinstance(value, str) and "*" in value and value not in BY_PREFIX), f"{name}: {value}"
     assert seen > 10
 
 
@@ -364,14 +385,85 @@ def test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does(st
         granted = {}
         for name, statement in statements(stack):
             if name == role and "Resource" in statement and statement.get("Sid") != "Trace":
-                assert statement["Effect"] == "Allow"
+                if statement["Effect"] == "Deny":
+                    continue
                 for resource in listed(statement["Resource"]):
-                    granted.setdefault(named(resource), set()).update(listed(statement["Action"]))
+                    granted.setdefault(granted_on(resource), set()).update(listed(statement["Action"]))
         assert granted == permissions()[role], role
     # Nor does anything else make a role.
-    others = {"DeploymentRole", "SlackRole"}
+    others = {"DeploymentRole", "SlackRole", "KeeperScheduleRole"}
     assert set(stack.of_type("AWS::IAM::Role")) == set(permissions()) | others
     assert not stack.of_type("AWS::IAM::Policy")
+
+
+# What makes, changes or drops tables.
+OF_TABLES = {"CreateTable", "UpdateTable", "DeleteTable", "UpdateContinuousBackups", "PutResourcePolicy", "DeleteResourcePolicy"}
+
+
+def test_the_keeper_has_no_power_over_other_tables(stack):
+    """Whatever else it is granted. Nor has anybody else over any."""
+    denied = {}
+    for name, statement in statements(stack):
+        actions = {action.removeprefix("dynamodb:") for action in listed(statement["Action"])}
+        if statement["Effect"] == "Allow" and actions & OF_TABLES:
+            assert name == "PeriodKeeperRole"
+            assert [granted_on(one) for one in listed(statement["Resource"])] == ["the tables of events"]
+        if statement["Effect"] == "Deny" and name == "PeriodKeeperRole":
+            denied[statement["Sid"]] = statement
+    tables = denied["NoOtherTables"]
+    assert {action.removeprefix("dynamodb:") for action in tables["Action"]} == OF_TABLES
+    assert granted_on(tables["NotResource"]) == "the tables of events" and "Resource" not in tables
+    assert denied["NoOtherRoles"]["Action"] == ["iam:PassRole", "sts:AssumeRole"]
+    assert denied["NoOtherRoles"]["Resource"] == "*"
+    seen = [s for n, s in statements(stack) if n == "PeriodKeeperRole" and listed(s["Action"]) == ["s3:ListBucket"]]
+    assert [found.get("Condition") for found in seen] == [{"StringLike": {"s3:prefix": "events/*"}}]
+    prefix = one(r'pub const PREFIX: &str = "([^"]+)";', "shared/src/events/archive.rs")
+    assert prefix == "events/"
+    # It is told of the tables that it may make.
+    for function in ("FanoutWriter", "TimelineReader", "PeriodKeeper"):
+        told = stack.properties(function)["Environment"]["Variables"][variables()["EVENTS_TABLE_PREFIX"]]
+        assert told == {"Fn::Sub": "nagare-${Stage}-events-"}, function
+
+
+def test_the_keeper_is_woken_in_time(stack):
+    [(_, schedule)] = stack.of_type("AWS::Scheduler::Schedule").items()
+    properties = schedule["Properties"]
+    assert properties["ScheduleExpression"] == "rate(15 minutes)"
+    assert properties.get("State", "ENABLED") == "ENABLED"
+    target = properties["Target"]
+    assert named(target["Arn"]) == "PeriodKeeperAliaslive" and named(target["RoleArn"]) == "KeeperScheduleRole.Arn"
+    [policy] = stack.properties("KeeperScheduleRole")["Policies"]
+    [statement] = policy["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "lambda:InvokeFunction" and named(statement["Resource"]) == "PeriodKeeperAliaslive"
+    assert stack.properties("PeriodKeeper")["Timeout"] == 900
+
+
+def test_the_archive_is_private_and_keeps_what_the_keeper_keeps(stack):
+    assert set(stack.of_type("AWS::S3::Bucket")) == {"ArchiveBucket"}
+    bucket, properties = stack.resources["ArchiveBucket"], stack.properties("ArchiveBucket")
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    assert "BucketName" not in properties and "VersioningConfiguration" not in properties
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert len(properties["PublicAccessBlockConfiguration"]) == 4
+    assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    rules = [branch for rule in properties["LifecycleConfiguration"]["Rules"] for branch in branches(rule)]
+    assert not [rule for rule in rules if any("Expiration" in key for key in rule)]
+    [statement] = stack.properties("ArchiveBucketPolicy")["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2
+
+
+def test_events_are_kept_as_the_code_keeps_them(stack):
+    settings = "shared/src/events/settings.rs"
+    for field, parameter in (("lateness_days", "EventLatenessDays"), ("days", "EventDays"), ("archive_days", "EventArchiveDays")):
+        assert stack.default(parameter) == number(rf"\b{field}: ([\d_]+),", settings), parameter
+        low = number(rf"{field}: days\(env::\w+, default\.{field}, ([\d_]+)\)", settings)
+        high = number(r"const MOST_DAYS: u32 = ([\d_]+);", settings)
+        definition = stack.expanded["Parameters"][parameter]
+        assert (definition["MinValue"], definition["MaxValue"]) == (low, high), parameter
+    assert stack.default("EventPeriod") == "month"
+    assert stack.expanded["Parameters"]["EventPeriod"]["AllowedValues"] == ["day", "week", "month"]
 
 
 def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
@@ -414,7 +506,8 @@ def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
         # A queue that Lambda alone takes from or sends to is nothing to the function. A table whose stream it is
         # given it has to be able to name.
-        stores = {name.split(".")[0] for name in calls()[f"{function}Role"]}
+        stores = {name.split(".")[0] for name in calls()[f"{function}Role"] if name not in BY_PREFIX.values()}
+        stores |= {"ArchiveBucket"} if "the objects of archives" in calls()[f"{function}Role"] else set()
         stores |= {STREAMS_OF[function].split(".")[0]} if function in STREAMS_OF else set()
         secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
         assert told - secrets == stores | COMPARED.get(function, set()), function
@@ -469,6 +562,8 @@ def test_variables_are_those_that_the_code_reads(stack):
             wanted.add(variables()["RETENTION_DAYS"])
         if "env::read_notifications()" in main:
             wanted.add(variables()["READ_NOTIFICATION_DAYS"])
+        if "EventSettings::of_environment()" in main:
+            wanted |= {variables()[f"EVENT_{what}"] for what in ("PERIOD", "LATENESS_DAYS", "DAYS", "ARCHIVE_DAYS")}
         if "env::stage()" in main:
             wanted.add(variables()["STAGE"])
         assert wanted <= given, f"{function} is not given {wanted - given}"
@@ -908,6 +1003,7 @@ def alarmed(stack):
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
     ours = ("DeadLetters", "SystemDeadLetters", "CommandsRefused", "FanOutLatency", "ProjectionLag")
+    ours += ("DisputedPeriods", "UnmadePeriods", "FailedSteps", "KeeperTicks")
     wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ours}
     wanted.add(("AWS/SQS", "NumberOfMessagesDeleted", frozenset(["CommandQueue"])))
     for function in STREAMS_OF:
@@ -918,7 +1014,7 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
         wanted |= {("AWS/Lambda", metric, frozenset([function])) for metric in ("Errors", "Throttles")}
     wanted |= {("AWS/DynamoDB", "WriteThrottleEvents", frozenset([table])) for table in TABLES.values()}
     # Those that viewers wait for.
-    for table in {name.split(".")[0] for name in calls()["TimelineReaderRole"]}:
+    for table in {name.split(".")[0] for name in calls()["TimelineReaderRole"] if name not in BY_PREFIX.values()}:
         wanted.add(("AWS/DynamoDB", "ReadThrottleEvents", frozenset([table])))
     wanted |= {("AWS/ApiGateway", metric, frozenset(["HttpApi"])) for metric in ("4xx", "5xx", "Latency")}
     assert wanted <= set(alarmed(stack)), wanted - set(alarmed(stack))
@@ -933,6 +1029,7 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
 
 # What nobody has to be woken for: viewers are served, commands are kept, and nothing is lost before tomorrow.
 TOMORROW = {f"{table}WriteThrottlesAlarm" for table in ("Timelines", "Ledger", "LedgerIndex", "Facts", "Views", "DeadLetters")}
+TOMORROW |= {"PeriodDisputedAlarm", "KeeperStepsAlarm", "KeeperStoppedAlarm"}
 TOMORROW |= {"AnyDeadLettersAlarm", "Api4xxAlarm", "ApiLatencyAlarm", "FanOutLatencyAlarm", "ProjectionLagAlarm"}
 
 
@@ -956,7 +1053,9 @@ def test_alarms_tell_what_to_do_and_reach_somebody(stack):
         for actions in ("AlarmActions", "OKActions"):
             assert [named(a) for a in properties.get(actions, [])] == [topic], f"{name}: {actions}"
         assert properties.get("ActionsEnabled", True) is True, name
-        assert properties["TreatMissingData"] == "notBreaching", name
+        # A keeper that does not run tells of nothing.
+        missing = "breaching" if name == "KeeperStoppedAlarm" else "notBreaching"
+        assert properties["TreatMissingData"] == missing, name
         # The topic takes what comes from alarms of this name.
         assert properties["AlarmName"]["Fn::Sub"].startswith("nagare-${Stage}-"), name
 
@@ -1155,7 +1254,7 @@ def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     for path in (path for folder in ("cli", "client", "console") for path in (ROOT / "nagare/src" / folder).rglob("*.rs")):
         read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
     # The caller's own, and the local stack's.
-    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT"}
+    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT", "S3_ENDPOINT", "CLOCK_URL"}
     wanted = {variables()[constant] for constant in read_by_it}
     assert len(wanted) >= 5
     lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))
@@ -1164,7 +1263,8 @@ def test_outputs_tell_the_command_line_where_the_stack_is(stack):
         if variable.startswith("NAGARE_"):
             assert variable in variables().values(), variable
             output = outputs[variable.title().replace("_", "")]["Value"]
-            assert value == "${" + named(output) + "}", variable
+            expected = "${" + named(output) + "}" if named(output) else output["Fn::Sub"]
+            assert value == expected, variable
 
 
 def test_samconfig_has_dev_and_prod(stack):

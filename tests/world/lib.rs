@@ -11,15 +11,19 @@
     reason = "a test fails by panicking"
 )]
 
+mod bucket;
 mod dynamodb_local;
 mod events;
 mod observed;
+mod periods;
 pub mod properties;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
@@ -33,13 +37,16 @@ use nagare::local::sqs::{QueueConfig, Queues, ReceivedMessage, Wire};
 use nagare::local::stream_source;
 use nagare::local::{schema, sqs_event};
 use nagare::tables::{TableNames, Tables};
+use period_keeper::{Keeper, Sizes as KeeperSizes};
 use projector::Projector;
 use serde_json::{Value, json};
 use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::{DeadLetter, LetterSeal};
-use shared::dynamo::Limits;
+use shared::dynamo::{Dynamo, Limits};
+use shared::events::{Archives, EventSettings, EventTables, Periods};
+use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::queue;
 use shared::rooms::RoomQueues;
@@ -50,6 +57,7 @@ use shared::runtime::metrics::Metrics;
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics};
 
+pub use bucket::Bucket;
 pub use events::{
     api_event, delete, event, follow, message, moved, publish, soon, unfinished, unfinished_ids,
     unfollow,
@@ -60,6 +68,8 @@ use observed::Observed;
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
 /// The queue that every world's commands come from.
 pub const COMMAND_QUEUE_ARN: &str = "arn:aws:sqs:us-local-1:000000000000:commands";
+/// How the names of the tables of events begin.
+pub const EVENTS_TABLE_PREFIX: &str = "nagare-events-";
 const COMMANDS: &str = "commands";
 const DEAD_LETTERS: &str = "dead";
 
@@ -73,6 +83,10 @@ pub struct World {
     pub alerter: Alerter,
     /// The projector.
     pub projector: Projector,
+    /// The keeper of periods.
+    pub keeper: Keeper,
+    /// The archives.
+    pub bucket: Bucket,
     /// The tables as they reach them.
     pub tables: Tables,
     /// The clock of all of them.
@@ -190,7 +204,9 @@ impl World {
             false => engine.with_limits(*limits).unwrap(),
         };
         let inside = InProcess::new(engine.clone(), wire.clone());
-        let inside = wrap(dynamodb_local::unless_embedded(inside));
+        let (inside, bucket) = (dynamodb_local::unless_embedded(inside), Bucket::default());
+        let inside = bucket::Beside { bucket: bucket.clone(), inside };
+        let inside = wrap(SharedHttpConnector::new(inside));
         let tables = Tables::within(limits, connector::dynamodb(inside.clone()), names);
         let of = |function| {
             let observed = Observed::of(function, &inside);
@@ -211,7 +227,14 @@ impl World {
             DeadLetterQueue::new(to(DEAD_LETTERS), letter_seal()),
         );
         let to_commands = to(COMMANDS);
-        let sizes = Sizes::default();
+        let keepers = of("period-keeper");
+        let observed = Observed::of("period-keeper", &inside);
+        let keeper_dynamo = Dynamo::new(connector::dynamodb(observed.clone()));
+        let keys =
+            SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
+        let objects = Objects::over(observed, keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
+        let reader_objects = objects.clone();
+        let (sizes, keeper_metrics) = (Sizes::default(), metrics.clone());
         Self {
             writer: Writer {
                 ledger: writers.ledger,
@@ -226,13 +249,16 @@ impl World {
                 clock: clock.clone(),
                 change_log: ChangeLog::default(),
                 room_queues: RoomQueues::default(),
+                events: writers.events,
                 hold: Hold::NONE,
             },
             reader: Reader {
                 ledger: readers.ledger,
                 facts: readers.facts,
                 views: readers.views,
+                events: readers.events,
                 timelines: readers.timelines,
+                objects: Some(reader_objects),
                 kept: Arc::default(),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
@@ -262,6 +288,17 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
             },
+            keeper: Keeper {
+                periods: Periods::new(&keepers.ledger),
+                archives: Archives::new(&keepers.ledger),
+                tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
+                objects,
+                settings: EventSettings::default(),
+                sizes: KeeperSizes::default(),
+                metrics: keeper_metrics,
+                clock: clock.clone(),
+            },
+            bucket,
             tables,
             clock,
             engine,

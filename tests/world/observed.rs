@@ -17,7 +17,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use nagare::local::schema;
 use serde_json::Value;
 
-use crate::{COMMANDS, DEAD_LETTERS};
+use crate::{COMMANDS, DEAD_LETTERS, EVENTS_TABLE_PREFIX, bucket};
 
 static CALLS: LazyLock<Mutex<Calls>> = LazyLock::new(|| Mutex::new(Calls::new()));
 
@@ -38,7 +38,10 @@ impl HttpConnector for Observed {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
-        CALLS.lock().unwrap().see(self.function, target, body);
+        match bucket::key(&request) {
+            Some(_) => CALLS.lock().unwrap().see_object(self.function, request.method()),
+            None => CALLS.lock().unwrap().see(self.function, target, body),
+        }
         self.inside.call(request)
     }
 }
@@ -58,10 +61,23 @@ impl Calls {
 
     fn see(&mut self, function: &str, target: &str, body: &[u8]) {
         for (action, resource) in called(target, body) {
-            let call = format!("{function} {action} {resource}");
-            if self.seen.insert(call.clone()) {
-                writeln!(self.file, "{call}").unwrap();
-            }
+            self.note(format!("{function} {action} {resource}"));
+        }
+    }
+
+    fn see_object(&mut self, function: &str, method: &str) {
+        let action = match method {
+            "GET" | "HEAD" => "s3:GetObject",
+            "PUT" => "s3:PutObject",
+            "DELETE" => "s3:DeleteObject",
+            other => panic!("the functions {other} objects, of which nobody knows"),
+        };
+        self.note(format!("{function} {action} archive"));
+    }
+
+    fn note(&mut self, call: String) {
+        if self.seen.insert(call.clone()) {
+            writeln!(self.file, "{call}").unwrap();
         }
     }
 }
@@ -113,7 +129,9 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
 }
 
 fn table(request: &Value) -> Option<String> {
-    let table = resource(request["TableName"].as_str()?)?;
+    let named = request["TableName"].as_str();
+    let named = named.or_else(|| request["ResourceArn"].as_str()?.rsplit('/').next());
+    let table = resource(named?)?;
     Some(match request["IndexName"].as_str() {
         Some(index) => format!("{table}/index/{index}"),
         None => table,
@@ -122,6 +140,9 @@ fn table(request: &Value) -> Option<String> {
 
 /// Tables of other names are those of tests that have functions look in the wrong place.
 fn resource(name: &str) -> Option<String> {
+    if name.starts_with(EVENTS_TABLE_PREFIX) {
+        return Some("events".to_owned());
+    }
     let names = schema::names();
     let tables = [
         ("timelines", names.timelines),

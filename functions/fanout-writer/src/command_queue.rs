@@ -1,6 +1,6 @@
 //! The queue that commands come from, which the rest of what is long goes back to.
 
-use shared::command::{Command, InternalSeal};
+use shared::command::{Command, InternalSeal, MAX_INTERNAL_LENGTH};
 use shared::message::CommandError;
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
@@ -47,6 +47,11 @@ impl CommandQueue {
         }
     }
 
+    /// True if a command that is sent there can be read from there: one that holds many events may be too long.
+    pub(crate) fn takes(&self, command: &Command) -> bool {
+        self.0.as_ref().is_none_or(|(_, seal)| seal.to_body(command).len() <= MAX_INTERNAL_LENGTH)
+    }
+
     /// Sends commands.
     ///
     /// # Errors
@@ -57,12 +62,26 @@ impl CommandQueue {
         commands: &[Command],
         deadline: Deadline,
     ) -> Result<(), SendError> {
+        self.send_later(commands, None, deadline).await
+    }
+
+    /// Sends commands that are delivered after so many seconds.
+    ///
+    /// # Errors
+    /// [`SendError`], as for those that are delivered at once.
+    pub(crate) async fn send_later(
+        &self,
+        commands: &[Command],
+        delay_seconds: Option<u16>,
+        deadline: Deadline,
+    ) -> Result<(), SendError> {
         let Some((sender, seal)) = &self.0 else {
             return Err(SendError::not_built("nothing is handed on here"));
         };
         let message = |command: &Command| Message {
             body: seal.to_body(command),
             group: Some(command.group().to_string()),
+            delay_seconds,
             ..Message::default()
         };
         sender.send(&commands.iter().map(message).collect::<Vec<_>>(), deadline).await

@@ -3,6 +3,7 @@
 use shared::activities::Activities;
 use shared::command::Command;
 use shared::dynamo::Dynamo;
+use shared::events::Events;
 use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
@@ -15,7 +16,9 @@ use shared::tags::Tags;
 use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 
-use crate::{CommandQueue, Delivery, Disposition, Failure, Reconciler, Sizes, Writer};
+use crate::{
+    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, Reconciler, Sizes, Writer,
+};
 
 /// One delivery of one command, and all that it may work with. What its calls cost is counted by itself.
 #[derive(Debug, Clone)]
@@ -31,7 +34,9 @@ pub(crate) struct Context {
     pub(crate) fan_outs: FanOuts,
     pub(crate) tags: Tags,
     pub(crate) room_queues: RoomQueues,
+    pub(crate) events: Events,
     pub(crate) commands: CommandQueue,
+    pub(crate) dead_letters: DeadLetterQueue,
     pub(crate) sizes: Sizes,
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
@@ -44,6 +49,7 @@ impl Context {
         writer: &Writer,
         dynamo: &Dynamo,
         commands: CommandQueue,
+        dead_letters: DeadLetterQueue,
         delivery: Delivery,
     ) -> Self {
         let ledger = writer.ledger.over(dynamo);
@@ -60,7 +66,9 @@ impl Context {
             ledger,
             facts: writer.facts.over(dynamo),
             views: writer.views.over(dynamo),
+            events: writer.events.over(dynamo),
             commands,
+            dead_letters,
             sizes: writer.sizes,
             retention: writer.retention,
             clock: writer.clock.clone(),

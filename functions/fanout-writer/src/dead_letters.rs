@@ -3,11 +3,12 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use shared::dead_letters::{DETAIL, LetterSeal, ORIGIN, REASON, RECEIVES, SENT, cut, fits};
+use shared::events::SentEvent;
 use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
 use shared::values::is_message_id;
 
-use crate::Failure;
+use crate::{Delivery, Failure};
 
 /// The dead-letter queue. The alerter reads it.
 #[derive(Debug, Clone)]
@@ -48,6 +49,56 @@ impl DeadLetterQueue {
         let letter = letter(&self.seal, id, message, receives, failure)?;
         self.sender.send(&[letter], deadline).await
     }
+
+    /// Sends events there that came with others, each as a letter of its own, with why it was refused.
+    ///
+    /// # Errors
+    /// [`SendError`]: any of them may not be on the queue; what they came with must not be acknowledged.
+    pub(crate) async fn send_events(
+        &self,
+        delivery: &Delivery,
+        group: &str,
+        refused: &[RefusedEvent<'_>],
+    ) -> Result<(), SendError> {
+        let letters = refused.iter().map(|it| letter_of(&self.seal, delivery, group, it));
+        self.sender.send(&letters.collect::<Vec<_>>(), delivery.end).await
+    }
+}
+
+/// An event of several that becomes a dead letter of its own.
+#[derive(Debug)]
+pub(crate) struct RefusedEvent<'a> {
+    /// The place that it has among them.
+    pub(crate) index: usize,
+    /// The event, as it was sent.
+    pub(crate) event: &'a SentEvent,
+    /// Why.
+    pub(crate) failure: Failure,
+}
+
+/// The dead letter that an event of several becomes. Its origin is made of that of the message that they came with, and of its
+/// place among them: however often that message comes, or is handed on, it is the same letter.
+fn letter_of(
+    seal: &LetterSeal,
+    delivery: &Delivery,
+    group: &str,
+    refused: &RefusedEvent,
+) -> Message {
+    let RefusedEvent { index, event, failure } = refused;
+    let origin = &delivery.origin;
+    let body = event.body();
+    let attributes = vec![
+        (REASON, failure.reason().to_owned()),
+        (DETAIL, cut(failure.unredacted())),
+        (ORIGIN, format!("{origin}-{index}")),
+        (RECEIVES, delivery.receives.to_string()),
+        (SENT, delivery.sent_millis.clone()),
+    ];
+    let mut attributes = seal.sealed(&body, attributes);
+    if !fits(&body, &attributes) {
+        attributes.clear();
+    }
+    Message { body, group: Some(group.to_owned()), attributes, delay_seconds: None }
 }
 
 /// The dead letter that a message becomes.

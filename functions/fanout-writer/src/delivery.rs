@@ -31,6 +31,10 @@ pub struct Delivery {
     pub redelivered: bool,
     /// An earlier delivery has handed this on.
     pub continued: bool,
+    /// How often the message was received, this time included.
+    pub receives: u32,
+    /// When it was sent, in unix milliseconds; `0` if nobody says.
+    pub sent_millis: String,
 }
 
 impl Delivery {
@@ -40,7 +44,16 @@ impl Delivery {
         let time = end.remaining();
         let deadline = end.within(time - RESERVE.min(time / 4));
         let (enough, origin) = (end.within(time / 2), Origin::unknown());
-        Self { deadline, end, enough, origin, redelivered: false, continued: false }
+        Self {
+            deadline,
+            end,
+            enough,
+            origin,
+            redelivered: false,
+            continued: false,
+            receives: 1,
+            sent_millis: "0".to_owned(),
+        }
     }
 
     /// The delivery of a message that was received this often.
@@ -51,7 +64,9 @@ impl Delivery {
         let first = redriven.and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
-        Self { origin, redelivered, ..Self::only(end) }
+        let sent = message.attributes.get("SentTimestamp");
+        let sent_millis = sent.map_or("0", String::as_str).to_owned();
+        Self { origin, redelivered, receives, sent_millis, ..Self::only(end) }
     }
 
     /// The command itself, if it is the rest of one, and the delivery of that.

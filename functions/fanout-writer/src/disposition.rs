@@ -12,6 +12,8 @@ use crate::Failure;
 pub enum Disposition {
     /// In effect, and with it a fan-out came to its end, unless it had none, or there are other segments.
     Applied(Option<FanOutEnd>),
+    /// In effect, but for so many of its events, each of which is a dead letter.
+    AppliedBut(usize),
     /// On record, and its fan-out was handed out in this many segments.
     Split(usize),
     /// Half of the time is gone: how far it has come is noted, and the rest is handed on.
@@ -82,6 +84,7 @@ impl Disposition {
     pub fn text(&self) -> Cow<'static, str> {
         match self {
             Self::Applied(_) => "applied".into(),
+            Self::AppliedBut(refused) => format!("applied, {refused} of its events refused").into(),
             Self::Split(_) => "split".into(),
             Self::Continued => "continued".into(),
             Self::Expired => "older than retention".into(),

@@ -1,10 +1,13 @@
 //! Why a command was not applied, and whether another delivery helps.
 
 use shared::dynamo::DynamoError;
+use shared::events::Period;
 use shared::message::CommandError;
 use shared::queue::SendError;
-use shared::values::{ActivityId, PollId, ViewerId};
+use shared::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
 
+/// Seconds until a table that is missing is looked for again. The keeper comes every quarter of an hour.
+const NOT_MADE_SECONDS: u16 = 60;
 const NOT_HANDED_ON: &str = "the command queue did not take what was handed on";
 
 /// Why a command was not applied. Its sentence goes into logs.
@@ -37,6 +40,29 @@ pub enum Failure {
         /// How many bytes of votes there is room for.
         most: usize,
     },
+    /// An event of a period that takes none any more.
+    #[error("event {event_id} is of {at}, and events of {period} were taken until {until}")]
+    EventTooLate {
+        /// Which event.
+        event_id: EventId,
+        /// When it was.
+        at: Timestamp,
+        /// In which period that lies.
+        period: Period,
+        /// When that closed.
+        until: Timestamp,
+    },
+    /// The table of an event's period is not there yet.
+    #[error("the table of {0} is not made yet")]
+    NotMade(Period),
+    /// Another event of the customer has the same id and the same instant.
+    #[error("event {event_id} of {at} was recorded before with another name or other properties")]
+    EventConflict {
+        /// Which event.
+        event_id: EventId,
+        /// When it was.
+        at: Timestamp,
+    },
     /// DynamoDB failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
@@ -50,9 +76,14 @@ impl Failure {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => true,
+            Self::Command(_)
+            | Self::Conflict(_)
+            | Self::Taken { .. }
+            | Self::Full { .. }
+            | Self::EventTooLate { .. }
+            | Self::EventConflict { .. } => true,
             // The others are repaired sooner or later; the message waits for it.
-            Self::Dynamo(_) | Self::Queue(_) => self.is_refusal(),
+            Self::Dynamo(_) | Self::Queue(_) | Self::NotMade(_) => self.is_refusal(),
         }
     }
 
@@ -63,7 +94,13 @@ impl Failure {
         match self {
             Self::Dynamo(error) => error.is_refusal(),
             Self::Queue(error) => matches!(error, SendError::Refused { .. }),
-            Self::Command(_) | Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => false,
+            Self::Command(_)
+            | Self::Conflict(_)
+            | Self::Taken { .. }
+            | Self::Full { .. }
+            | Self::EventTooLate { .. }
+            | Self::NotMade(_)
+            | Self::EventConflict { .. } => false,
         }
     }
 
@@ -76,6 +113,13 @@ impl Failure {
         matches!(self, Self::Dynamo(Throttled | Contended | DeadlineExceeded(_)))
     }
 
+    /// How long to wait for what is made soon. Receives are not used up by that: the command is handed on, until the
+    /// period closes at the latest, when its event is too late.
+    #[must_use]
+    pub(crate) fn waits(&self) -> Option<u16> {
+        matches!(self, Self::NotMade(_)).then_some(NOT_MADE_SECONDS)
+    }
+
     /// The failure with what may quote the message: for its dead letter, and not for logs.
     #[must_use]
     pub fn unredacted(&self) -> String {
@@ -83,7 +127,12 @@ impl Failure {
             Self::Command(error) => error.unredacted(),
             Self::Dynamo(error) => error.unredacted(),
             Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.unredacted()),
-            Self::Conflict(_) | Self::Taken { .. } | Self::Full { .. } => self.to_string(),
+            Self::Conflict(_)
+            | Self::Taken { .. }
+            | Self::Full { .. }
+            | Self::EventTooLate { .. }
+            | Self::NotMade(_)
+            | Self::EventConflict { .. } => self.to_string(),
         }
     }
 
@@ -94,6 +143,9 @@ impl Failure {
             Self::Command(error) => error.reason(),
             Self::Conflict(_) | Self::Taken { .. } => "conflict",
             Self::Full { .. } => "too-many-votes",
+            Self::EventTooLate { .. } => "event-too-late",
+            Self::EventConflict { .. } => "event-conflict",
+            Self::NotMade(_) => "table-missing",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }

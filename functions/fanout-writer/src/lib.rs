@@ -43,6 +43,7 @@ mod reconcile;
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use futures::future::{BoxFuture, join_all};
 use shared::activities::ChangeLog;
+use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -91,6 +92,8 @@ pub struct Writer {
     pub change_log: ChangeLog,
     /// The messages that wait for their place in the order of arrival.
     pub room_queues: RoomQueues,
+    /// What customers of tenants did.
+    pub events: Events,
     /// How long a batch waits before it is acknowledged: that of the readers.
     pub hold: Hold,
 }

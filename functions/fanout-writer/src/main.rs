@@ -8,6 +8,7 @@ use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
 use shared::projection::Views;
@@ -38,6 +39,8 @@ async fn main() -> Result<(), Error> {
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
     let (sqs, clock) = (aws_sdk_sqs::Client::new(&config), Clock::system());
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
+    let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
+    let events = Events::new(EventSettings::of_environment()?, &events, &ledger);
     let writer = Writer {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
@@ -57,6 +60,7 @@ async fn main() -> Result<(), Error> {
         clock: clock.clone(),
         change_log: ChangeLog::new(env::parsed_or(env::CHANGE_LOG_COPIES, Copies::default())?),
         room_queues: RoomQueues::default(),
+        events,
         hold: Hold::default(),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {

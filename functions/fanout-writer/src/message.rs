@@ -43,7 +43,8 @@ impl Connections {
 }
 
 /// Whether a command changes what pages of timelines or rooms show, which are of one moment. All others are of some
-/// moment each, or shown once they are projected.
+/// moment each, or shown once they are projected. An event is put once and never changes: a page that was read while it was put
+/// lacks it at most, and the `newer_cursor` brings what a page has not shown, whenever it was put.
 fn is_shown(command: &Command) -> bool {
     match command {
         Command::Publish(_)
@@ -63,6 +64,8 @@ fn is_shown(command: &Command) -> bool {
         | Command::Vote(_)
         | Command::OpenBattle(_)
         | Command::Hit(_)
+        | Command::RecordEvent(_)
+        | Command::RecordEvents(_)
         | Command::Changed(_) => false,
         Command::Continued(continued) => is_shown(&continued.command),
     }
@@ -88,8 +91,9 @@ impl Writer {
         let about = About::new(id, receives, opened.as_ref().ok().map(|(command, _)| command));
         let applied = match opened {
             Ok((command, delivery)) => {
-                let commands = connections.commands.clone();
-                let cx = Context::new(self, &connections.dynamo, commands, delivery);
+                let (commands, letters) =
+                    (connections.commands.clone(), connections.dead_letters.clone());
+                let cx = Context::new(self, &connections.dynamo, commands, letters, delivery);
                 apply_or_hand_on(&cx, command).await
             }
             Err(error) => Err(error.into()),
@@ -116,12 +120,13 @@ impl Writer {
         delivery: Delivery,
     ) -> Result<Disposition, Failure> {
         let dynamo = self.ledger.table().dynamo();
-        apply(&Context::new(self, dynamo, self.commands.clone(), delivery), command).await
+        let (commands, letters) = (self.commands.clone(), self.dead_letters.clone());
+        apply(&Context::new(self, dynamo, commands, letters, delivery), command).await
     }
 }
 
 /// Applies a command. What was refused is applied once more: said twice, it is no accident. One that failed only because the
-/// table was too slow is handed on as a whole; this delivery may have stopped anywhere, so the next checks what it left.
+/// table was too slow, or is not made yet, is handed on as a whole; this delivery may have stopped anywhere, so the next checks what it left.
 async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition, Failure> {
     let mut applied = apply(cx, command.clone()).await;
     let delivery = Delivery { redelivered: true, ..cx.delivery.clone() };
@@ -130,8 +135,13 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
         applied = apply(&cx, command.clone()).await;
     }
     match applied {
-        Err(failure) if failure.is_slowness() => {
-            cx.commands.send(&[delivery.rest(command)], delivery.end).await.map_err(|_| failure)?;
+        Err(failure) if failure.is_slowness() || failure.waits().is_some() => {
+            let (rest, delay) = (delivery.rest(command), failure.waits());
+            if !cx.commands.takes(&rest) {
+                return Err(failure);
+            }
+            let sent = cx.commands.send_later(&[rest], delay, delivery.end).await;
+            sent.map_err(|_| failure)?;
             Ok(Disposition::Continued)
         }
         applied => applied,

@@ -60,6 +60,9 @@ pub(crate) fn count(metrics: &Metrics, batch: &[Handled], now: Timestamp) {
 impl Commands {
     fn add(&mut self, handled: &Handled) {
         *self.of(&handled.disposition) += 1;
+        if let Disposition::AppliedBut(refused) = handled.disposition {
+            self.commands_refused += refused as u64;
+        }
         self.entries_written += handled.usage.written;
         self.entries_repeated += handled.usage.sends.saturating_sub(handled.usage.written);
         self.items_unprocessed += handled.usage.unprocessed;
@@ -76,7 +79,7 @@ impl Commands {
 
     fn of(&mut self, disposition: &Disposition) -> &mut Count {
         match disposition {
-            Disposition::Applied(_) => &mut self.commands_applied,
+            Disposition::Applied(_) | Disposition::AppliedBut(_) => &mut self.commands_applied,
             Disposition::Expired => &mut self.commands_expired,
             Disposition::Suppressed => &mut self.commands_suppressed,
             Disposition::Split(_) => &mut self.commands_split,

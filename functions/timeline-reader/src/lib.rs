@@ -23,6 +23,8 @@
 //!   tags/       who is tagged in an activity
 //!   tagged/     what somebody is tagged in
 //!   room/       what was said in a room
+//!   events/     what a customer of a tenant did
+//!   archives/   the archives of a tenant's events
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -33,7 +35,9 @@
 
 mod activity;
 mod actor;
+mod archives;
 mod battle;
+mod events;
 mod follows;
 mod http;
 mod likes;
@@ -56,8 +60,10 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 use futures::future::BoxFuture;
 use shared::activities::KeptRecords;
 use shared::dynamo::Dynamo;
+use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
@@ -94,6 +100,10 @@ pub struct Reader {
     pub views: Views,
     /// The timelines.
     pub timelines: Timelines,
+    /// What customers of tenants did.
+    pub events: Events,
+    /// Where archives of events are, if there are any.
+    pub objects: Option<Objects>,
     /// Records of activities that were read before. Readers that share them are one process.
     pub kept: Arc<KeptRecords>,
     /// Within what time the reads of a page are of one moment: that of the writers.

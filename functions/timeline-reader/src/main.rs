@@ -5,8 +5,10 @@ use std::sync::Arc;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use shared::dynamo::{Dynamo, PacedTable, sdk_config};
+use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
@@ -32,12 +34,16 @@ async fn main() -> Result<(), Error> {
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
     let timelines = PacedTable::new(dynamo.table(&env::required(env::TIMELINES_TABLE)?));
+    let events = EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?);
+    let events = Events::new(EventSettings::of_environment()?, &events, &ledger);
     let reader = Reader {
         timelines: Timelines::new(timelines, &ledger),
         ledger,
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         kept: Arc::default(),
+        objects: Some(Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?)),
+        events,
         hold: Hold::default(),
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,

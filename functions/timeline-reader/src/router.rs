@@ -9,7 +9,8 @@ use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::{
-    activity, actor, battle, likes, notifications, poll, profile, room, tagged, tags, timeline,
+    activity, actor, archives, battle, events, likes, notifications, poll, profile, room, tagged,
+    tags, timeline,
 };
 
 macro_rules! routes {
@@ -45,6 +46,8 @@ routes! {
     "/v1/battles/{battle_id}" => battle,
     "/v1/battles/{battle_id}/hits/{hit_id}" => hit,
     "/v1/rooms/{room_id}/messages" => room,
+    "/v1/tenants/{tenant_id}/customers/{customer_id}/events" => events,
+    "/v1/tenants/{tenant_id}/archives" => archives,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, printable, say, tell};
+use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::audit::{
     AuditError, Auditor, Found, LikedAuditor, LikedDifference, PageDifference, PagesAuditor,
@@ -80,9 +80,9 @@ impl Audit {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
         let (ledger, timelines) = (remote.ledger()?, remote.timelines()?);
-        let auditor = Auditor::new(&ledger, timelines, remote.retention()?, Clock::system());
+        let auditor = Auditor::new(&ledger, timelines, remote.retention()?, clock::clock());
         let facts = remote.facts()?;
-        let views = ViewsAuditor::new(&facts, &remote.views()?, Clock::system());
+        let views = ViewsAuditor::new(&facts, &remote.views()?, clock::clock());
         let (viewers, audited) = match self.sample {
             Some(size) => (auditor.sample(size).await?, Sample::of(&facts, &ledger, size).await?),
             None => self.named(),
@@ -90,15 +90,15 @@ impl Audit {
         let (mut ended, timelines) = self.timelines(&auditor, &viewers).await?;
         let Sample { activities, polls, battles, rooms } = &audited;
         let printed = timelines.and(self.likes(&views, &viewers, activities, &mut ended).await?);
-        let liked = LikedAuditor::new(&ledger, &facts, Clock::system());
+        let liked = LikedAuditor::new(&ledger, &facts, clock::clock());
         let printed = printed.and(self.lists(&liked, &viewers, &mut ended).await?);
-        let tags = TagsAuditor::new(&ledger, Clock::system());
+        let tags = TagsAuditor::new(&ledger, clock::clock());
         let printed = printed.and(self.tags(&tags, &viewers, activities, &mut ended).await?);
         let pages = PagesAuditor::new(&ledger);
         let differences = async || pages.differences(activities).await;
         let repair = async |found: &[PageDifference]| pages.repair(found).await;
         let printed = printed.and(self.compare(differences, repair, &mut ended).await?);
-        let auditor = RoomsAuditor::new(&ledger, Clock::system());
+        let auditor = RoomsAuditor::new(&ledger, clock::clock());
         let differences = async || auditor.differences(rooms).await;
         let repair = async |found: &[RoomDifference]| auditor.repair(found).await;
         let printed = printed.and(self.compare(differences, repair, &mut ended).await?);

@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use shared::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 use uuid::Uuid;
 
 use super::Failure;
 use super::show::{self, Show};
 use super::submit::Submission;
+use crate::client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Battle {
@@ -84,7 +84,7 @@ impl Battle {
 impl Open {
     async fn send(self) -> Result<(), Failure> {
         let Self { battle: battle_id, actor: actor_id, hp, at, payload, submission } = self;
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         let payload = payload.unwrap_or_default();
         let opened = BattleOpened { battle_id, actor_id, hp, at, payload };
         submission.send(Command::OpenBattle(opened)).await
@@ -98,7 +98,7 @@ impl Hit {
             Some(hit_id) => hit_id,
             None => HitId::new(Uuid::new_v4().to_string())?,
         };
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         submission.send(Command::Hit(BattleHit { battle_id, hit_id, viewer_id, damage, at })).await
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use shared::events::{EventSettings, PeriodLength};
 
 use super::csv_file::{RowError, Source};
 use super::print::{print_json, say};
@@ -13,6 +14,7 @@ use super::{Failure, follows, replay};
 use crate::cost::answers::{self, Gzip};
 use crate::cost::arena::ArenaRates;
 use crate::cost::bill::{Bill, Line};
+use crate::cost::events::EventRates;
 use crate::cost::likes::LikeRates;
 use crate::cost::month::{Assumed, Graph, Month, Rates};
 use crate::cost::prices::Prices;
@@ -81,6 +83,15 @@ pub(super) struct Estimate {
     /// Messages in rooms in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     messages_per_day: f64,
+    /// Events of tenants in a day, a hundred in a message.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    events_per_day: f64,
+    /// Bytes of an event.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "600")]
+    event_bytes: f64,
+    /// How time is cut into tables of events: day, week or month.
+    #[arg(long, value_name = "LENGTH", default_value = "month")]
+    event_period: PeriodLength,
     /// Pages that viewers ask for in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     reads_per_day: f64,
@@ -128,6 +139,8 @@ struct Printed<'a> {
     hits: f64,
     #[serde(skip_serializing_if = "is_zero")]
     messages: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    events: f64,
     write_units: f64,
     read_units: f64,
     #[serde(flatten)]
@@ -169,6 +182,7 @@ impl Estimate {
                 players: self.players_per_battle,
             },
             messages: self.messages_per_day,
+            events: self.events(),
         };
         if let (Some(follows), Some(posts)) = (&self.followers_csv, &self.posts_csv) {
             let (graph, ids_left) = read_graph(follows, posts, self.payload_bytes)?;
@@ -192,6 +206,18 @@ impl Estimate {
         Ok(rates.month(&assumed))
     }
 
+    fn events(&self) -> EventRates {
+        let kept = EventSettings::default();
+        EventRates {
+            events: self.events_per_day,
+            bytes: self.event_bytes,
+            length: self.event_period,
+            lateness_days: kept.lateness_days.into(),
+            days: kept.days.into(),
+            archive_days: kept.archive_days.into(),
+        }
+    }
+
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
         let more = [
             (month.likes.changes, "likes and undos"),
@@ -199,6 +225,7 @@ impl Estimate {
             (month.arena.votes, "votes"),
             (month.arena.hits, "hits"),
             (month.messages, "messages"),
+            (month.events.events, "events"),
         ];
         let more = more.into_iter().filter(|(number, _)| *number > 0.0);
         let more: String =
@@ -246,6 +273,7 @@ impl<'a> Printed<'a> {
             tags,
             arena,
             messages,
+            events,
             ..
         } = *month;
         Self {
@@ -258,8 +286,9 @@ impl<'a> Printed<'a> {
             votes: arena.votes,
             hits: arena.hits,
             messages,
-            write_units: writing.writes + folding.writes,
-            read_units: writing.reads + reading.reads + folding.reads,
+            events: events.events,
+            write_units: writing.writes + folding.writes + events.writes,
+            read_units: writing.reads + reading.reads + folding.reads + events.scans,
             bill,
             prices,
         }

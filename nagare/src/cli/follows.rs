@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use clap::Args;
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
-use shared::runtime::clock::Clock;
 use shared::values::{ActorId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::csv_file::{BadLine, Line, RowError, Rows, Source};
 use super::print::{counted, say, tell};
+use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::client::sender::commands;
 use crate::progress;
@@ -54,7 +54,7 @@ impl Import {
 
     /// The instant of all of them. One that the writer would refuse is found on the first.
     fn at(&self, source: &Source) -> Result<Timestamp, Failure> {
-        let now = Clock::system().now();
+        let now = clock::clock().now();
         let at = self.at.unwrap_or(now);
         if let Some(first) = edges(source, at)?.next() {
             Command::parse(&first?.to_body(), now).map_err(|e| Failure::Usage(e.unredacted()))?;

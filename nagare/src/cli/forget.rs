@@ -2,11 +2,11 @@
 
 use clap::Args;
 use serde::Serialize;
-use shared::runtime::clock::Clock;
 use shared::values::{ActorId, Timestamp};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
+use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::erasure::{Erasure, ErasureError, letters};
 
@@ -59,7 +59,7 @@ impl Forget {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let remote = Remote::from_environment().await?;
         let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
-        let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, Clock::system());
+        let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, clock::clock());
         let retention = remote.retention()?;
         let person_id = self.person.clone();
         let (facts, views) = (remote.facts()?, remote.views()?);

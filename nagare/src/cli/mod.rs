@@ -13,6 +13,7 @@ mod dead_letters;
 mod detach;
 mod down;
 mod estimate;
+mod events;
 mod exports;
 mod fanout;
 mod follows;
@@ -22,6 +23,7 @@ mod lines;
 mod log;
 mod notifications;
 mod pages;
+mod periods;
 mod poll;
 mod print;
 mod profile;
@@ -34,6 +36,7 @@ mod show;
 mod span;
 mod submit;
 mod tags;
+mod time;
 mod timeline;
 mod token;
 mod up;
@@ -45,9 +48,9 @@ use shared::activities::{Delete, Update};
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
 use shared::likes::{LikeChange, LikeState};
-use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
+use crate::client::clock;
 pub use crate::client::sender::Sender;
 pub use crate::failure::Failure;
 pub use crate::operator::letters::redrive;
@@ -151,6 +154,11 @@ enum Subcommands {
     Leave(room::Membership),
     /// Read what was said in ROOM, and what comes.
     Room(room::Room),
+    /// Record what customers of tenants did.
+    #[command(subcommand)]
+    Events(events::Events),
+    /// Read what CUSTOMER of TENANT did.
+    History(events::History),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -257,7 +265,11 @@ impl Cli {
     /// # Errors
     /// [`Failure`] says what to tell the user, and the exit code.
     pub async fn run(self) -> Result<(), Failure> {
-        match self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample())) {
+        let command = self.command.unwrap_or_else(|| Subcommands::Up(up::Up::sample()));
+        if command.has_a_stack() {
+            clock::go_by_stack().await;
+        }
+        match command {
             Subcommands::Up(up) => up.run().await,
             Subcommands::Console(console) => console.run().await,
             Subcommands::Down(down) => down.run().await,
@@ -281,6 +293,8 @@ impl Cli {
             Subcommands::Join(join) => join.send(true).await,
             Subcommands::Leave(leave) => leave.send(false).await,
             Subcommands::Room(room) => room.run().await,
+            Subcommands::Events(events) => events.run().await,
+            Subcommands::History(history) => history.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
@@ -297,10 +311,20 @@ impl Cli {
     }
 }
 
+impl Subcommands {
+    /// Whether it talks to a stack that runs already.
+    fn has_a_stack(&self) -> bool {
+        !matches!(
+            self,
+            Self::Up(_) | Self::Down(_) | Self::Env(_) | Self::Estimate(_) | Self::Bench(_)
+        )
+    }
+}
+
 impl Edge {
     async fn send(self, following: bool) -> Result<(), Failure> {
         let Self { follower: follower_id, followee: followee_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let changed_at = at.unwrap_or_else(|| clock::clock().now());
         let state = FollowState { following, changed_at };
         submission.send(Command::Follow(FollowChange { follower_id, followee_id, state })).await
     }
@@ -309,7 +333,7 @@ impl Edge {
 impl Like {
     async fn send(self, liked: bool) -> Result<(), Failure> {
         let Self { viewer: viewer_id, activity: activity_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let changed_at = at.unwrap_or_else(|| clock::clock().now());
         let state = LikeState { liked, changed_at };
         submission.send(Command::Like(LikeChange { viewer_id, activity_id, state })).await
     }
@@ -318,7 +342,7 @@ impl Like {
 impl UpdateActivity {
     async fn send(self) -> Result<(), Failure> {
         let Self { actor: actor_id, activity: activity_id, payload, kind, at, submission } = self;
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         submission.send(Command::Update(Update { activity_id, actor_id, at, payload, kind })).await
     }
 }

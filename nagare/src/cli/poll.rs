@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use shared::command::Command;
 use shared::polls::{PollClosed, PollOpened, Vote};
-use shared::runtime::clock::Clock;
 use shared::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::show::{self, Show};
 use super::span::Span;
 use super::submit::Submission;
+use crate::client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Poll {
@@ -100,7 +100,7 @@ impl Poll {
 
 impl Open {
     async fn send(self) -> Result<(), Failure> {
-        let opened = self.opened(Clock::system().now())?;
+        let opened = self.opened(clock::clock().now())?;
         self.submission.send(Command::OpenPoll(opened)).await
     }
 
@@ -143,7 +143,7 @@ impl Open {
 impl Close {
     async fn send(self) -> Result<(), Failure> {
         let Self { poll: poll_id, actor: actor_id, at, submission } = self;
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         submission.send(Command::ClosePoll(PollClosed { poll_id, actor_id, at })).await
     }
 }
@@ -151,7 +151,7 @@ impl Close {
 impl CastVote {
     pub(super) async fn send(self) -> Result<(), Failure> {
         let Self { viewer: viewer_id, poll: poll_id, choice, at, submission, .. } = self;
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         submission.send(Command::Vote(Vote { poll_id, viewer_id, choice, at })).await
     }
 }

@@ -3,11 +3,11 @@
 use clap::Subcommand;
 use shared::command::Command;
 use shared::profiles::ProfileUpdate;
-use shared::runtime::clock::Clock;
 use shared::values::{Payload, Timestamp, ViewerId};
 
 use super::Failure;
 use super::submit::Submission;
+use crate::client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Profile {
@@ -29,7 +29,7 @@ pub(super) enum Profile {
 impl Profile {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self::Set { viewer: viewer_id, payload, at, submission } = self;
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         submission.send(Command::Profile(ProfileUpdate { viewer_id, at, payload })).await
     }
 }

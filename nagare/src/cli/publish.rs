@@ -7,13 +7,13 @@ use clap::Args;
 use serde::Serialize;
 use shared::activities;
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp};
 
 use super::input::Input;
 use super::print::{counted, print_json, say};
 use super::submit::Submission;
 use super::{Failure, lines};
+use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::client::sender::commands;
 use crate::progress;
@@ -53,7 +53,7 @@ struct Sent {
 
 impl Publish {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let now = Clock::system().now();
+        let now = clock::clock().now();
         let sent = match (&self.file, self.actor, self.activity) {
             (Some(file), _, _) => return send_file(file, now, self.submission.json).await,
             (None, Some(actor_id), Some(activity_id)) => Command::Publish(activities::Publish {

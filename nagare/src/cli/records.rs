@@ -92,7 +92,7 @@ fn csv_problem(kind: &ErrorKind) -> String {
 }
 
 /// The text of an input that may be gzipped.
-fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn unpacked(mut input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut start = Vec::with_capacity(GZIP.len());
     input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
     let gzipped = start == GZIP;

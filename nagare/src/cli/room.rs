@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use shared::command::Command;
 use shared::rooms::{MembershipChange, MembershipState, MessageDeleted, MessageKey, MessagePosted};
-use shared::runtime::clock::Clock;
 use shared::values::{MessageId, Payload, RoomId, Timestamp, ViewerId};
 use uuid::Uuid;
 
@@ -14,6 +13,7 @@ use super::pages::{List, Pages, unexpected};
 use super::print::{one_line, printable, say};
 use super::submit::Submission;
 use crate::client::api::{Api, Query};
+use crate::client::clock;
 
 /// The caller where no viewer is named: an API that takes tokens wants somebody's, and shows everybody an open room.
 const ANYBODY: &str = "anybody";
@@ -125,7 +125,7 @@ impl Say {
                 Payload::parse(&said).map_err(|e| Failure::Usage(format!("the text: {e}")))?
             }
         };
-        let at = at.unwrap_or_else(|| Clock::system().now());
+        let at = at.unwrap_or_else(|| clock::clock().now());
         let key = MessageKey { room_id, message_id, author_id };
         submission.send(Command::Post(MessagePosted { key, at, payload, private })).await
     }
@@ -142,7 +142,7 @@ impl Unsay {
 impl Membership {
     pub(super) async fn send(self, present: bool) -> Result<(), Failure> {
         let Self { room: room_id, viewer: viewer_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let changed_at = at.unwrap_or_else(|| clock::clock().now());
         let state = MembershipState { present, changed_at };
         let change = MembershipChange { room_id, viewer_id, state };
         submission.send(Command::Membership(change)).await

@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 use shared::values::{HitId, MessageId};
 use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{counted, print_json, printable, say};
+use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::effects::{Standing, Watch};
 
@@ -81,7 +81,7 @@ impl Submission {
     /// [`Failure::Usage`] for what the writer would refuse anyway; nothing was sent then. [`Failure::No`] if the
     /// command is not in effect.
     pub(super) async fn send(self, command: Command) -> Result<(), Failure> {
-        Command::parse(&command.to_body(), Clock::system().now())
+        Command::parse(&command.to_body(), clock::clock().now())
             .map_err(|e| Failure::Usage(e.unredacted()))?;
         let remote = Remote::from_environment().await?;
         // What is needed to wait is looked for before anything is sent.

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 use shared::tags::{TagChange, TagState};
 use shared::values::{ActivityId, Timestamp, ViewerId};
 
 use super::Failure;
 use super::submit::Submission;
+use crate::client::clock;
 
 #[derive(Debug, Args)]
 pub(super) struct Tag {
@@ -25,7 +25,7 @@ pub(super) struct Tag {
 impl Tag {
     pub(super) async fn send(self, tagged: bool) -> Result<(), Failure> {
         let Self { activity: activity_id, tagged: tagged_id, at, submission } = self;
-        let changed_at = at.unwrap_or_else(|| Clock::system().now());
+        let changed_at = at.unwrap_or_else(|| clock::clock().now());
         let state = TagState { tagged, changed_at };
         submission.send(Command::Tag(TagChange { activity_id, tagged_id, state })).await
     }

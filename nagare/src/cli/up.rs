@@ -14,7 +14,9 @@ use tracing::warn;
 use super::Failure;
 use super::print::say;
 use super::sample::{self, Arena};
+use super::time::Time;
 use super::{detach, exports, log};
+use crate::client::clock;
 use crate::client::drain::Drain;
 use crate::client::sender::Sender;
 use crate::console;
@@ -29,9 +31,9 @@ pub(super) struct Up {
     /// Load a small built-in sample.
     #[arg(long)]
     sample: bool,
-    /// The port of the HTTP API on 127.0.0.1; the tables and the queue take the next two. 0: any free
+    /// The port of the HTTP API on 127.0.0.1; the tables, the queue and the archive take the next three. 0: any free
     /// ports.
-    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(0..=65533))]
+    #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(0..=65532))]
     port: u16,
     /// Keep tables and queues in this directory; without it they are in memory.
     #[arg(long)]
@@ -52,6 +54,8 @@ pub(super) struct Up {
     /// `errors=5%,queue-resets=5%,writes=4000,seed=7` (docs/FAULTS.md lists them).
     #[arg(long, value_name = "SETTINGS", num_args = 0..=1, require_equals = true, default_missing_value = "all=1%")]
     faults: Option<Faults>,
+    #[command(flatten)]
+    time: Time,
     /// Keep to the template's visibility timeout: a message that was not acknowledged is delivered again
     /// after 360 s, as on AWS, instead of after seconds.
     #[arg(long)]
@@ -78,6 +82,7 @@ impl Up {
             open_console: false,
             cors: Vec::new(),
             faults: None,
+            time: Time::default(),
             template_visibility: false,
             print_env: false,
             detach: false,
@@ -105,8 +110,12 @@ impl Up {
             template_visibility: self.template_visibility,
             inside,
             clock: Clock::system(),
+            start_at: self.time.clock,
+            event_period: self.time.event_period,
+            events: self.time.events(),
         };
         let stack = Stack::start(config).await.map_err(not_started)?;
+        clock::go_by(stack.clock());
         let arena = match self.sample {
             true => Some(load_sample(&stack).await?),
             false => None,
@@ -119,7 +128,8 @@ impl Up {
             ));
         }
         self.say_ready(&stack, noted.is_ok(), arena.as_ref())?;
-        let playing = arena.map(|arena| tokio::spawn(play(arena, commands(&stack))));
+        let playing =
+            arena.map(|arena| tokio::spawn(play(arena, commands(&stack), stack.clock().clone())));
         asked_to_end.await;
         if let Some(playing) = playing {
             playing.abort();
@@ -179,6 +189,12 @@ impl Up {
                 "# The API is open: anybody on this machine reads any timeline (--auth demands tokens)."
             )?;
         }
+        if stack.clock().is_set() {
+            say!(
+                "# It is {} in the stack (--clock), and goes on from there; `nagare events advance` moves it on.",
+                stack.clock().now()
+            )?;
+        }
         for origin in &self.cors {
             say!("# Web pages may call the API: {origin}")?;
         }
@@ -229,7 +245,7 @@ async fn load_sample(stack: &Stack) -> Result<Arena, Failure> {
     let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
     let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
     let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
-    let now = Clock::system().now();
+    let now = stack.clock().now();
     let arena = Arena::new(now)?;
     let sender = commands(stack);
     sender.send(sample::commands(now)).await?;
@@ -239,14 +255,14 @@ async fn load_sample(stack: &Stack) -> Result<Arena, Failure> {
 }
 
 /// Sends what goes on of the sample, until it ends.
-async fn play(mut arena: Arena, sender: Sender) {
+async fn play(mut arena: Arena, sender: Sender, clock: Clock) {
     let mut ticks = tokio::time::interval(sample::TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first comes at once: what was loaded is shown as it is for a moment.
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let sent = match arena.next(Clock::system().now()) {
+        let sent = match arena.next(clock.now()) {
             Ok(None) => return,
             Ok(Some(commands)) => sender.send(commands).await,
             Err(failure) => Err(failure),

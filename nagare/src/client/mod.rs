@@ -16,8 +16,9 @@
 
 pub(crate) mod api;
 pub(crate) mod aws;
+pub(crate) mod clock;
 pub(crate) mod drain;
-mod loopback;
+pub(crate) mod loopback;
 pub(crate) mod proxy;
 pub(crate) mod read_only;
 pub(crate) mod remote;

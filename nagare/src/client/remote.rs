@@ -1,22 +1,29 @@
 //! Clients for the stack that a command talks to.
 
 use aws_config::SdkConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::{Dynamo, PacedTable, Table};
+use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::objects::Objects;
 use shared::projection::Views;
-use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::timelines::Timelines;
 use shared::values::Retention;
 
 use super::aws;
+use super::clock;
 use super::drain::Drain;
 use super::sender::Sender;
 use super::target::Target;
 use crate::failure::Failure;
-use crate::local::connector;
+use crate::local::connector::ACCESS_KEY;
+use crate::local::sqs::REGION;
+use crate::local::{connector, schema};
 use crate::operator::effects::Effects;
 use crate::tables::{TableNames, Tables};
 
@@ -128,8 +135,9 @@ impl Remote {
             facts: named(env::FACTS_TABLE)?,
             views: named(env::VIEWS_TABLE)?,
             dead_letters: named(env::DEAD_LETTERS_TABLE)?,
+            events: self.events_prefix(),
         };
-        Ok(Tables::new(client, &names))
+        Ok(Tables::new(client, &names).keeping(self.event_settings()?))
     }
 
     /// What says whether a command that was sent is in effect.
@@ -140,7 +148,9 @@ impl Remote {
         let (ledger, facts) = (self.ledger()?, self.facts()?);
         let (timelines, letters) = (self.timelines()?, self.dead_letters()?);
         let (views, retention) = (self.views()?, self.retention()?);
-        Ok(Effects::new(&ledger, &facts, &views, timelines, letters, retention, Clock::system()))
+        let clock = clock::clock();
+        let effects = Effects::new(&ledger, &facts, &views, timelines, letters, retention, clock);
+        Ok(effects.with_events(self.events()?))
     }
 
     /// Sends commands to the queue.
@@ -177,6 +187,37 @@ impl Remote {
 
     pub(crate) fn dead_letters(&self) -> Result<DeadLetters, Failure> {
         Ok(DeadLetters::new(self.dynamo.table(&self.target.required(env::DEAD_LETTERS_TABLE)?)))
+    }
+
+    /// What customers of tenants did.
+    pub(crate) fn events(&self) -> Result<Events, Failure> {
+        let tables = EventTables::new(&self.dynamo, &self.events_prefix());
+        Ok(Events::new(self.event_settings()?, &tables, &self.ledger()?))
+    }
+
+    /// The archive of events.
+    pub(crate) fn objects(&self) -> Result<Objects, Failure> {
+        let bucket = self.target.required(env::ARCHIVE_BUCKET)?;
+        if let Some(config) = &self.config {
+            return Ok(Objects::new(config, &bucket));
+        }
+        let http = aws_smithy_http_client::Connector::builder().build_http();
+        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "a local stack");
+        let keys = SharedCredentialsProvider::new(keys);
+        let endpoint = self.target.required(env::S3_ENDPOINT)?;
+        Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
+    }
+
+    /// A stack from before there were events does not say it.
+    fn events_prefix(&self) -> String {
+        let said = self.target.optional(env::EVENTS_TABLE_PREFIX);
+        said.unwrap_or_else(|| schema::names().events)
+    }
+
+    /// How events are kept.
+    pub(crate) fn event_settings(&self) -> Result<EventSettings, Failure> {
+        let settings = EventSettings::of_variables(|name| self.target.optional(name));
+        settings.map_err(|e| Failure::Usage(e.to_string()))
     }
 
     /// How long activities stay in timelines.

@@ -1,9 +1,9 @@
 //! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
 
-use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use shared::values::ViewerId;
 
+use super::clock;
 use super::target::Target;
 use crate::failure::Failure;
 use crate::local::gateway::JwtAuthorizer;
@@ -22,7 +22,7 @@ pub(super) fn for_reading(target: &Target, viewer: &str) -> Option<String> {
 /// # Errors
 /// [`Failure::No`]
 pub(crate) fn mint(key: String, viewer: &ViewerId, seconds: i64) -> Result<String, Failure> {
-    let now = Clock::system().now().unix_millis() / 1000;
+    let now = clock::clock().now().unix_millis() / 1000;
     let token = JwtAuthorizer::with_key(key).mint(viewer.as_str(), now + seconds);
     token.map_err(|e| Failure::No(e.to_string()))
 }

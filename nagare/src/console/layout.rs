@@ -21,6 +21,7 @@ pub(super) enum Place {
     Timeline,
     Commands,
     Show,
+    Events,
     Queues,
     Audit,
     Tables,
@@ -32,11 +33,12 @@ pub(super) enum Place {
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 10] = [
+const MENU: [(Place, &str, &str); 11] = [
     (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
     (Place::Commands, "commands", "Publish"),
     (Place::Show, "show", "Polls and battles"),
+    (Place::Events, "events", "Events"),
     (Place::Queues, "queues", "Queues"),
     (Place::Audit, "audit", "Is it right?"),
     (Place::Tables, "tables", "Tables"),

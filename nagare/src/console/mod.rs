@@ -14,6 +14,7 @@
 //! timeline  a timeline as anybody reads it
 //! commands  any command from a form, and what becomes of it
 //! show      which polls and battles there are, and how they move
+//! events    periods of events, and what a customer did
 //! letters   queues and dead letters
 //! audit     is it right?
 //! tables    what is stored under a key, decoded and raw
@@ -48,6 +49,7 @@ mod audit;
 mod cloudwatch;
 mod commands;
 mod cost;
+mod events;
 mod fields;
 mod guard;
 mod home;
@@ -203,6 +205,7 @@ impl Console {
             .merge(timeline::routes())
             .merge(commands::routes())
             .merge(show::routes())
+            .merge(events::routes())
             .merge(letters::routes())
             .merge(audit::routes())
             .merge(tables::routes())

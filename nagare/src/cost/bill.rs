@@ -89,6 +89,7 @@ impl Bill {
     pub fn of(month: &Month, prices: &Prices) -> Self {
         let groups = [
             tables(month, prices),
+            history(month, prices),
             functions(month, prices),
             queue(month, prices),
             api(month, prices),
@@ -141,10 +142,32 @@ fn tables(month: &Month, prices: &Prices) -> Vec<Line> {
     lines
 }
 
+/// The tables of events and their archives, where there are events.
+fn history(month: &Month, prices: &Prices) -> Vec<Line> {
+    let events = &month.events;
+    if events.events == 0.0 {
+        return Vec::new();
+    }
+    let table = |what, amount, price| line("DynamoDB", what, amount, price);
+    vec![
+        table("events, write units", millions(events.writes), prices.dynamodb_million_writes),
+        table("events, scans to archive", millions(events.scans), prices.dynamodb_million_reads),
+        table("events, storage", gigabytes(events.table_bytes), prices.dynamodb_gb_month),
+        table(
+            "events, recovery",
+            gigabytes(events.recovery_bytes),
+            prices.dynamodb_recovery_gb_month,
+        ),
+        line("S3", "archives of events", gigabytes(events.archive_bytes), prices.s3_gb_month),
+    ]
+}
+
 fn functions(month: &Month, prices: &Prices) -> Vec<Line> {
     let requests = month.writing.messages + month.pages + month.folds;
     let messages = month.writing.messages;
-    let shown = messages - month.likes.writing.messages - month.arena.writing.messages;
+    let [likes, arena, events] =
+        [month.likes.writing, month.arena.writing, month.events.writing].map(|work| work.messages);
+    let shown = messages - likes - arena - events;
     let writer = seconds(&month.writing, messages) + holds(shown + 2.0 * month.follows);
     let writer = writer * memory("FanoutWriter");
     let compressing = month.compressed_bytes * PER_COMPRESSED_BYTE * WHOLE_PROCESSOR;

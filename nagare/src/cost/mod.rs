@@ -5,6 +5,7 @@
 //! likes   what one like needs, and one undo
 //! arena   what one vote needs, and one hit
 //! rooms   what one message in a room needs
+//! events  what events of tenants need, and their archives
 //! answers how many bytes a viewer is sent
 //! sizes   how many bytes the items of the tables have, by DynamoDB's rules
 //! month   a month of them: of a graph and its posts, or of daily numbers
@@ -19,6 +20,7 @@
 pub mod answers;
 pub mod arena;
 pub mod bill;
+pub mod events;
 pub mod likes;
 pub mod month;
 pub mod prices;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::answers::{self, Gzip};
 use super::arena::{ArenaMonth, ArenaRates};
+use super::events::{EventMonth, EventRates};
 use super::likes::{self, LikeMonth, LikeRates};
 use super::rooms::{self, Message};
 use super::work::{self, Activity, Audience, Edge, Work};
@@ -38,6 +39,8 @@ pub struct Assumed {
     pub arena: ArenaRates,
     /// Messages in rooms, in a day.
     pub messages: f64,
+    /// Events of tenants.
+    pub events: EventRates,
 }
 
 /// A month of work.
@@ -51,7 +54,7 @@ pub struct Month {
     pub pages: f64,
     /// Tags.
     pub tags: f64,
-    /// What the writer does for the publishes, the follows, the tags, the likes, the votes, the hits and the messages.
+    /// What the writer does for all of these, but for the tables of events.
     pub writing: Work,
     /// What the projector does for the publishes, the likes, the votes and the hits.
     pub folding: Work,
@@ -63,6 +66,8 @@ pub struct Month {
     pub arena: ArenaMonth,
     /// Messages in rooms.
     pub messages: f64,
+    /// Events of tenants, and their tables and archives.
+    pub events: EventMonth,
     /// What the reader does for the pages.
     pub reading: Work,
     /// Bytes that the reader compresses.
@@ -192,7 +197,8 @@ impl Month {
         let tagging = work::tag(viewer, activity) * tags;
         let messages = assumed.messages * DAYS;
         let said = rooms::message(&Message::ordinary(viewer, assumed.payload)) * messages;
-        let writing = writing + tagging + likes.writing + arena.writing + said;
+        let events = assumed.events.month();
+        let writing = writing + tagging + likes.writing + arena.writing + said + events.writing;
         let stored = writing.ledger_bytes + arena.folding.ledger_bytes;
         let ledger = stored * assumed.ledger_months + import.ledger_bytes;
         let index = writing.index_bytes * assumed.ledger_months + import.index_bytes;
@@ -207,6 +213,7 @@ impl Month {
             likes,
             arena,
             messages,
+            events,
             reading,
             subject: viewer,
             compressed_bytes: pages * packed,

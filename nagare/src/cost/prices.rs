@@ -39,6 +39,8 @@ pub struct Prices {
     pub secret_month: f64,
     /// A key of one's own for a month. <https://aws.amazon.com/kms/pricing/>
     pub key_month: f64,
+    /// A gigabyte in S3 for a month. <https://aws.amazon.com/s3/pricing/>
+    pub s3_gb_month: f64,
     /// A gigabyte sent to the internet. <https://aws.amazon.com/ec2/pricing/on-demand/>
     pub transfer_gb: f64,
 }
@@ -62,6 +64,7 @@ impl Default for Prices {
             dashboard_month: 3.00,
             secret_month: 0.40,
             key_month: 1.00,
+            s3_gb_month: 0.023,
             transfer_gb: 0.09,
         }
     }

@@ -24,6 +24,13 @@ pub struct Faults {
     pub(crate) queue_errors: f64,
     pub(crate) queue_resets: f64,
     pub(crate) panics: f64,
+    pub(crate) table_limits: f64,
+    pub(crate) table_resets: f64,
+    pub(crate) table_creation: Duration,
+    pub(crate) object_cuts: f64,
+    pub(crate) object_flips: f64,
+    pub(crate) keepers: f64,
+    pub(crate) keeper_clock: Duration,
     pub(crate) slow: Duration,
     pub(crate) duplicates: f64,
     pub(crate) late: f64,
@@ -83,12 +90,12 @@ enum Kind {
     /// How often, and how often at `all=100%`.
     Share(fn(&mut Faults) -> &mut f64, f64),
     Rate(fn(&mut Faults) -> &mut Option<f64>),
-    Slow,
+    Time(fn(&mut Faults) -> &mut Duration),
     Seed,
 }
 
 /// How many settings there are.
-pub(super) const NUMBER: usize = 22;
+pub(super) const NUMBER: usize = 29;
 /// All settings.
 pub const SETTINGS: [Setting; NUMBER] = [
     share("throttles", "a call is refused for lack of capacity", |f| &mut f.throttles, 1.0),
@@ -128,7 +135,38 @@ pub const SETTINGS: [Setting; NUMBER] = [
         |f| &mut f.queue_resets,
         1.0,
     ),
-    Setting { name: "slow", meaning: "every call takes up to this much longer", kind: Kind::Slow },
+    share(
+        "table-limits",
+        "beside these, an operation on a table itself is refused: too many at once",
+        |f| &mut f.table_limits,
+        1.0,
+    ),
+    share(
+        "table-resets",
+        "beside these, an operation on a table itself is reset, before it was done as often as after",
+        |f| &mut f.table_resets,
+        1.0,
+    ),
+    time("table-creation", "a table is there only this long after it was asked for", |f| {
+        &mut f.table_creation
+    }),
+    share(
+        "object-cuts",
+        "an object of the archive is stored without its end",
+        |f| &mut f.object_cuts,
+        0.0,
+    ),
+    share(
+        "object-flips",
+        "an object of the archive is stored with one bit flipped",
+        |f| &mut f.object_flips,
+        0.0,
+    ),
+    share("keepers", "two keepers of periods work at once", |f| &mut f.keepers, 1.0),
+    time("keeper-clock", "the clock of the second keeper is wrong by this much, either way", |f| {
+        &mut f.keeper_clock
+    }),
+    time("slow", "every call takes up to this much longer", |f| &mut f.slow),
     rate("writes", "write units a second that each table takes", |f| &mut f.rates.writes),
     rate("reads", "read units a second that each table takes", |f| &mut f.rates.reads),
     rate("partition-writes", "the same for the writes of each partition", |f| {
@@ -181,6 +219,14 @@ const fn rate(
     Setting { name, meaning, kind: Kind::Rate(slot) }
 }
 
+const fn time(
+    name: &'static str,
+    meaning: &'static str,
+    slot: fn(&mut Faults) -> &mut Duration,
+) -> Setting {
+    Setting { name, meaning, kind: Kind::Time(slot) }
+}
+
 impl Setting {
     /// What its value has to be.
     #[must_use]
@@ -198,7 +244,7 @@ impl Setting {
         match self.kind {
             Kind::Share(..) => ("a share from 0% to 100%", "1%"),
             Kind::Rate(_) => ("units a second, one or more", "4000"),
-            Kind::Slow => ("milliseconds", "50ms"),
+            Kind::Time(_) => ("milliseconds", "50ms"),
             Kind::Seed => ("a whole number", "7"),
         }
     }
@@ -208,7 +254,7 @@ impl Setting {
         match self.kind {
             Kind::Share(slot, _) => *slot(faults) = to_share(value)?,
             Kind::Rate(slot) => *slot(faults) = Some(to_rate(value)?),
-            Kind::Slow => faults.slow = to_duration(value)?,
+            Kind::Time(slot) => *slot(faults) = to_duration(value)?,
             Kind::Seed => faults.seed = value.parse().ok()?,
         }
         Some(())
@@ -221,8 +267,8 @@ impl Setting {
         match self.kind {
             Kind::Share(slot, _) => Some(*slot(&mut faults)).filter(|it| *it > 0.0).map(percent),
             Kind::Rate(slot) => slot(&mut faults).map(|rate| rate.to_string()),
-            Kind::Slow => {
-                Some(faults.slow.as_millis()).filter(|it| *it > 0).map(|it| format!("{it}ms"))
+            Kind::Time(slot) => {
+                Some(slot(&mut faults).as_millis()).filter(|it| *it > 0).map(|it| format!("{it}ms"))
             }
             Kind::Seed => Some(faults.seed).filter(|it| *it > 0).map(|it| it.to_string()),
         }

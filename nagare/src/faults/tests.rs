@@ -30,7 +30,7 @@ fn all_is_each_that_leaves_the_stack_usable() {
     assert_eq!(
         faults.to_string(),
         "throttles=1%,leftovers=1%,errors=1%,resets=1%,lost-answers=1%,cuts=1%,hangs=0.1%,queue-errors=1%,\
-         queue-resets=1%,duplicates=1%,late=1%,expiries=1%,lost-deletes=1%,seed=7"
+         queue-resets=1%,table-limits=1%,table-resets=1%,keepers=1%,duplicates=1%,late=1%,expiries=1%,lost-deletes=1%,seed=7"
     );
     assert_eq!(faults.to_string().parse(), Ok(faults));
 }

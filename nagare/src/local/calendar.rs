@@ -7,6 +7,8 @@
 //! it continues from where it was, and accepts the clock only after another day of running. A stack that
 //! was down for a week therefore keeps for another day what nobody sees any more.
 //!
+//! A clock that somebody has [set](Clock::starting_at) leaps because it is meant to: expiry follows it at once.
+//!
 //! A clock that is set back while the stack runs would hide messages in flight until it has caught up.
 //! So queues use [`Calendar::steady`], which continues at its own pace.
 
@@ -41,6 +43,7 @@ impl Calendar {
     /// Follows a clock; `last` is what [`expiry`](Self::expiry) returned when the stack last ran.
     pub(super) fn new(clock: Clock, last: Option<Timestamp>) -> Self {
         let now = clock.now().unix_millis();
+        let last = last.filter(|_| !clock.is_set());
         let expiry = last.map_or(now, Timestamp::unix_millis);
         let times = Times { steady: now, expiry, as_of: Instant::now(), doubted_since: None };
         Self { clock, times: Arc::new(Mutex::new(times)) }
@@ -59,6 +62,10 @@ impl Calendar {
     fn read(&self) -> (i64, i64) {
         let mut times = self.times.lock();
         times.advance(self.clock.now().unix_millis(), Instant::now());
+        if self.clock.is_set() {
+            times.expiry = times.steady;
+            times.doubted_since = None;
+        }
         (times.steady, times.expiry)
     }
 }
@@ -138,6 +145,16 @@ mod tests {
         assert_eq!(started_at(START + DAYS / 2).0.expiry(), at(START + DAYS / 2));
         let fresh = Calendar::new(Clock::manual(at(START)), None);
         assert_eq!(fresh.expiry(), at(START));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_was_set_is_followed_wherever_it_leaps() {
+        let clock = Clock::starting_at(at(START + 31 * DAYS));
+        let calendar = Calendar::new(clock.clone(), Some(at(START)));
+        assert_eq!(calendar.expiry(), at(START + 31 * DAYS));
+        clock.set(at(START + 400 * DAYS));
+        assert_eq!(calendar.expiry(), at(START + 400 * DAYS));
+        assert_eq!(calendar.steady(), at(START + 400 * DAYS));
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,12 +8,14 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_runtime_api::http::{HttpError, StatusCode};
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::RetryConfig;
+use axum::body::Bytes;
 use shared::dynamo::timeouts;
 
 use super::engine::Engine;
+use super::s3::S3;
 use super::tables_http::TARGET;
 use crate::local::sqs::{REGION, Wire};
 
@@ -25,16 +27,26 @@ pub const ACCESS_KEY: &str = "local";
 pub struct InProcess {
     engine: Engine,
     queues: Wire,
+    objects: Option<S3>,
 }
 
 impl InProcess {
     /// A connector to these.
     #[must_use]
     pub fn new(engine: Engine, queues: Wire) -> Self {
-        Self { engine, queues }
+        Self { engine, queues, objects: None }
+    }
+
+    /// A connector to these objects too: what names no operation is for them.
+    #[must_use]
+    pub(crate) fn with_objects(self, objects: S3) -> Self {
+        Self { objects: Some(objects), ..self }
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        if let (None, Some(objects)) = (request.headers().get("x-amz-target"), &self.objects) {
+            return of_objects(objects, request);
+        }
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().ok_or_else(not_in_memory)?;
         let (status, body) = match target.strip_prefix(TARGET) {
@@ -48,6 +60,14 @@ impl InProcess {
             StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
         Ok(HttpResponse::new(status, SdkBody::from(body)))
     }
+}
+
+fn of_objects(objects: &S3, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+    let other = |e: HttpError| ConnectorError::other(e.into(), None);
+    let (head, body) = request.try_into_http1x().map_err(other)?.into_parts();
+    let body = Bytes::copy_from_slice(body.bytes().ok_or_else(not_in_memory)?);
+    let answer = objects.answer(&http::Request::from_parts(head, body)).map(SdkBody::from);
+    answer.try_into().map_err(other)
 }
 
 /// The error for a streaming body, which must not be taken for an empty one.

@@ -9,6 +9,7 @@
 //! would be wrong and look right.
 
 mod health;
+mod times;
 
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,7 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
-use shared::values::Timestamp;
 use uuid::Uuid;
 
 use health::Health;
@@ -143,27 +143,6 @@ impl DataDir {
         check_database(&queues)
     }
 
-    /// The time at which a stack last ran here, as [stored](Self::note_time).
-    #[must_use]
-    pub(super) fn last_ran_at(&self) -> Option<Timestamp> {
-        let mut time = String::new();
-        private_file(&self.path.join("clock")).ok()?.read_to_string(&mut time).ok()?;
-        time.trim().parse().ok()
-    }
-
-    /// Stores the current time.
-    ///
-    /// # Errors
-    /// [`DataDirError::Unwritable`]
-    pub(super) fn note_time(&self, now: Timestamp) -> Result<(), DataDirError> {
-        let (path, next) = (self.path.join("clock"), self.path.join("clock.next"));
-        let unwritable = |source| DataDirError::Unwritable { path: path.clone(), source };
-        let mut file = private_file(&next)?;
-        file.set_len(0).map_err(unwritable)?;
-        writeln!(file, "{now}").map_err(unwritable)?;
-        std::fs::rename(&next, &path).map_err(unwritable)
-    }
-
     /// The file of the tables.
     #[must_use]
     pub(super) fn tables(&self) -> PathBuf {
@@ -174,6 +153,12 @@ impl DataDir {
     #[must_use]
     pub(super) fn queues(&self) -> PathBuf {
         self.path.join("queues.sqlite")
+    }
+
+    /// The directory of the archive's objects.
+    #[must_use]
+    pub(super) fn objects(&self) -> PathBuf {
+        self.path.join("objects")
     }
 
     /// The secrets of the seals. They are the same in every run, so that cursors, and commands that the

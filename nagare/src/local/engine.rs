@@ -3,8 +3,10 @@
 //! Every operation runs in the engine's own implementation, one at a time; the most frequent ones take a
 //! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
 //! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
-//! honoured here (`transactions`). The stream of the table of facts is read here (`stream`).
+//! honoured here (`transactions`). The stream of the table of facts is read here (`stream`). What is done with tables
+//! themselves is in `control`.
 
+mod control;
 pub(crate) mod edges;
 mod fast_path;
 mod limits;
@@ -12,6 +14,7 @@ pub mod stream;
 mod transactions;
 mod units;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,10 +24,9 @@ use dynoxide::actions::transact_write_items::{
     TransactWriteItemsRequest, TransactWriteItemsResponse,
 };
 use dynoxide::actions::update_item::{UpdateItemRequest, UpdateItemResponse};
-use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
 use dynoxide::actions::{
-    batch_get_item, delete_item, describe_table, describe_time_to_live, get_item, import_items,
-    list_tables, scan, transact_get_items, update_item,
+    batch_get_item, delete_item, describe_time_to_live, get_item, import_items, list_tables, scan,
+    transact_get_items, update_item,
 };
 use dynoxide::storage::Storage;
 use dynoxide::types::Item;
@@ -73,6 +75,8 @@ struct Tables {
     large_page: Mutex<()>,
     /// Something was written.
     written: Notify,
+    /// The tables that have a policy.
+    with_policy: Mutex<HashSet<String>>,
 }
 
 /// The engine could not be started, or swept.
@@ -113,11 +117,13 @@ impl Engine {
         schema::create_missing(&storage)?;
         transactions::create_missing(&storage)?;
         stream::create_missing(&storage)?;
+        let with_policy = Mutex::new(control::create_missing(&storage)?);
         let tables = Tables {
             storage: Mutex::new(storage),
             file,
             large_page: Mutex::new(()),
             written: Notify::new(),
+            with_policy,
         };
         let now = || Clock::system().now().unix_millis();
         let (tables, now) = (Arc::new(tables), Arc::new(now));
@@ -151,6 +157,7 @@ impl Engine {
     /// [`EngineError`]
     pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
         transactions::forget(&self.storage(), (self.now)())?;
+        stream::forget_old(&self.storage())?;
         let mut swept = 0;
         for (table, attribute, keys) in schema::expiries() {
             swept += self.sweep_table(&table, attribute, keys, now)?;
@@ -231,12 +238,14 @@ impl Engine {
     #[rustfmt::skip]
     fn dispatch(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
         limits::check_body(body)?;
-        let tables = VectorIndexLifecycle::new;
+        self.check_policies(operation, body)?;
+        if let Some(answer) = self.control(operation, body) {
+            return answer;
+        }
         match operation {
             "BatchGetItem" => self.answer(body, |s, q| run(batch_get_item::execute(s, q))),
             "BatchWriteItem" => self.answer(body, fast_path::batch_write),
             "DeleteItem" => self.answer(body, |s, q| run(delete_item::execute(s, q))),
-            "DescribeTable" => self.answer(body, |s, q| run(describe_table::execute(s, q, &tables()))),
             "DescribeTimeToLive" => self.answer(body, |s, q| run(describe_time_to_live::execute(s, q))),
             "GetItem" => self.answer(body, |s, q| run(get_item::execute(s, q))),
             "ListTables" => self.answer(body, |s, q| run(list_tables::execute(s, q))),

@@ -14,6 +14,9 @@ const LEDGER: [&str; 2] = ["pk", "sk"];
 const FACTS: [&str; 2] = ["pk", "sk"];
 const VIEWS: [&str; 2] = ["pk", "sk"];
 const DEAD_LETTERS: [&str; 2] = ["id", "part"];
+const EVENTS: [&str; 2] = ["pk", "sk"];
+/// How the names of the tables of events begin; then comes the period. They are made and dropped while the stack runs.
+pub const EVENTS_PREFIX: &str = "nagare-events-";
 
 /// The names of the local stack's tables.
 #[must_use]
@@ -24,6 +27,7 @@ pub fn names() -> TableNames {
         facts: "nagare-facts".to_owned(),
         views: "nagare-views".to_owned(),
         dead_letters: "nagare-dead-letters".to_owned(),
+        events: EVENTS_PREFIX.to_owned(),
     }
 }
 
@@ -51,7 +55,10 @@ pub fn definitions() -> [Value; 5] {
 
 /// The key attributes of the table of that name.
 pub(super) fn keys_of(table: &str) -> Option<[&'static str; 2]> {
-    let TableNames { timelines, ledger, facts, views, dead_letters } = names();
+    let TableNames { timelines, ledger, facts, views, dead_letters, events } = names();
+    if table.starts_with(&events) {
+        return Some(EVENTS);
+    }
     let keys = [
         (timelines, TIMELINES),
         (ledger, LEDGER),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use axum::middleware::from_fn;
 use shared::crypto::seal::SecretError;
 use shared::dead_letters::MAX_RECEIVES;
+use shared::events::{EventSettings, PeriodLength};
 use shared::runtime::clock::Clock;
+use shared::values::Timestamp;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -19,9 +21,11 @@ use super::data_dir::{self, DataDir, DataDirError};
 use super::engine::{Engine, EngineError};
 use super::gateway::JwtAuthorizer;
 use super::ports::{self, Bounds, Pages};
+use super::s3;
+use super::s3::store::StoreError;
 use super::sqs::{QueueConfig, QueueError, Redrive};
-use super::wiring::Wiring;
-use super::{sqs_http, tables_http};
+use super::wiring::{Endpoints, Wiring};
+use super::{control, set_clock, sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::inside::Inside;
@@ -42,17 +46,19 @@ const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(14 * 86_400);
 /// How often expired entries are dropped.
 const SWEEP: Duration = Duration::from_secs(300);
 /// Connections to the API at once: more than it admits, so that excess requests are answered. Together
-/// with those of the other two ports they stay below the 1,024 descriptors that a process usually has.
+/// with those of the other three ports they stay below the 1,024 descriptors that a process usually has.
 const READERS: usize = 512;
 /// Connections to the tables, and to the queue.
 const CLIENTS: usize = 192;
+/// Connections to the archive.
+const OBJECTS: usize = 64;
 /// How long connections may take to end when the stack stops.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a stack is started.
 #[derive(Debug, Clone, Default)]
 pub struct StackConfig {
-    /// The port of the HTTP API; the tables and the queue take the two that follow. 0: any three.
+    /// The port of the HTTP API; the tables, the queue and the archive take the three that follow. 0: any four.
     pub port: u16,
     /// Where to keep tables and queues; in memory if it is not given.
     pub data_dir: Option<PathBuf>,
@@ -68,9 +74,34 @@ pub struct StackConfig {
     pub inside: Inside,
     /// What time it is: the system's, unless a test says otherwise.
     pub clock: Clock,
+    /// What time it is when it starts, in place of that: its own clock goes on from there.
+    pub start_at: Option<Timestamp>,
+    /// How time is cut into tables of events, if that is said: as the data directory has it, or into months.
+    pub event_period: Option<PeriodLength>,
+    /// How else events are kept. Where the clock was set, they are taken from 2000-01-01 on.
+    pub events: EventSettings,
 }
 
 impl StackConfig {
+    /// The same with this clock, and with the periods of the data directory.
+    fn at(mut self, clock: &Clock, dir: Option<&DataDir>) -> Result<Self, StackError> {
+        self.clock = clock.clone();
+        if clock.is_set() {
+            self.events.earliest = EventSettings::EARLIEST_BY_HAND;
+        }
+        let kept = dir.and_then(DataDir::event_period);
+        let asked = self.event_period.unwrap_or(kept.unwrap_or(self.events.length));
+        match (kept, dir) {
+            (Some(kept), _) if kept != asked => {
+                return Err(StackError::OtherPeriod { asked, kept });
+            }
+            (None, Some(dir)) => dir.note_event_period(asked)?,
+            _ => {}
+        }
+        self.events.length = asked;
+        Ok(self)
+    }
+
     pub(super) fn queues(&self) -> Vec<QueueConfig> {
         let visibility_timeout =
             if self.template_visibility { TEMPLATE_VISIBILITY } else { VISIBILITY };
@@ -114,6 +145,31 @@ pub enum StackError {
     /// The queues cannot be opened.
     #[error("the queues could not be opened: {}", .0.unredacted())]
     Queues(#[from] QueueError),
+    /// The time that was asked for has passed.
+    #[error(
+        "--clock {asked} is in the past of this data directory, whose clock has come to {reached}: time never goes back \
+         there, since what was decided by it stays. Leave --clock away to go on from there, or name another directory"
+    )]
+    ClockBehind {
+        /// The time.
+        asked: Timestamp,
+        /// How far the directory has come.
+        reached: Timestamp,
+    },
+    /// The data directory has periods of another length.
+    #[error(
+        "this data directory keeps events by the {kept}, and --event-period {asked} would cut time anew; leave \
+         it away, or name another directory"
+    )]
+    OtherPeriod {
+        /// The length that was asked for.
+        asked: PeriodLength,
+        /// The length there.
+        kept: PeriodLength,
+    },
+    /// The objects of the archive cannot be opened.
+    #[error("{0}; see that its disk has room, or name another directory with --data-dir")]
+    Objects(#[from] StoreError),
     /// A stored secret was tampered with.
     #[error("the secrets in the data directory: {0}")]
     Secret(#[from] SecretError),
@@ -127,7 +183,8 @@ pub struct Stack {
     stop: watch::Sender<bool>,
     pollers: Vec<JoinHandle<()>>,
     servers: JoinSet<()>,
-    _data_dir: Option<DataDir>,
+    clock: Clock,
+    data_dir: Option<DataDir>,
 }
 
 impl Stack {
@@ -136,25 +193,34 @@ impl Stack {
     /// # Errors
     /// [`StackError`] says what to change.
     pub async fn start(config: StackConfig) -> Result<Self, StackError> {
-        let [api, tables, queue] = listeners(config.port).await?;
+        let [api, tables, queue, objects] = listeners(config.port).await?;
         let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
+        let clock = set_clock::of(&config, data_dir.as_ref())?;
+        let config = config.at(&clock, data_dir.as_ref())?;
         let last = data_dir.as_ref().and_then(DataDir::last_ran_at);
-        let calendar = Calendar::new(config.clock.clone(), last);
-        let wiring = Wiring::open(data_dir.as_ref(), &calendar, &url(&queue), &config)?;
+        let calendar = Calendar::new(clock.clone(), last);
+        let endpoints = Endpoints {
+            api: url(&api),
+            tables: url(&tables),
+            queue: url(&queue),
+            objects: url(&objects),
+        };
+        let wiring = Wiring::open(data_dir.as_ref(), &calendar, &endpoints, &config)?;
         let authorizer = config.auth.then(|| JwtAuthorizer::with_key(data_dir::random_secret()));
 
         let (stop, stopped) = watch::channel(false);
         let mut servers = JoinSet::new();
         let port = port_of(&api);
-        let mut environment =
-            wiring.environment(&url(&api), &url(&tables), &url(&queue), &authorizer);
+        let mut environment = wiring.environment(&endpoints, &authorizer);
         let access = if config.open_console { Access::Open } else { Access::of_run(port) };
         environment.push((console::URL, access.address(&url(&api))));
         let note = Note::new(port, &environment);
         let console = Remote::of(Target::Local(note))
             .await
             .and_then(|remote| Console::new(remote, Mode::Write, access));
+        let keeping = wiring.keeping(&calendar, data_dir.as_ref());
         let api_router = wiring.gateway(authorizer, config.cors.clone());
+        let api_router = control::router(keeping.clone()).fallback_service(api_router);
         let api_router = match console {
             Ok(console) => {
                 let console = console.with_inside(config.inside.clone()).router();
@@ -168,6 +234,7 @@ impl Stack {
         let routers = [
             (queue, sqs_http::router(wiring.wire.clone()), CLIENTS, Pages::default()),
             (tables, tables_http::router(wiring.engine.clone()), CLIENTS, Pages::default()),
+            (objects, s3::router(wiring.objects.clone()), OBJECTS, Pages::default()),
             (api, api_router, READERS, Pages::of_console(config.cors)),
         ];
         for (listener, router, connections, pages) in routers {
@@ -175,8 +242,13 @@ impl Stack {
             servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
         }
         servers.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
+        if let Some(dir) = data_dir.clone().filter(|_| clock.is_set()) {
+            servers.spawn(set_clock::keep(clock.clone(), dir));
+        }
+        keeping.start().await;
+        servers.spawn(keeping.run(stopped.clone()));
         let pollers = wiring.poll(&stopped)?;
-        Ok(Self { environment, port, stop, pollers, servers, _data_dir: data_dir })
+        Ok(Self { environment, port, stop, pollers, servers, clock, data_dir })
     }
 
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
@@ -209,6 +281,15 @@ impl Stack {
         })
         .await;
         self.servers.shutdown().await;
+        if let Some(dir) = self.data_dir.filter(|_| self.clock.is_set()) {
+            set_clock::note_last(&self.clock, &dir);
+        }
+    }
+
+    /// What time it is in the stack.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 }
 
@@ -222,10 +303,10 @@ pub(crate) async fn serve_console(
     ports::serve(listener, router, bounds, Pages::of_console(Cors::default()), stop).await;
 }
 
-/// Listeners for the API, the tables and the queue.
-async fn listeners(port: u16) -> Result<[TcpListener; 3], StackError> {
-    let nth = |n: u16| if port == 0 { 0 } else { port.saturating_add(n) };
-    Ok([listen(nth(0)).await?, listen(nth(1)).await?, listen(nth(2)).await?])
+/// Listeners for the API, the tables, the queue and the archive.
+async fn listeners(port: u16) -> Result<[TcpListener; 4], StackError> {
+    let nth = |n: u16| listen(if port == 0 { 0 } else { port.saturating_add(n) });
+    Ok([nth(0).await?, nth(1).await?, nth(2).await?, nth(3).await?])
 }
 
 pub(crate) async fn listen(port: u16) -> Result<TcpListener, StackError> {

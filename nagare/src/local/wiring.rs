@@ -4,18 +4,23 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::event::sqs::SqsEvent;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use period_keeper::Keeper;
 use projector::Projector;
 use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets as Sealing;
 use shared::dead_letters::LetterSeal;
+use shared::events::{Archives, EventSettings, Periods};
+use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
@@ -32,13 +37,16 @@ use uuid::Uuid;
 
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
+use super::control;
 use super::cors::Cors;
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
-use super::faults::{Deliveries, Faulty};
+use super::faults::{Deliveries, Faulty, Keepers};
 use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use super::given_up::GivingUp;
+use super::keeping::Keeping;
+use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
@@ -64,11 +72,20 @@ fn command_queue_arn() -> String {
     QueueConfig::new(COMMANDS).arn()
 }
 
+/// The addresses that the stack listens at.
+pub(super) struct Endpoints {
+    pub(super) api: String,
+    pub(super) tables: String,
+    pub(super) queue: String,
+    pub(super) objects: String,
+}
+
 /// What the servers and pollers share.
 pub(super) struct Wiring {
     pub(super) engine: Engine,
     queues: Queues,
     pub(super) wire: Wire,
+    pub(super) objects: S3,
     tables: Tables,
     sqs: aws_sdk_sqs::Client,
     secrets: Secrets,
@@ -76,6 +93,10 @@ pub(super) struct Wiring {
     internal: InternalSeal,
     letter_seal: LetterSeal,
     clock: Clock,
+    events: EventSettings,
+    /// The archive as functions reach it.
+    archive: Objects,
+    keepers: Keepers,
     keeps_visibility: bool,
     deliveries: Deliveries,
     numbers: Numbers,
@@ -85,7 +106,7 @@ impl Wiring {
     pub(super) fn open(
         data_dir: Option<&DataDir>,
         calendar: &Calendar,
-        queue_endpoint: &str,
+        endpoints: &Endpoints,
         config: &StackConfig,
     ) -> Result<Self, StackError> {
         let (steady, expiry) = (calendar.clone(), calendar.clone());
@@ -108,14 +129,35 @@ impl Wiring {
         let engine = engine.with_time(time);
         let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
         let numbers = config.inside.numbers.clone();
-        let wire = Wire::new(queues.clone(), queue_endpoint).counted(numbers.clone());
+        let wire = Wire::new(queues.clone(), &endpoints.queue).counted(numbers.clone());
         // Calls of functions are counted, and those of other programs, which come over HTTP, are not.
         let tables = engine.counted(numbers.clone());
-        let inside = SharedHttpConnector::new(InProcess::new(tables, wire.clone()));
+        let keepers = Keepers::by(&config.inside.faults);
+        let mangling = keepers.clone();
+        let objects = S3::open(data_dir, &config.clock)?
+            .mangled_by(Arc::new(move |object| mangling.mangled(object)));
+        let inside = InProcess::new(tables, wire.clone()).with_objects(objects.clone());
+        let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.inside.faults, inside));
         let internal = Sealing::new(secrets.internal.as_bytes())?;
         Ok(Self {
-            tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names()),
+            tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names())
+                .keeping(config.events),
+            archive: Objects::over(
+                connector.clone(),
+                SharedCredentialsProvider::new(Credentials::new(
+                    ACCESS_KEY,
+                    ACCESS_KEY,
+                    None,
+                    None,
+                    "nagare up",
+                )),
+                REGION,
+                &endpoints.objects,
+                BUCKET,
+            ),
+            events: config.events,
+            keepers,
             sqs: connector::sqs(connector),
             cursors: CursorSeal::new(&Sealing::new(secrets.cursor.as_bytes())?),
             internal: InternalSeal::new(&internal),
@@ -128,6 +170,7 @@ impl Wiring {
             engine,
             queues,
             wire,
+            objects,
         })
     }
 
@@ -137,7 +180,9 @@ impl Wiring {
             facts: self.tables.facts.clone(),
             views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
+            objects: Some(self.archive.clone()),
             kept: Arc::default(),
+            events: self.tables.events.clone(),
             hold: Hold::default(),
             seal: self.cursors.clone(),
             authorization: match authorizer {
@@ -161,7 +206,28 @@ impl Wiring {
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
-        gateway.with_cors(cors).router()
+        gateway.with_clock(self.clock.clone()).with_cors(cors).router()
+    }
+
+    pub(super) fn keeping(&self, calendar: &Calendar, data_dir: Option<&DataDir>) -> Keeping {
+        let keeper = Keeper {
+            periods: Periods::new(&self.tables.ledger),
+            archives: Archives::new(&self.tables.ledger),
+            tables: self.tables.events.tables().clone(),
+            objects: self.archive.clone(),
+            settings: self.events,
+            sizes: period_keeper::Sizes::default(),
+            metrics: self.numbers.metrics(),
+            clock: self.clock.clone(),
+        };
+        Keeping {
+            keeper,
+            faults: self.keepers.clone(),
+            calendar: calendar.clone(),
+            engine: self.engine.clone(),
+            data_dir: data_dir.cloned(),
+            turn: Arc::default(),
+        }
     }
 
     pub(super) fn poll(
@@ -182,6 +248,7 @@ impl Wiring {
             // One process reads pages here.
             change_log: ChangeLog::new(Copies::ONE),
             room_queues: RoomQueues::default(),
+            events: self.tables.events.clone(),
             hold: Hold::default(),
         };
         let alerter = Alerter {
@@ -248,15 +315,13 @@ impl Wiring {
 
     pub(super) fn environment(
         &self,
-        api: &str,
-        tables: &str,
-        queue: &str,
+        endpoints: &Endpoints,
         authorizer: &Option<JwtAuthorizer>,
     ) -> Vec<(&'static str, String)> {
         let names = schema::names();
         let authorization = if authorizer.is_some() { "jwt" } else { "open" };
         let mut environment = vec![
-            (env::API_URL, api.to_owned()),
+            (env::API_URL, endpoints.api.clone()),
             (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
             (env::QUEUE_ARN, command_queue_arn()),
             (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
@@ -265,11 +330,19 @@ impl Wiring {
             (env::FACTS_TABLE, names.facts),
             (env::VIEWS_TABLE, names.views),
             (env::DEAD_LETTERS_TABLE, names.dead_letters),
+            (env::EVENTS_TABLE_PREFIX, names.events),
             (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
             (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),
             (env::AUTHORIZATION, authorization.to_owned()),
-            (env::DYNAMODB_ENDPOINT, tables.to_owned()),
-            (env::SQS_ENDPOINT, queue.to_owned()),
+            (env::DYNAMODB_ENDPOINT, endpoints.tables.clone()),
+            (env::SQS_ENDPOINT, endpoints.queue.clone()),
+            (env::S3_ENDPOINT, endpoints.objects.clone()),
+            (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
+            (env::EVENT_PERIOD, self.events.length.to_string()),
+            (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
+            (env::EVENT_DAYS, self.events.days.to_string()),
+            (env::EVENT_ARCHIVE_DAYS, self.events.archive_days.to_string()),
+            (env::CLOCK_URL, format!("{}{}", endpoints.api, control::PATH)),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
             ("AWS_REGION", REGION.to_owned()),

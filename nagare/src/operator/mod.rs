@@ -5,6 +5,7 @@ pub mod effects;
 pub mod erasure;
 pub(crate) mod fanout;
 pub(crate) mod letters;
+pub(crate) mod periods;
 pub(crate) mod scan;
 
 use std::time::Duration;

@@ -28,7 +28,7 @@ pub(super) const CONTINUED: &str = "command.continued";
 pub(super) const INTERNAL: &str = "internal";
 /// The longest envelope, in bytes: more than two images of a row of the facts, some ids, and their names. Nothing
 /// longer is looked into.
-pub(super) const MAX_LENGTH: usize = 320_000;
+pub const MAX_INTERNAL_LENGTH: usize = 320_000;
 const PURPOSE: &str = "nagare internal command";
 
 /// Seals internal commands and opens them. Only the functions that are behind the queues have the secret.

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use crate::activities::owner;
 use crate::activities::{Delete, Publish, Update};
 use crate::battles::{BattleHit, BattleOpened, BattleRow};
+use crate::events::{EventRecorded, EventsRecorded};
 use crate::fanout::FanOutSegment;
 use crate::follows::FollowChange;
 use crate::likes::{self, LikeChange};
@@ -24,8 +25,8 @@ use crate::rooms::{MembershipChange, MessageDeleted, MessagePosted};
 use crate::tags::TagChange;
 use crate::values::{Origin, Timestamp};
 
-pub use internal::InternalSeal;
-use internal::{CONTINUED, INTERNAL, MAX_LENGTH};
+use internal::{CONTINUED, INTERNAL};
+pub use internal::{InternalSeal, MAX_INTERNAL_LENGTH};
 
 /// Declares [`Command`] and all that is said of each of its variants.
 macro_rules! commands {
@@ -92,7 +93,8 @@ macro_rules! commands {
                 }
             }
 
-            /// What fair queues group messages by: the actor or followee, the viewer of a profile, the room.
+            /// What fair queues group messages by: the actor or followee, the viewer of a profile, the room,
+            /// the tenant.
             #[must_use]
             pub fn group(&self) -> &str {
                 match self {
@@ -123,6 +125,8 @@ commands! {
     Post(MessagePosted),
     DeleteMessage(MessageDeleted),
     Membership(MembershipChange),
+    RecordEvent(EventRecorded),
+    RecordEvents(EventsRecorded),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because
@@ -183,7 +187,9 @@ impl Command {
             return Self::read(&type_name, &members);
         }
         match (members.string("seal"), members.raw("command")) {
-            (Ok(seal), Some(command)) if body.len() <= MAX_LENGTH && is_sealed(&seal, command) => {
+            (Ok(seal), Some(command))
+                if body.len() <= MAX_INTERNAL_LENGTH && is_sealed(&seal, command) =>
+            {
                 Self::read_internal(&Members::read(command, NAMES, now)?)
             }
             _ => Err(unknown_type(&type_name)),

@@ -29,12 +29,14 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 19] = [
+pub const REASONS: [&str; 21] = [
     "not-json",
     "unknown-type",
     "malformed",
     "conflict",
     "too-many-votes",
+    "event-too-late",
+    "event-conflict",
     "queue-unavailable",
     "queue-missing",
     "queue-refused",
@@ -61,7 +63,16 @@ pub fn known_reason(text: &str) -> &'static str {
 /// True if a producer has sent what can never be applied: all else is a matter of Nagare's or AWS's own.
 #[must_use]
 pub fn is_of_a_producer(reason: &str) -> bool {
-    matches!(reason, "not-json" | "unknown-type" | "malformed" | "conflict" | "too-many-votes")
+    matches!(
+        reason,
+        "not-json"
+            | "unknown-type"
+            | "malformed"
+            | "conflict"
+            | "too-many-votes"
+            | "event-too-late"
+            | "event-conflict"
+    )
 }
 
 /// True for a text that can be a reason: 1 to 40 characters of `a-z -`. Every reason becomes a metric of

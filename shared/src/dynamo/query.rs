@@ -31,6 +31,8 @@ pub struct Query<'a> {
     pub descending: bool,
     /// The most items looked at in one call.
     pub limit: Option<i32>,
+    /// Of a scan, which segment of how many.
+    pub segment: Option<(i32, i32)>,
 }
 
 impl Query<'_> {
@@ -88,8 +90,10 @@ impl Table {
                     (answer.items, answer.last_evaluated_key, answer.scanned_count)
                 }
                 None => {
+                    let (segment, of) = query.segment.unzip();
+                    let call = || call!(self.client().scan()).set_segment(segment);
                     let answer =
-                        self.attempt(deadline, || call!(self.client().scan()).send()).await?;
+                        self.attempt(deadline, || call().set_total_segments(of).send()).await?;
                     (answer.items, answer.last_evaluated_key, answer.scanned_count)
                 }
             };

@@ -1,6 +1,8 @@
 //! Why a body is not a command.
 
-use crate::values::{IdError, KindError, OriginError, PayloadError, Timestamp, TimestampError};
+use crate::values::{
+    EventNameError, IdError, KindError, OriginError, PayloadError, Timestamp, TimestampError,
+};
 
 /// Why a body is not a command. Sending it again cannot help.
 ///
@@ -51,8 +53,10 @@ pub enum MemberError {
     Origin(#[from] OriginError),
     #[error("expected {0}")]
     Expected(&'static str),
-    #[error("expected an instant from 2015-01-01T00:00:00Z on, got {0}")]
-    TooEarly(Timestamp),
+    #[error(transparent)]
+    EventName(#[from] EventNameError),
+    #[error("expected an instant from {earliest} on, got {found}")]
+    TooEarly { found: Timestamp, earliest: Timestamp },
     #[error("expected an instant at most five minutes after now ({now}), got {found}")]
     TooLate { found: Timestamp, now: Timestamp },
     #[error("expected an instant at most a year after now ({now}), got {found}")]

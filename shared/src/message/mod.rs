@@ -7,7 +7,9 @@ mod subject;
 mod write;
 
 pub use error::{CommandError, MemberError};
-pub use read::{MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, Names, TYPE};
+pub use read::{
+    EARLIEST, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, MAX_PLANNED_MILLIS, Members, Names, TYPE,
+};
 pub use subject::Subject;
 pub use write::{Body, Plain};
 

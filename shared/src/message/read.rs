@@ -15,7 +15,9 @@ pub const MAX_FUTURE_MILLIS: i64 = 5 * 60 * 1000;
 /// How far in the future what is planned may lie, in milliseconds: a year of 366 days.
 pub const MAX_PLANNED_MILLIS: i64 = 366 * 86_400_000;
 /// 2015-01-01T00:00:00Z: nothing was published before.
-const EARLIEST_MILLIS: i64 = 1_420_070_400_000;
+pub const EARLIEST: Timestamp = Timestamp::from_unix_millis(1_420_070_400_000);
+/// 2000-01-01T00:00:00Z: no event was before, wherever somebody has set the clock.
+pub const EARLIEST_BY_HAND: Timestamp = Timestamp::from_unix_millis(946_684_800_000);
 /// The member that says which command it is.
 pub const TYPE: &str = "type";
 
@@ -100,6 +102,16 @@ impl<'a> Members<'a> {
         })
     }
 
+    /// An instant from 2000 to five minutes after now: whoever knows whether the clock was set by hand
+    /// looks at the years before 2015.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it is missing or not such an instant.
+    pub fn instant_by_hand(&self, member: &'static str) -> Result<Timestamp, CommandError> {
+        let too_late = |found, now| MemberError::TooLate { found, now };
+        self.instant_between(member, EARLIEST_BY_HAND, MAX_FUTURE_MILLIS, too_late)
+    }
+
     /// An instant that is planned: from 2015 to a year after now.
     ///
     /// # Errors
@@ -115,11 +127,21 @@ impl<'a> Members<'a> {
         ahead: i64,
         too_late: impl FnOnce(Timestamp, Timestamp) -> MemberError,
     ) -> Result<Timestamp, CommandError> {
+        self.instant_between(member, EARLIEST, ahead, too_late)
+    }
+
+    fn instant_between(
+        &self,
+        member: &'static str,
+        earliest: Timestamp,
+        ahead: i64,
+        too_late: impl FnOnce(Timestamp, Timestamp) -> MemberError,
+    ) -> Result<Timestamp, CommandError> {
         let now = self.now;
         self.parsed(member, |text| {
             let found = Timestamp::parse(&text)?;
-            if found.unix_millis() < EARLIEST_MILLIS {
-                Err(MemberError::TooEarly(found))
+            if found < earliest {
+                Err(MemberError::TooEarly { found, earliest })
             } else if found > now.plus_millis(ahead) {
                 Err(too_late(found, now))
             } else {
@@ -170,10 +192,16 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`CommandError`] if it is no payload.
     pub fn payload(&self) -> Result<Option<Payload>, CommandError> {
-        let payload = self.values.get("payload").map(|value| Payload::from_raw(value));
-        payload
-            .transpose()
-            .map_err(|e| CommandError::Malformed { member: "payload", problem: e.into() })
+        self.json("payload")
+    }
+
+    /// A member that holds any JSON value, as a payload does, where it is given.
+    ///
+    /// # Errors
+    /// [`CommandError`] if it cannot be a payload.
+    pub fn json(&self, member: &'static str) -> Result<Option<Payload>, CommandError> {
+        let payload = self.values.get(member).map(|value| Payload::from_raw(value));
+        payload.transpose().map_err(|e| CommandError::Malformed { member, problem: e.into() })
     }
 }
 

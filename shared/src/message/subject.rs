@@ -41,6 +41,6 @@ macro_rules! subject {
 }
 
 subject! {
-    of: { activity_id, poll_id, battle_id, hit_id, room_id },
+    of: { activity_id, poll_id, battle_id, hit_id, room_id, tenant_id, customer_id, event_id },
     people: { actor_id, follower_id, followee_id, viewer_id, tagged_id, author_id }
 }

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 
 use super::read::TYPE;
 use crate::values::{
-    ActivityId, ActorId, BattleId, Choice, HitId, Kind, MessageId, Origin, PollId, RoomId,
-    Timestamp, ViewerId,
+    ActivityId, ActorId, BattleId, Choice, CustomerId, EventId, EventName, HitId, Kind, MessageId,
+    Origin, PollId, RoomId, TenantId, Timestamp, ViewerId,
 };
 
 /// What is written as JSON by putting quotes around it.
@@ -21,6 +21,10 @@ impl Plain for BattleId {}
 impl Plain for HitId {}
 impl Plain for RoomId {}
 impl Plain for MessageId {}
+impl Plain for TenantId {}
+impl Plain for CustomerId {}
+impl Plain for EventId {}
+impl Plain for EventName {}
 impl Plain for Timestamp {}
 impl Plain for Kind {}
 impl Plain for Origin {}

@@ -1,15 +1,32 @@
 //! The one clock. Rules take `now` as an argument; only the edges ask a [`Clock`].
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
 
 use crate::values::Timestamp;
 
-/// Tells the time: the system's, or one that somebody sets by hand.
+/// Tells the time: the system's, or one that somebody has set. Clones tell the same.
 #[derive(Debug, Clone, Default)]
-pub struct Clock {
-    manual: Option<Arc<AtomicI64>>,
+pub struct Clock(Source);
+
+#[derive(Debug, Clone, Default)]
+enum Source {
+    #[default]
+    System,
+    /// Unix milliseconds. It stands.
+    Manual(Arc<AtomicI64>),
+    /// It goes on.
+    Ticking(Arc<Mutex<Reading>>),
+}
+
+/// What a clock that was set showed, and when that was.
+#[derive(Debug)]
+struct Reading {
+    millis: i64,
+    as_of: Instant,
 }
 
 impl Clock {
@@ -22,24 +39,58 @@ impl Clock {
     /// A clock that stands at `now` until it is [set](Self::set).
     #[must_use]
     pub fn manual(now: Timestamp) -> Self {
-        Self { manual: Some(Arc::new(AtomicI64::new(now.unix_millis()))) }
+        Self(Source::Manual(Arc::new(AtomicI64::new(now.unix_millis()))))
     }
 
-    /// Sets a manual clock. The system's clock is left alone.
+    /// A clock that shows `now`, and goes on from there at the pace of time. It never goes back, whatever happens to
+    /// the system's.
+    #[must_use]
+    pub fn starting_at(now: Timestamp) -> Self {
+        let reading = Reading { millis: now.unix_millis(), as_of: Instant::now() };
+        Self(Source::Ticking(Arc::new(Mutex::new(reading))))
+    }
+
+    /// Sets a clock that is not the system's. One that goes on is only set ahead. The system's is left alone.
     pub fn set(&self, now: Timestamp) {
-        if let Some(manual) = &self.manual {
-            manual.store(now.unix_millis(), Ordering::SeqCst);
+        match &self.0 {
+            Source::System => {}
+            Source::Manual(millis) => millis.store(now.unix_millis(), Ordering::SeqCst),
+            Source::Ticking(reading) => {
+                let mut reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                reading.catch_up();
+                reading.millis = reading.millis.max(now.unix_millis());
+            }
         }
+    }
+
+    /// Whether somebody has set it, and it [goes on](Self::starting_at) from there.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        matches!(self.0, Source::Ticking(_))
     }
 
     /// What time it is.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        let millis = match &self.manual {
-            Some(manual) => manual.load(Ordering::SeqCst),
-            None => system_millis(),
+        let millis = match &self.0 {
+            Source::System => system_millis(),
+            Source::Manual(millis) => millis.load(Ordering::SeqCst),
+            Source::Ticking(reading) => {
+                let mut reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                reading.catch_up();
+                reading.millis
+            }
         };
         Timestamp::from_unix_millis(millis)
+    }
+}
+
+impl Reading {
+    fn catch_up(&mut self) {
+        let passed = self.as_of.elapsed().as_millis();
+        self.millis = self.millis.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
+        // What is less than a millisecond is left for the next time.
+        self.as_of += Duration::from_millis(u64::try_from(passed).unwrap_or(u64::MAX));
     }
 }
 
@@ -48,4 +99,36 @@ fn system_millis() -> i64 {
     // A clock before 1970 shows 1970.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_was_set_goes_on_and_is_only_set_ahead() {
+        let clock = Clock::starting_at(at("2013-01-01T00:00:00Z"));
+        let other = clock.clone();
+        for _ in 0..4 {
+            tokio::time::advance(Duration::from_micros(500)).await;
+            let _ = clock.now();
+        }
+        assert_eq!(other.now(), at("2013-01-01T00:00:00.002Z"), "no part of a millisecond is lost");
+        other.set(at("2013-02-01T00:00:00Z"));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(clock.now(), at("2013-02-01T00:00:05Z"));
+        clock.set(at("2013-01-15T00:00:00Z"));
+        assert_eq!(clock.now(), at("2013-02-01T00:00:05Z"), "it never goes back");
+    }
+
+    #[test]
+    fn only_a_clock_that_goes_on_counts_as_set() {
+        let now = at("2026-11-20T12:00:00Z");
+        assert!(Clock::starting_at(now).is_set());
+        assert!(!Clock::system().is_set() && !Clock::manual(now).is_set());
+    }
 }

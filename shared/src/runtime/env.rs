@@ -28,6 +28,18 @@ pub const ONLY_SHARD: &str = "NAGARE_ONLY_SHARD";
 pub const RETENTION_DAYS: &str = "NAGARE_RETENTION_DAYS";
 /// Days a notification is kept after it was read.
 pub const READ_NOTIFICATION_DAYS: &str = "NAGARE_READ_NOTIFICATION_DAYS";
+/// How the names of the tables of events begin: the rest is the name of a period.
+pub const EVENTS_TABLE_PREFIX: &str = "NAGARE_EVENTS_TABLE_PREFIX";
+/// How time is cut into periods of events: `day`, `week` or `month`.
+pub const EVENT_PERIOD: &str = "NAGARE_EVENT_PERIOD";
+/// Days from the end of a period until it takes no more events.
+pub const EVENT_LATENESS_DAYS: &str = "NAGARE_EVENT_LATENESS_DAYS";
+/// Days that events can be read after the end of their period.
+pub const EVENT_DAYS: &str = "NAGARE_EVENT_DAYS";
+/// Days that events are in the archive after the end of their period; 0: without end.
+pub const EVENT_ARCHIVE_DAYS: &str = "NAGARE_EVENT_ARCHIVE_DAYS";
+/// The bucket that events are archived in.
+pub const ARCHIVE_BUCKET: &str = "NAGARE_ARCHIVE_BUCKET";
 /// How many copies the change log has to have, at least.
 pub const CHANGE_LOG_COPIES: &str = "NAGARE_CHANGE_LOG_COPIES";
 /// The secret that cursors are sealed with, and another whose cursors are still, or already, taken. Where
@@ -47,6 +59,10 @@ pub const JWT_KEY: &str = "NAGARE_JWT_KEY";
 pub const DYNAMODB_ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 /// Where the queues answer, for the AWS SDK.
 pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
+/// Where the archive answers, for the AWS SDK.
+pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
+/// Where a local stack says what time it is, for the command line.
+pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
 /// Which deployment it is: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
 /// Of how many requests that went well the reader logs one. Where it is not set, of all.

@@ -13,6 +13,8 @@ const CAP: Duration = Duration::from_secs(2);
 
 /// No attempt is longer: AWS answers within milliseconds, or something is wrong with the connection.
 pub const LONGEST_ATTEMPT: Duration = Duration::from_secs(5);
+/// No attempt to move an object is longer: 64 MiB at 10 Mbit/s.
+const LONGEST_TRANSFER: Duration = Duration::from_secs(60);
 /// No attempt is given less, unless the deadline is nearer: time for a slow answer.
 const SHORTEST_ATTEMPT: Duration = Duration::from_millis(250);
 /// An attempt is given this part of the time that is left, so that a call that hangs leaves time for
@@ -27,6 +29,13 @@ const PART: u32 = 5;
 pub fn attempt(deadline: Deadline) -> Deadline {
     let part = deadline.remaining() / PART;
     deadline.within(part.clamp(SHORTEST_ATTEMPT, LONGEST_ATTEMPT))
+}
+
+/// The same for an attempt that moves an object of tens of megabytes: up to a minute.
+#[must_use]
+pub fn transfer(deadline: Deadline) -> Deadline {
+    let part = deadline.remaining() / PART;
+    deadline.within(part.clamp(SHORTEST_ATTEMPT, LONGEST_TRANSFER))
 }
 
 /// Waits between attempts: exponential, capped, with full jitter, so that callers that failed

@@ -30,6 +30,9 @@ pub enum IdError {
         /// Its place, counted from 1.
         position: usize,
     },
+    /// `.` or `..`, which no path can carry.
+    #[error("expected another id than `.` and `..`: paths cannot carry these")]
+    Dots,
 }
 
 /// True for the characters an id may be made of. `#` is not among them: the key codec joins with it.
@@ -41,6 +44,9 @@ pub fn is_id_character(c: char) -> bool {
 fn check(text: &str, most: usize) -> Result<(), IdError> {
     if let Some((index, found)) = text.chars().enumerate().find(|(_, c)| !is_id_character(*c)) {
         return Err(IdError::Character { found, position: index + 1 });
+    }
+    if matches!(text, "." | "..") {
+        return Err(IdError::Dots);
     }
     match text.len() {
         found if (1..=most).contains(&found) => Ok(()),
@@ -120,6 +126,12 @@ ids! {
     RoomId(MAX_ID_LENGTH);
     /// What somebody said in a room. Unique within it.
     MessageId(MAX_ID_LENGTH);
+    /// A team that reports what its customers do.
+    TenantId(MAX_ID_LENGTH);
+    /// A customer of a tenant.
+    CustomerId(MAX_ID_LENGTH);
+    /// What a customer did. Unique for an instant of theirs.
+    EventId(MAX_ID_LENGTH);
 }
 
 /// Messages are in the order of [sort keys](super::SortKey), as activities are.
@@ -135,13 +147,26 @@ impl From<ActivityId> for MessageId {
     }
 }
 
+/// Events are in the order of sort keys, too.
+impl From<EventId> for ActivityId {
+    fn from(id: EventId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<ActivityId> for EventId {
+    fn from(id: ActivityId) -> Self {
+        Self(id.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn accepts_the_alphabet_and_both_lengths() {
-        for text in ["a", "A-Z.a_z:0@9", &"x".repeat(128)] {
+        for text in ["a", "...", "A-Z.a_z:0@9", &"x".repeat(128)] {
             assert_eq!(ViewerId::new(text).map(String::from), Ok(text.to_owned()));
         }
     }
@@ -158,6 +183,8 @@ mod tests {
             ("e\u{301}", IdError::Character { found: '\u{301}', position: 2 }),
             ("\u{e9}", IdError::Character { found: '\u{e9}', position: 1 }),
             ("a b", IdError::Character { found: ' ', position: 2 }),
+            (".", IdError::Dots),
+            ("..", IdError::Dots),
         ];
         for (text, expected) in cases {
             assert_eq!(ActivityId::new(text), Err(expected), "{text:?}");

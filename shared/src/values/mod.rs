@@ -11,13 +11,14 @@ mod spread;
 mod timestamp;
 
 pub use id::{
-    ActivityId, ActorId, BattleId, Choice, HitId, IdError, MAX_CHOICE_LENGTH, MAX_ID_LENGTH,
-    MessageId, PollId, RoomId, ViewerId, is_id_character,
+    ActivityId, ActorId, BattleId, Choice, CustomerId, EventId, HitId, IdError, MAX_CHOICE_LENGTH,
+    MAX_ID_LENGTH, MessageId, PollId, RoomId, TenantId, ViewerId, is_id_character,
 };
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};
 pub use payload::{
-    Kind, KindError, MAX_KIND_LENGTH, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError,
+    EventName, EventNameError, Kind, KindError, MAX_EVENT_NAME_LENGTH, MAX_KIND_LENGTH,
+    MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError,
 };
 pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
 pub use sort_key::{SortKey, SortKeyError};

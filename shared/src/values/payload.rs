@@ -13,6 +13,8 @@ pub const MAX_PAYLOAD_BYTES: usize = 4096;
 pub const MAX_PAYLOAD_DEPTH: usize = 64;
 /// The longest kind, in characters.
 pub const MAX_KIND_LENGTH: usize = 32;
+/// The longest name of an event, in characters.
+pub const MAX_EVENT_NAME_LENGTH: usize = 64;
 
 /// What sort of activity it is: 1 to 32 characters of `A-Z a-z 0-9 . _ + -`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,6 +26,12 @@ pub struct Kind(String);
 #[error("expected 1 to 32 characters of A-Z a-z 0-9 . _ + -")]
 pub struct KindError;
 
+/// True for a text of so many characters of which kinds and names are made.
+fn is_word(text: &str, most: usize) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
+    (1..=most).contains(&text.len()) && text.chars().all(known)
+}
+
 impl Kind {
     /// Takes a text that obeys the rules of kinds.
     ///
@@ -31,11 +39,7 @@ impl Kind {
     /// [`KindError`] if it does not.
     pub fn new(text: impl Into<String>) -> Result<Self, KindError> {
         let text = text.into();
-        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
-        if !(1..=MAX_KIND_LENGTH).contains(&text.len()) || !text.chars().all(known) {
-            return Err(KindError);
-        }
-        Ok(Self(text))
+        if is_word(&text, MAX_KIND_LENGTH) { Ok(Self(text)) } else { Err(KindError) }
     }
 
     /// The kind as text.
@@ -74,6 +78,59 @@ impl From<Kind> for String {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What happened to a customer: 1 to 64 characters of `A-Z a-z 0-9 . _ + -`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct EventName(String);
+
+/// The text is not the name of an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected 1 to 64 characters of A-Z a-z 0-9 . _ + -")]
+pub struct EventNameError;
+
+impl EventName {
+    /// Takes a text that obeys the rules of names.
+    ///
+    /// # Errors
+    /// [`EventNameError`] if it does not.
+    pub fn new(text: impl Into<String>) -> Result<Self, EventNameError> {
+        let text = text.into();
+        if is_word(&text, MAX_EVENT_NAME_LENGTH) { Ok(Self(text)) } else { Err(EventNameError) }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for EventName {
+    type Error = EventNameError;
+    fn try_from(text: String) -> Result<Self, EventNameError> {
+        Self::new(text)
+    }
+}
+
+impl std::str::FromStr for EventName {
+    type Err = EventNameError;
+    fn from_str(text: &str) -> Result<Self, EventNameError> {
+        Self::new(text)
+    }
+}
+
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<EventName> for String {
+    fn from(name: EventName) -> Self {
+        name.0
     }
 }
 

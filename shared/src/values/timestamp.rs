@@ -39,8 +39,14 @@ impl Timestamp {
     /// The instant `millis` milliseconds after 1970-01-01 UTC, or the nearest one that four digits
     /// of year can say.
     #[must_use]
-    pub fn from_unix_millis(millis: i64) -> Self {
-        Self(millis.clamp(MIN, MAX))
+    pub const fn from_unix_millis(millis: i64) -> Self {
+        Self(if millis < MIN {
+            MIN
+        } else if millis > MAX {
+            MAX
+        } else {
+            millis
+        })
     }
 
     /// Milliseconds since 1970-01-01 UTC.

@@ -79,7 +79,7 @@ fn answered(authorization: Authorization, event: &ApiGatewayV2httpRequest) -> Op
     assert_eq!(answer["headers"]["content-type"], "application/problem+json");
     assert_eq!(body["status"], status);
     let texts = ["type", "title", "detail"].map(|member| body[member].as_str().unwrap().len());
-    assert!(texts.iter().all(|length| (1..=500).contains(length)), "{body}");
+    assert!(texts.iter().all(|length| (1..=1_000).contains(length)), "{body}");
     let parameter = body["parameter"].as_str();
     assert_eq!(parameter.is_some_and(|name| PARAMETERS.contains(&name)), status == 400, "{body}");
     None

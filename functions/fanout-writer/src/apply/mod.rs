@@ -3,6 +3,7 @@
 mod activities;
 mod battles;
 mod changes;
+mod events;
 mod follows;
 mod likes;
 mod notifications;
@@ -42,6 +43,8 @@ pub(crate) async fn apply(cx: &Context, command: Command) -> Result<Disposition,
         Command::Post(post) => Box::pin(rooms::post(cx, post)).await,
         Command::DeleteMessage(delete) => Box::pin(rooms::delete(cx, delete)).await,
         Command::Membership(change) => Box::pin(rooms::change_membership(cx, change)).await,
+        Command::RecordEvent(event) => Box::pin(events::record(cx, event)).await,
+        Command::RecordEvents(events) => Box::pin(events::record_all(cx, events)).await,
         Command::Changed(change) => Box::pin(changes::changed(cx, change)).await,
         Command::Segment(segment) => Box::pin(segments::segment(cx, segment)).await,
         Command::Continued(_) => {

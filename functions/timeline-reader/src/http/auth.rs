@@ -9,9 +9,12 @@
 use std::str::FromStr;
 
 use aws_lambda_events::event::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest};
-use shared::values::ViewerId;
+use shared::values::{TenantId, ViewerId};
 
 use super::problem::Problem;
+
+/// The claim of a token that says for which tenant its owner speaks.
+const TENANT_CLAIM: &str = "tenant_id";
 
 /// Who vouches for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,8 +49,8 @@ impl FromStr for Authorization {
 /// Somebody who was let in.
 #[derive(Debug)]
 pub(crate) enum Caller<'a> {
-    /// The owner of a verified token.
-    Subject(&'a str),
+    /// The owner of a verified token, who may belong to a tenant.
+    Subject(&'a str, Option<&'a str>),
     /// Somebody trusted with everything.
     Trusted,
 }
@@ -59,7 +62,7 @@ impl Authorization {
         match (self, subject) {
             (Self::Jwt, None) => Err(Problem::Unauthenticated),
             (Self::Iam, _) if !authorizer.is_some_and(is_signed) => Err(Problem::Unauthenticated),
-            (_, Some(subject)) => Ok(Caller::Subject(subject)),
+            (_, Some(subject)) => Ok(Caller::Subject(subject, authorizer.and_then(tenant))),
             (Self::Iam | Self::Open, None) => Ok(Caller::Trusted),
         }
     }
@@ -70,6 +73,11 @@ fn subject(authorizer: &ApiGatewayRequestAuthorizer) -> Option<Result<&str, Prob
     let claims = &authorizer.jwt.as_ref()?.claims;
     let subject = claims.get("sub").filter(|subject| !subject.is_empty());
     Some(subject.map(String::as_str).ok_or(Problem::Unauthenticated))
+}
+
+/// The tenant that the token's owner speaks for.
+fn tenant(authorizer: &ApiGatewayRequestAuthorizer) -> Option<&str> {
+    authorizer.jwt.as_ref()?.claims.get(TENANT_CLAIM).map(String::as_str)
 }
 
 /// True if API Gateway says whose signature it has checked.
@@ -86,10 +94,12 @@ impl Caller<'_> {
         let asked = asked.map_err(|e| Problem::invalid("viewer", e.to_string()))?;
         match (self, asked) {
             (Self::Trusted, asked) => Ok(asked),
-            (Self::Subject(subject), Some(asked)) if *subject == asked.as_str() => Ok(Some(asked)),
-            (Self::Subject(_), Some(_)) => Err(Problem::Forbidden),
+            (Self::Subject(subject, _), Some(asked)) if *subject == asked.as_str() => {
+                Ok(Some(asked))
+            }
+            (Self::Subject(..), Some(_)) => Err(Problem::Forbidden),
             // A subject that is no id has no likes.
-            (Self::Subject(subject), None) => Ok(ViewerId::new(*subject).ok()),
+            (Self::Subject(subject, _), None) => Ok(ViewerId::new(*subject).ok()),
         }
     }
 
@@ -97,8 +107,17 @@ impl Caller<'_> {
     pub(crate) fn may_read(&self, viewer: &ViewerId) -> Result<(), Problem> {
         match self {
             Self::Trusted => Ok(()),
-            Self::Subject(subject) if *subject == viewer.as_str() => Ok(()),
-            Self::Subject(_) => Err(Problem::Forbidden),
+            Self::Subject(subject, _) if *subject == viewer.as_str() => Ok(()),
+            Self::Subject(..) => Err(Problem::Forbidden),
+        }
+    }
+
+    /// Whether they may read what is this tenant's alone.
+    pub(crate) fn may_read_tenant(&self, asked: &TenantId) -> Result<(), Problem> {
+        match self {
+            Self::Trusted => Ok(()),
+            Self::Subject(_, Some(tenant)) if *tenant == asked.as_str() => Ok(()),
+            Self::Subject(..) => Err(Problem::Forbidden),
         }
     }
 }

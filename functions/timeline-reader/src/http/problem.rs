@@ -92,7 +92,7 @@ impl Problem {
                 return (format!("{parameter}: {problem}"), Some(parameter));
             }
             Self::Unauthenticated => "Send a bearer token with a `sub` claim, or sign the request.",
-            Self::Forbidden => "Viewers read only what is their own.",
+            Self::Forbidden => "Viewers read only what is their own, or their tenant's.",
             Self::NotFound([]) => "The path is right, and nobody has put anything there.",
             Self::NotFound(paths) => return (format!("Paths: {}", paths.join(", ")), None),
             Self::MethodNotAllowed => "It is read with GET.",

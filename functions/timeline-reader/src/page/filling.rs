@@ -189,7 +189,9 @@ impl<'a, S: Source> Filling<'a, S> {
             }
             self.source.look_up(&chunk, self.passed == 0).await?;
             self.looks += 1;
-            self.spend(cost);
+            if self.source.looks_up_by_calls() {
+                self.spend(cost);
+            }
             let shown =
                 chunk.iter().filter_map(|row| Some((S::key(row).clone(), self.source.shown(row)?)));
             self.items.extend(shown);

@@ -25,6 +25,7 @@ mod request;
 
 pub(crate) use answer::{Head, answer};
 pub(crate) use cursors::Cursors;
+pub(crate) use filling::fill;
 pub(crate) use kinds::Kinds;
 pub(crate) use likes::AskedLikes;
 pub(crate) use moment::{Moment, Rows, Target};
@@ -65,6 +66,11 @@ pub(crate) trait Source {
 
     /// What is shown of a row that was looked up, if anything is.
     fn shown(&self, row: &Self::Row) -> Option<Self::Shown>;
+
+    /// False if nothing has to be called to know what is shown of a row.
+    fn looks_up_by_calls(&self) -> bool {
+        true
+    }
 
     /// What looking up a row costs, in read units.
     fn units_a_row(&self) -> usize {

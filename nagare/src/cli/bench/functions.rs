@@ -32,6 +32,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         clock: stage.clock.clone(),
         change_log: ChangeLog::default(),
         room_queues: RoomQueues::default(),
+        events: stage.tables.events.clone(),
         hold: Hold::default(),
     })
 }

@@ -84,6 +84,7 @@ impl Handler {
             clock: clock.clone(),
             change_log: ChangeLog::default(),
             room_queues: RoomQueues::default(),
+            events: tables.events,
             hold: Hold::default(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;

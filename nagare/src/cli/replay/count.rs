@@ -120,6 +120,8 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Post(_)
         | Command::DeleteMessage(_)
         | Command::Membership(_)
+        | Command::RecordEvent(_)
+        | Command::RecordEvents(_)
         | Command::Changed(_) => None,
     }
 }

@@ -54,6 +54,7 @@ use tokio::time::Instant;
 use super::Failure;
 use super::csv_file::Source;
 use super::print::{counted, print_json, say, tell};
+use crate::client::clock;
 use crate::client::drain::Drain;
 use crate::client::remote::Remote;
 use crate::client::sender::Sender;
@@ -115,7 +116,7 @@ impl Handles {
             timelines: remote.timelines_table()?,
             letters: remote.dead_letters()?,
             retention: remote.retention()?,
-            clock: Clock::system(),
+            clock: clock::clock(),
         })
     }
 

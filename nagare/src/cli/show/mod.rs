@@ -18,13 +18,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use shared::runtime::clock::Clock;
 use shared::values::{Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::Failure;
 use super::print::{one_line, say};
 use crate::client::api::{Api, Query};
+use crate::client::clock;
 use screen::Screen;
 
 pub(super) use battle::Battle;
@@ -157,7 +157,7 @@ impl Show {
     }
 
     fn lines<S: Standing>(&self, standing: &S, screen: &Screen) -> Vec<String> {
-        standing.lines(self.viewer.as_ref(), screen.width(), Clock::system().now())
+        standing.lines(self.viewer.as_ref(), screen.width(), clock::clock().now())
     }
 }
 

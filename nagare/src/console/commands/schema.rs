@@ -12,7 +12,7 @@ static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 });
 
 /// What commands are about, and how the names of those begin.
-const GROUPS: [(&str, &[&str]); 8] = [
+const GROUPS: [(&str, &[&str]); 9] = [
     ("Activities", &["activity."]),
     ("Follows", &["follow."]),
     ("Likes and notifications", &["like.", "notifications."]),
@@ -21,6 +21,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Rooms", &["message.", "room."]),
     ("Profiles", &["profile."]),
     ("Tags", &["tag."]),
+    ("Events", &["event.", "events."]),
 ];
 
 /// One type of command.

@@ -3,6 +3,7 @@
 use shared::activities::keys as activities;
 use shared::battles::keys::{self as battles, BattleRow, BattleView};
 use shared::dynamo::item::Key;
+use shared::events::keys::EventItem;
 use shared::follows::keys as follows;
 use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
@@ -105,6 +106,16 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
             None => format!("about {viewer} alone"),
         },
         LedgerItem::Changes => "digests of activities that were changed a moment ago".to_owned(),
+        LedgerItem::Events(item) => match item {
+            EventItem::Period(period) => format!("what is known of the events of {period}"),
+            EventItem::Archiving(period) => format!("how far the archive of {period} has come"),
+            EventItem::Seen(customer) => {
+                format!("what clients have seen of the history of {customer}")
+            }
+            EventItem::Archived(tenant, period) => {
+                format!("an archive object of {tenant}, of {period}")
+            }
+        },
         LedgerItem::Room(item) => match item {
             RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),
             RoomItem::Marker(key) => {

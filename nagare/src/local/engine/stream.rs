@@ -28,6 +28,12 @@ const WORKED_OFF: &str = "
     AND CAST(sequence_number AS INTEGER) <
         (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)";
 
+/// A stream keeps records for a day, as DynamoDB's do; by the system's clock, by which the engine notes them.
+const OLD: &str = "
+    DELETE FROM _stream_records
+    WHERE table_name GLOB ?1 AND created_at < unixepoch() - 86400
+    AND id NOT IN (SELECT MAX(id) FROM _stream_records GROUP BY table_name)";
+
 /// A record.
 #[derive(Debug, Clone)]
 pub struct StreamRecord {
@@ -46,6 +52,12 @@ pub struct StreamRecord {
 /// Prepares a connection.
 pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
     Ok(storage.conn().execute_batch(INDEX)?)
+}
+
+/// Deletes what is old in the streams of tables of events, which nothing here works off.
+pub(super) fn forget_old(storage: &Storage) -> Result<(), DynoxideError> {
+    storage.conn().execute(OLD, [format!("{}*", schema::EVENTS_PREFIX)])?;
+    Ok(())
 }
 
 impl Engine {

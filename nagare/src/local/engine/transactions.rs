@@ -134,7 +134,7 @@ impl Drop for Claim<'_> {
 
 /// One statement for each trigger.
 fn triggers(statement: impl Fn(&str, &str) -> String) -> String {
-    let TableNames { timelines, ledger, facts, views, dead_letters } = schema::names();
+    let TableNames { timelines, ledger, facts, views, dead_letters, .. } = schema::names();
     let tables = [timelines, ledger, facts, views, dead_letters];
     let statements = tables.iter().flat_map(|table| CHANGES.map(|change| statement(table, change)));
     statements.collect()

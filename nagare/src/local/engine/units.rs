@@ -7,7 +7,6 @@ use dynoxide::DynoxideError;
 use dynoxide::actions::batch_get_item::{BatchGetItemRequest, BatchGetItemResponse};
 use dynoxide::actions::batch_write_item::{BatchWriteItemRequest, BatchWriteItemResponse};
 use dynoxide::actions::delete_item::{DeleteItemRequest, DeleteItemResponse};
-use dynoxide::actions::describe_table::{DescribeTableRequest, DescribeTableResponse};
 use dynoxide::actions::describe_time_to_live::{
     DescribeTimeToLiveRequest, DescribeTimeToLiveResponse,
 };
@@ -95,7 +94,6 @@ reporting! {
     UpdateItemRequest UpdateItemResponse WRITE_UNITS,
 }
 silent! {
-    DescribeTableRequest DescribeTableResponse,
     DescribeTimeToLiveRequest DescribeTimeToLiveResponse,
     ListTablesRequest ListTablesResponse,
 }
@@ -164,6 +162,9 @@ pub(super) fn of_new_ledger_item(item: &Item) -> f64 {
 
 /// A table, as the console calls it.
 pub(super) fn table(name: &str) -> &'static str {
+    if name.starts_with(schema::EVENTS_PREFIX) {
+        return "events";
+    }
     let names = schema::names();
     let tables = [
         (names.timelines, "timelines"),

@@ -9,6 +9,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use tokio::time::Instant;
 
 use super::bucket::Buckets;
+use super::creations::{self, Creations};
 use super::demand::Demand;
 use super::injection::{Fault, inject};
 use super::service::Service;
@@ -27,6 +28,7 @@ pub struct Faulty {
 struct Choice {
     chance: Chance,
     buckets: Buckets,
+    creations: Creations,
 }
 
 impl Faulty {
@@ -39,7 +41,8 @@ impl Faulty {
     /// Puts the faults in front of it that are in force at each call.
     #[must_use]
     pub fn by(handle: &FaultsHandle, inside: SharedHttpConnector) -> Self {
-        let choice = Choice { chance: Chance::new(handle, 0), buckets: Buckets::default() };
+        let (buckets, creations) = (Buckets::default(), Creations::default());
+        let choice = Choice { chance: Chance::new(handle, 0), buckets, creations };
         Self { inside, handle: handle.clone(), choice: Arc::new(Mutex::new(choice)) }
     }
 
@@ -84,15 +87,24 @@ impl HttpConnector for Faulty {
 impl Choice {
     /// What goes wrong with a call, and the setting that has decided so.
     fn choose(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
-        self.by_chance(Service::of(request))
+        self.by_chance(Service::of(request), creations::is_of_table(request))
+            .or_else(|| self.by_creation(request))
             .or_else(|| self.by_capacity(request))
             .or_else(|| self.slowness())
     }
 
-    fn by_chance(&mut self, service: Service) -> Option<(&'static str, Fault)> {
+    fn by_creation(&mut self, request: &HttpRequest) -> Option<(&'static str, Fault)> {
+        let longest = self.chance.faults.table_creation;
+        let fault = self.creations.of(request, longest, Instant::now())?;
+        Some(("table-creation", fault))
+    }
+
+    fn by_chance(&mut self, service: Service, is_of_table: bool) -> Option<(&'static str, Fault)> {
         let Chance { faults, random, .. } = &mut self.chance;
         let of_queue = |share| if service == Service::Queues { share } else { 0.0 };
         let queue_resets = of_queue(faults.queue_resets / 2.0);
+        let of_table = |share| if is_of_table { share } else { 0.0 };
+        let table_resets = of_table(faults.table_resets / 2.0);
         let shares = [
             (faults.throttles, "throttles", Fault::Throttled),
             (faults.leftovers, "leftovers", Fault::Leftovers(random.usize(1..25))),
@@ -107,6 +119,9 @@ impl Choice {
             // Before the call as often as after it.
             (queue_resets, "queue-resets", Fault::LostRequest),
             (queue_resets, "queue-resets", Fault::LostAnswer),
+            (of_table(faults.table_limits), "table-limits", Fault::LimitExceeded),
+            (table_resets, "table-resets", Fault::LostRequest),
+            (table_resets, "table-resets", Fault::LostAnswer),
             (faults.panics, "panics", Fault::Panic),
         ];
         let mut drawn = random.f64();

@@ -34,6 +34,12 @@ pub enum Fault {
     Hang,
     /// The table or the queue does not exist.
     TableMissing,
+    /// Too many operations on tables at once; nothing is done.
+    LimitExceeded,
+    /// The call is done, and the table is not there yet.
+    Creating,
+    /// The table is not there yet, so it is not changed.
+    InUse,
     /// The caller has no permission.
     Denied,
     /// The caller panics in the middle of this call.
@@ -67,6 +73,9 @@ pub async fn inject(
             std::future::pending().await
         }
         Fault::TableMissing => Ok(service.missing()),
+        Fault::LimitExceeded => Ok(service.limit_exceeded()),
+        Fault::InUse => Ok(service.in_use()),
+        Fault::Creating => creating(inside.call(request).await?),
         Fault::Panic => panic_on_purpose(),
         Fault::Denied => Ok(service.denied()),
     }
@@ -98,6 +107,19 @@ async fn leftovers(
         (there, requests) => *there = requests,
     }
     Ok(answered(200, &answer))
+}
+
+/// Says of a table that it is not there yet.
+fn creating(response: HttpResponse) -> Result<HttpResponse, ConnectorError> {
+    let body = response.body().bytes().ok_or_else(not_in_memory)?;
+    let mut answer: Value =
+        serde_json::from_slice(body).map_err(|e| ConnectorError::other(e.into(), None))?;
+    for member in ["Table", "TableDescription"] {
+        if let Some(status) = answer[member].get_mut("TableStatus") {
+            *status = Value::from("CREATING");
+        }
+    }
+    Ok(answered(response.status().as_u16(), &answer))
 }
 
 fn cut(mut response: HttpResponse) -> Result<HttpResponse, ConnectorError> {

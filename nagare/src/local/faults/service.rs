@@ -14,6 +14,7 @@ use crate::local::tables_http::TARGET;
 pub(super) enum Service {
     Tables,
     Queues,
+    Objects,
 }
 
 /// The rest of a batch.
@@ -25,24 +26,35 @@ pub(super) struct Left {
 
 impl Service {
     pub(super) fn of(request: &HttpRequest) -> Self {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        if target.starts_with(TARGET) { Self::Tables } else { Self::Queues }
+        match request.headers().get("x-amz-target") {
+            Some(target) if target.starts_with(TARGET) => Self::Tables,
+            Some(_) => Self::Queues,
+            None => Self::Objects,
+        }
     }
 
     pub(super) fn throttled(self) -> HttpResponse {
-        self.error(400, "ProvisionedThroughputExceededException", "RequestThrottled")
+        self.error(400, "ProvisionedThroughputExceededException", "RequestThrottled", "SlowDown")
     }
 
     pub(super) fn broken(self) -> HttpResponse {
-        self.error(500, "InternalServerError", "InternalFailure")
+        self.error(500, "InternalServerError", "InternalFailure", "InternalError")
     }
 
     pub(super) fn missing(self) -> HttpResponse {
-        self.error(400, "ResourceNotFoundException", "QueueDoesNotExist")
+        self.error(400, "ResourceNotFoundException", "QueueDoesNotExist", "NoSuchBucket")
+    }
+
+    pub(super) fn limit_exceeded(self) -> HttpResponse {
+        self.error(400, "LimitExceededException", "RequestThrottled", "SlowDown")
+    }
+
+    pub(super) fn in_use(self) -> HttpResponse {
+        self.error(400, "ResourceInUseException", "RequestThrottled", "SlowDown")
     }
 
     pub(super) fn denied(self) -> HttpResponse {
-        self.error(400, "AccessDeniedException", "AccessDeniedException")
+        self.error(400, "AccessDeniedException", "AccessDeniedException", "AccessDenied")
     }
 
     /// Splits a batch: the call for its first items, and the rest. None if it is not a batch, or if
@@ -51,16 +63,30 @@ impl Service {
         match self {
             Self::Tables => demand::split(request, first),
             Self::Queues => split_entries(request, first),
+            Self::Objects => None,
         }
     }
 
-    fn error(self, status: u16, of_table: &str, of_queue: &str) -> HttpResponse {
+    fn error(self, status: u16, of_table: &str, of_queue: &str, of_object: &str) -> HttpResponse {
         let code = match self {
             Self::Tables => format!("com.amazonaws.dynamodb.v20120810#{of_table}"),
             Self::Queues => format!("com.amazonaws.sqs#{of_queue}"),
+            Self::Objects => return of_bucket(of_object),
         };
         answered(status, &json!({"__type": code, "message": "a fault on purpose"}))
     }
+}
+
+/// An error as S3 has it, by its code.
+fn of_bucket(code: &str) -> HttpResponse {
+    let status = match code {
+        "SlowDown" => http::StatusCode::SERVICE_UNAVAILABLE,
+        "NoSuchBucket" => http::StatusCode::NOT_FOUND,
+        "AccessDenied" => http::StatusCode::FORBIDDEN,
+        _ => http::StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let body = format!("<Error><Code>{code}</Code><Message>a fault on purpose</Message></Error>");
+    HttpResponse::new(StatusCode::from(status), SdkBody::from(body))
 }
 
 /// The same for the queues, whose batches report for each entry whether it failed.

@@ -22,6 +22,7 @@
 //! * **Polls and battles.** A vote or a hit is done when it is recorded; sums and hit points follow likewise.
 //! * **Rooms.** A message is done when its claim and both its rows are there, a delete when its marker is and both rows are
 //!   tombstones.
+//! * **Events.** An event is done when it is in its table; several, when each of them is there, or is refused.
 //! * **The dead letter.** It has the id of the message and its body.
 //!
 //! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
@@ -38,6 +39,7 @@
 mod activities;
 mod battles;
 mod entries;
+mod events;
 mod follows;
 mod likes;
 mod notifications;
@@ -51,6 +53,7 @@ use shared::battles::Battles;
 use shared::command::Command;
 use shared::dead_letters::DeadLetters;
 use shared::dynamo::DynamoError;
+use shared::events::{EventRecorded, Events};
 use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
@@ -122,6 +125,7 @@ pub struct Effects {
     battles: Battles,
     tags: Tags,
     rooms: Rooms,
+    events: Option<Events>,
     fan_outs: FanOuts,
     timelines: Timelines,
     letters: DeadLetters,
@@ -151,12 +155,19 @@ impl Effects {
             battles: Battles::new(facts, views),
             tags: Tags::new(ledger),
             rooms: Rooms::new(ledger),
+            events: None,
             fan_outs: FanOuts::new(ledger),
             timelines,
             letters,
             retention,
             clock,
         }
+    }
+
+    /// The same, where events are looked for here.
+    #[must_use]
+    pub fn with_events(self, events: Events) -> Self {
+        Self { events: Some(events), ..self }
     }
 
     /// Watches a command that was sent as the message with this id.
@@ -213,6 +224,8 @@ impl Watch<'_> {
             Command::Post(post) => effects.posted(post).await,
             Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
             Command::Membership(change) => effects.membership(change).await,
+            Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
+            Command::RecordEvents(events) => effects.events(events).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
                 Ok(Standing::Pending)

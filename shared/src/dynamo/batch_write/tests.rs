@@ -81,7 +81,7 @@ fn entry((partition, sort, put): &Words) -> Write<'_> {
 }
 
 fn words() -> impl Strategy<Value = Words> {
-    let id = || "[A-Za-z0-9._:@-]{1,128}";
+    let id = || "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]";
     // Ids are plain; whatever else comes is escaped.
     (id(), ".{0,64}", proptest::option::of((id(), any::<i64>())))
 }

@@ -6,7 +6,6 @@ use dynoxide::DynoxideError;
 use dynoxide::actions::batch_get_item::BatchGetItemRequest;
 use dynoxide::actions::batch_write_item::BatchWriteItemRequest;
 use dynoxide::actions::delete_item::DeleteItemRequest;
-use dynoxide::actions::describe_table::DescribeTableRequest;
 use dynoxide::actions::describe_time_to_live::DescribeTimeToLiveRequest;
 use dynoxide::actions::get_item::GetItemRequest;
 use dynoxide::actions::list_tables::ListTablesRequest;
@@ -184,7 +183,7 @@ macro_rules! unlimited {
         }
     )*};
 }
-unlimited! { DescribeTableRequest, DescribeTimeToLiveRequest, ListTablesRequest, }
+unlimited! { DescribeTimeToLiveRequest, ListTablesRequest, }
 
 /// DynamoDB's own numbers are checked by the engine.
 fn check_number(

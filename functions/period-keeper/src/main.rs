@@ -1,0 +1,42 @@
+//! The Lambda function: wires [`period_keeper`] to its environment.
+
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use period_keeper::{Keeper, Sizes};
+use serde_json::Value;
+use shared::dynamo::{Dynamo, sdk_config};
+use shared::events::{Archives, EventSettings, EventTables, Periods};
+use shared::ledger::Ledger;
+use shared::objects::Objects;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::invocation::Invocation;
+use shared::runtime::metrics::Metrics;
+use shared::runtime::traces::Traces;
+use shared::runtime::{env, panics, telemetry};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    panics::end_the_process();
+    telemetry::init_json();
+    let traces = Traces::of_environment()?;
+    let config = sdk_config().await;
+    let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
+    let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
+    let keeper = Keeper {
+        periods: Periods::new(&ledger),
+        archives: Archives::new(&ledger),
+        tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
+        objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
+        settings: EventSettings::of_environment()?,
+        sizes: Sizes::default(),
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
+        clock: Clock::system(),
+    };
+    run(service_fn(async |event: LambdaEvent<Value>| {
+        let context = event.context;
+        let deadline = Deadline::of_invocation(context.deadline, keeper.clock.now());
+        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
+        traces.within(invocation, keeper.tick(deadline)).await.map(|_| ()).map_err(Error::from)
+    }))
+    .await
+}

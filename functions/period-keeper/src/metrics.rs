@@ -1,0 +1,47 @@
+//! What is counted of a tick.
+
+use metrique::writer::Entry;
+use shared::events::keeping::wants_table;
+use shared::events::{EventSettings, PeriodRow, PeriodState};
+use shared::runtime::metrics::{Count, Record};
+use shared::values::Timestamp;
+
+/// A tick that came to its end. That there is none is what an alarm stands on.
+#[derive(Entry)]
+#[entry(rename_all = "PascalCase")]
+pub(crate) struct Tick {
+    pub(crate) keeper_ticks: Count,
+    /// Steps that were done.
+    pub(crate) keeper_steps: Count,
+    /// Steps that failed.
+    pub(crate) failed_steps: Count,
+    /// Periods whose table and archive differ, or that overlap one of another length.
+    pub(crate) disputed_periods: Count,
+    /// Periods that have no table although events of theirs are taken now, or within a day.
+    pub(crate) unmade_periods: Count,
+}
+
+impl Default for Tick {
+    fn default() -> Self {
+        Self {
+            keeper_ticks: 1.into(),
+            keeper_steps: Count::default(),
+            failed_steps: Count::default(),
+            disputed_periods: Count::default(),
+            unmade_periods: Count::default(),
+        }
+    }
+}
+
+impl Tick {
+    /// Counts a period as it is at the end of the tick.
+    pub(crate) fn see(&mut self, row: &PeriodRow, settings: &EventSettings, now: Timestamp) {
+        let is_unmade = row.state == PeriodState::Planned && wants_table(row.period, settings, now);
+        self.unmade_periods += u64::from(is_unmade);
+        self.disputed_periods += u64::from(row.state == PeriodState::Disputed);
+    }
+}
+
+impl Record for Tick {
+    const BY: Option<&'static str> = None;
+}

@@ -1,0 +1,255 @@
+//! The events of a sealed table are put into objects.
+//!
+//! A table is scanned in segments, each of them in chunks. A chunk is made in two strides: the first decides where it ends and
+//! notes that, the second puts its objects. Whoever comes to a chunk whose end is noted scans up to there and no further. As nothing is written to
+//! the table any more, and a scan goes through a segment in one order, they find the same events.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::item::{Item, Key};
+use shared::dynamo::{DynamoError, Query};
+use shared::events::archive::{Chunk, Listed, MOST_LISTED, Manifest, manifest_key};
+use shared::events::archives::{ChunkEnd, SegmentProgress};
+use shared::events::{ArchivedObject, Event, Period, PeriodRow, PeriodState, Tally};
+use shared::runtime::deadline::Deadline;
+
+use super::Outcome;
+use super::table::describe;
+use crate::{Keeper, KeeperError};
+
+/// The most segments of a table.
+const MOST_SEGMENTS: u64 = 64;
+/// Objects that are put at once.
+const TOGETHER: usize = 16;
+
+/// A segment of the table of a period, and of how many.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    period: Period,
+    number: u32,
+    of: u32,
+}
+
+/// What a scan of a chunk came to.
+struct Scanned {
+    chunk: Chunk,
+    end: ChunkEnd,
+}
+
+impl Keeper {
+    /// Puts all events of a table into objects, and then a manifest of these.
+    pub(crate) async fn archive(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        if row.segments == 0 {
+            return self.divide(row, deadline).await;
+        }
+        let (mut tally, mut objects) = (Tally::default(), 0);
+        for number in 0..row.segments {
+            let segment = Segment { period: row.period, number, of: row.segments };
+            let progress = match self.archive_segment(segment, deadline).await {
+                Ok(progress) => progress,
+                // Nobody can say any more what was recorded. It stays in the table.
+                Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
+                    return self
+                        .dispute(row, format!("it cannot be read: {error}"), deadline)
+                        .await;
+                }
+                Err(error) => return Err(error),
+            };
+            tally.add(progress.tally);
+            objects += progress.objects;
+        }
+        self.put_manifest(row.period, tally, objects, deadline).await?;
+        let row = PeriodRow { state: PeriodState::Archived, tally: Some(tally), ..row.clone() };
+        self.moved(row, deadline).await
+    }
+
+    /// Fixes in how many segments the table is archived, by its size.
+    async fn divide(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+        let table = self.tables.table(row.period);
+        if let Some(why) = self.stranger(row, &table, deadline).await? {
+            return self.dispute(row, why, deadline).await;
+        }
+        let found = describe(&table, deadline).await?;
+        let bytes = found.and_then(|it| it.table_size_bytes).and_then(|it| u64::try_from(it).ok());
+        let bytes = bytes.unwrap_or_default();
+        let segments = (bytes / self.sizes.segment_bytes + 1).min(MOST_SEGMENTS);
+        let segments = u32::try_from(segments).unwrap_or(1);
+        self.moved(PeriodRow { segments, ..row.clone() }, deadline).await
+    }
+
+    /// Archives the chunks of a segment that are left. Returns what all of them came to.
+    async fn archive_segment(
+        &self,
+        segment: Segment,
+        deadline: Deadline,
+    ) -> Result<SegmentProgress, KeeperError> {
+        let Segment { period, number, .. } = segment;
+        let mut known = None;
+        loop {
+            let progress = match known.take() {
+                Some(progress) => progress,
+                None => self.archives.segment(period, number, deadline).await?,
+            };
+            if progress.done {
+                return Ok(progress);
+            }
+            let scanned = self.scan(segment, &progress, deadline).await?;
+            let Some(decided) = self.decide(segment, progress, scanned.end, deadline).await? else {
+                continue;
+            };
+            known = self.put(segment, decided, &scanned.chunk, deadline).await?;
+        }
+    }
+
+    /// Notes where a chunk ends, unless that is noted already. Nothing if somebody else has noted something meanwhile.
+    async fn decide(
+        &self,
+        segment: Segment,
+        progress: SegmentProgress,
+        end: ChunkEnd,
+        deadline: Deadline,
+    ) -> Result<Option<SegmentProgress>, KeeperError> {
+        if progress.end.is_some() {
+            return Ok(Some(progress));
+        }
+        let decided = SegmentProgress { end: Some(end), ..progress };
+        self.note(segment, decided, deadline).await
+    }
+
+    /// Puts the objects of a chunk, then their rows, then the progress behind it.
+    async fn put(
+        &self,
+        segment: Segment,
+        progress: SegmentProgress,
+        chunk: &Chunk,
+        deadline: Deadline,
+    ) -> Result<Option<SegmentProgress>, KeeperError> {
+        let Segment { period, number, .. } = segment;
+        let put = chunk.objects().map(|(tenant, packed)| {
+            let object = ArchivedObject::of(&tenant, period, (number, progress.chunk), &packed);
+            async move {
+                self.objects.put(&object.key(), packed.bytes, deadline).await?;
+                self.archives.note(&object, deadline).await?;
+                Ok::<_, KeeperError>(object.tally)
+            }
+        });
+        let put: Vec<Tally> = stream::iter(put).buffered(TOGETHER).try_collect().await?;
+        let SegmentProgress { version, chunk, end, mut tally, mut objects, .. } = progress;
+        objects += put.len() as u64;
+        put.into_iter().for_each(|of_object| tally.add(of_object));
+        let done = end.as_ref().is_none_or(|end| end.is_last_chunk);
+        let start = end.and_then(|end| end.last);
+        let next =
+            SegmentProgress { version, chunk: chunk + 1, start, end: None, done, objects, tally };
+        self.note(segment, next, deadline).await
+    }
+
+    async fn note(
+        &self,
+        Segment { period, number, .. }: Segment,
+        progress: SegmentProgress,
+        deadline: Deadline,
+    ) -> Result<Option<SegmentProgress>, KeeperError> {
+        let is_noted = self.archives.replace_segment(period, number, &progress, deadline).await?;
+        let version = progress.version + 1;
+        Ok(is_noted.then_some(SegmentProgress { version, ..progress }))
+    }
+
+    /// Scans a chunk: up to its end where that is noted, otherwise to what fills it.
+    async fn scan(
+        &self,
+        segment: Segment,
+        progress: &SegmentProgress,
+        deadline: Deadline,
+    ) -> Result<Scanned, KeeperError> {
+        let table = self.tables.table(segment.period);
+        let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+        let mut query = Query {
+            segment: Some((number(segment.number), number(segment.of))),
+            start: progress.start.clone().map(Key::into_item),
+            limit: self.sizes.page_items,
+            ..Query::default()
+        };
+        let (mut chunk, mut last) = (Chunk::default(), None);
+        if let Some(end @ ChunkEnd { last: None, .. }) = &progress.end {
+            return Ok(Scanned { chunk, end: end.clone() });
+        }
+        loop {
+            let page = table.page(&query, deadline).await?;
+            for row in &page.rows {
+                let key = Key::of(row)?;
+                chunk.add(Event::read(row)?);
+                let is_full = match &progress.end {
+                    Some(end) => end.last.as_ref() == Some(&key),
+                    None => chunk.weight() >= self.sizes.chunk_bytes,
+                };
+                last = Some(key);
+                if is_full {
+                    let ends = ChunkEnd { last, is_last_chunk: false };
+                    let end = progress.end.clone().unwrap_or(ends);
+                    return Ok(Scanned { chunk, end });
+                }
+            }
+            query.start = page.next.clone();
+            if query.start.is_none() {
+                break;
+            }
+        }
+        // Where a chunk ends is the key of an event that is there, for nothing deletes events of a sealed table.
+        if progress.end.is_some() {
+            return Err(table.row(Item::new()).corrupt("pk", "the last event of a chunk").into());
+        }
+        Ok(Scanned { chunk, end: ChunkEnd { last, is_last_chunk: true } })
+    }
+
+    /// Puts the files of the manifest, the first one last: where that is, all are.
+    async fn put_manifest(
+        &self,
+        period: Period,
+        tally: Tally,
+        objects: u64,
+        deadline: Deadline,
+    ) -> Result<(), KeeperError> {
+        let objects = usize::try_from(objects).unwrap_or(usize::MAX);
+        let files = objects.div_ceil(MOST_LISTED).max(1);
+        let (mut listed, mut file, mut behind) = (Vec::new(), 1, None);
+        loop {
+            let page = self.archives.of_period(period, behind, 1_000, deadline).await?;
+            listed.extend(page.0.iter().map(ArchivedObject::listed));
+            behind = page.1;
+            let is_end = behind.is_none();
+            // The first file has the last objects.
+            while file < files && (listed.len() >= MOST_LISTED || is_end) {
+                let rest = listed.split_off(listed.len().min(MOST_LISTED));
+                let objects = std::mem::replace(&mut listed, rest);
+                self.put_file(period, (file, files), tally, objects, deadline).await?;
+                file += 1;
+            }
+            if is_end {
+                break;
+            }
+        }
+        self.put_file(period, (0, files), tally, listed, deadline).await
+    }
+
+    async fn put_file(
+        &self,
+        period: Period,
+        (file, files): (usize, usize),
+        tally: Tally,
+        objects: Vec<Listed>,
+        deadline: Deadline,
+    ) -> Result<(), KeeperError> {
+        let Tally { events, bytes: line_bytes, sum } = tally;
+        let (name, sum) = (period.to_string(), format!("{sum:032x}"));
+        let manifest = Manifest { period: name, file, files, events, line_bytes, sum, objects };
+        let bytes = serde_json::to_vec(&manifest).map_err(|_| {
+            DynamoError::Unavailable("the manifest could not be written as JSON".to_owned())
+        })?;
+        let key = manifest_key(period, file);
+        Ok(self.objects.put(&key, bytes.into(), deadline).await?)
+    }
+}

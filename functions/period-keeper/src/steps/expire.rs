@@ -1,0 +1,45 @@
+//! An archive that is old enough is deleted, with what is known of it. The row of its period stays.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::events::PeriodRow;
+use shared::events::archive::{MOST_LISTED, manifest_key};
+use shared::runtime::deadline::Deadline;
+
+use super::Outcome;
+use crate::{Keeper, KeeperError};
+
+/// Objects that are deleted at once.
+const TOGETHER: usize = 16;
+
+impl Keeper {
+    /// Deletes each object and then its rows: what has no row any more is gone.
+    pub(crate) async fn expire(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        let period = row.period;
+        // While the first file is there, nobody knows how many there were: it goes last.
+        let mut objects = 0;
+        for segment in 0..row.segments {
+            objects += self.archives.segment(period, segment, deadline).await?.objects;
+        }
+        loop {
+            let (page, next) = self.archives.of_period(period, None, 100, deadline).await?;
+            let deleted = page.into_iter().map(|object| async move {
+                self.objects.delete(&object.key(), deadline).await?;
+                self.archives.forget(&object, deadline).await.map_err(KeeperError::from)
+            });
+            stream::iter(deleted).buffered(TOGETHER).try_collect::<Vec<_>>().await?;
+            if next.is_none() {
+                break;
+            }
+        }
+        let files = usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1);
+        for file in (0..files).rev() {
+            self.objects.delete(&manifest_key(period, file), deadline).await?;
+        }
+        self.archives.forget_progress(period, row.segments, deadline).await?;
+        self.moved(PeriodRow { expired: true, ..row.clone() }, deadline).await
+    }
+}

@@ -1,0 +1,17 @@
+//! The steps, each of them idempotent.
+
+mod archive;
+mod expire;
+mod table;
+mod verify;
+
+use shared::events::PeriodRow;
+
+/// How a step ended that did not fail.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The row is another one now: this step's, or what somebody else has made of it.
+    Moved(PeriodRow),
+    /// It goes on with the next tick.
+    Waiting,
+}

@@ -1,0 +1,301 @@
+//! The table of a period: made, sealed, dropped.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, PointInTimeRecoverySpecification,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription, TableStatus,
+};
+use serde_json::json;
+use shared::dynamo::{DynamoError, Table};
+use shared::events::{MadeTable, PeriodRow, PeriodState};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+
+use super::Outcome;
+use crate::{Keeper, KeeperError};
+
+/// A table is waited for so long within a tick. Mostly it takes a few seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// DynamoDB says some hours late how many items there are.
+const COUNTED_AFTER_MILLIS: i64 = 24 * 3_600_000;
+/// The operations that write items, as policies name them. Transactions are authorized by these.
+const WRITES: [&str; 7] = [
+    "dynamodb:BatchWriteItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:PartiQLDelete",
+    "dynamodb:PartiQLInsert",
+    "dynamodb:PartiQLUpdate",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+];
+
+impl Keeper {
+    /// Makes the table, has it backed up, and notes which one it is.
+    pub(crate) async fn make(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        let table = self.tables.table(row.period);
+        if describe(&table, deadline).await?.is_none() {
+            create(&table, deadline).await?;
+        }
+        let Some(found) = wait_for(&table, TableStatus::Active, deadline).await? else {
+            return Ok(Outcome::Waiting);
+        };
+        if let Some(difference) = difference(&found) {
+            let why =
+                format!("a table {} is there that was not made so: {difference}", table.name());
+            return self.dispute(row, why, deadline).await;
+        }
+        let Some(made) = identity(&found) else { return Ok(Outcome::Waiting) };
+        set_recovery(&table, true, deadline).await?;
+        let row = PeriodRow { state: PeriodState::Made, table: Some(made), ..row.clone() };
+        self.moved(row, deadline).await
+    }
+
+    /// Has the table refuse whatever writes items, from everybody.
+    pub(crate) async fn seal(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        let table = self.tables.table(row.period);
+        if let Some(why) = self.stranger(row, &table, deadline).await? {
+            return self.dispute(row, why, deadline).await;
+        }
+        let arn = row.table.as_ref().map(|made| made.arn.as_str()).unwrap_or_default();
+        let policy = json!({
+            "Version": "2012-10-17",
+            "Statement": [{
+                "Sid": "Sealed",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": WRITES,
+                "Resource": arn,
+            }],
+        });
+        let policy = policy.to_string();
+        table
+            .attempt(deadline, || {
+                let put = table.client().put_resource_policy().resource_arn(arn);
+                put.policy(policy.as_str()).send()
+            })
+            .await?;
+        let row = PeriodRow { state: PeriodState::Sealed, ..row.clone() };
+        self.moved(row, deadline).await
+    }
+
+    /// Drops the table, if it is the one that was archived.
+    pub(crate) async fn drop_table(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        let table = self.tables.table(row.period);
+        let found = match describe(&table, deadline).await? {
+            Some(found) => found,
+            // The tick that dropped it died before it could say so.
+            None if row.dropping => return self.dropped(row, deadline).await,
+            None => {
+                let why = format!("the table {} is gone, and nobody has dropped it", table.name());
+                return self.dispute(row, why, deadline).await;
+            }
+        };
+        if let Some(why) = self.differs_from_archive(row, &found) {
+            return self.dispute(row, why, deadline).await;
+        }
+        if !row.dropping {
+            let row = PeriodRow { dropping: true, ..row.clone() };
+            return self.moved(row, deadline).await;
+        }
+        if found.table_status != Some(TableStatus::Deleting) {
+            if found.deletion_protection_enabled == Some(true) {
+                let update = || {
+                    let update = table.client().update_table().table_name(table.name());
+                    update.deletion_protection_enabled(false).send()
+                };
+                unless_missing(table.attempt(deadline, update).await.map(drop))?;
+            }
+            let delete = || table.client().delete_table().table_name(table.name()).send();
+            unless_missing(table.attempt(deadline, delete).await.map(drop))?;
+        }
+        match wait_until_gone(&table, deadline).await? {
+            true => self.dropped(row, deadline).await,
+            false => Ok(Outcome::Waiting),
+        }
+    }
+
+    async fn dropped(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+        // How its customers were spread nobody asks any more, and its row stays for good.
+        let spread = std::collections::BTreeMap::new();
+        let row = PeriodRow { state: PeriodState::Dropped, spread, ..row.clone() };
+        self.moved(row, deadline).await
+    }
+
+    /// Why the table of a period is not the one that was made for it, if it is not.
+    pub(crate) async fn stranger(
+        &self,
+        row: &PeriodRow,
+        table: &Table,
+        deadline: Deadline,
+    ) -> Result<Option<String>, KeeperError> {
+        let found = describe(table, deadline).await?;
+        let found = found.ok_or_else(|| DynamoError::TableMissing(table.name().to_owned()))?;
+        Ok(strange(row, &found))
+    }
+
+    /// Why a table is not what was archived, as far as that can be known.
+    fn differs_from_archive(&self, row: &PeriodRow, found: &TableDescription) -> Option<String> {
+        if let Some(why) = strange(row, found) {
+            return Some(why);
+        }
+        let Some(tally) = row.tally else { return Some("there is no tally of it".to_owned()) };
+        let items = found.item_count.and_then(|items| u64::try_from(items).ok());
+        let items = items.unwrap_or_default();
+        let sealed = self.settings.sealed_from(row.period);
+        let is_counted = sealed.plus_millis(COUNTED_AFTER_MILLIS) <= self.clock.now();
+        let is_there = found.table_status != Some(TableStatus::Deleting);
+        (is_counted && is_there && items != tally.events).then(|| {
+            format!("the table has {items} items, and its archive {} events", tally.events)
+        })
+    }
+}
+
+/// Why a table is not the one that a row has, if it is not.
+fn strange(row: &PeriodRow, found: &TableDescription) -> Option<String> {
+    let found = identity(found);
+    if found.is_some() && found == row.table {
+        return None;
+    }
+    let said = |made: Option<&MadeTable>| match made {
+        Some(made) => format!("{} made at {}", made.arn, made.created_millis),
+        None => "none".to_owned(),
+    };
+    let (found, noted) = (said(found.as_ref()), said(row.table.as_ref()));
+    Some(format!("the table is {found}, and {noted} was noted"))
+}
+
+/// What a table is known by.
+fn identity(found: &TableDescription) -> Option<MadeTable> {
+    let created = found.creation_date_time.as_ref()?;
+    let created_millis = created.to_millis().ok()?;
+    Some(MadeTable { arn: found.table_arn.clone()?, created_millis })
+}
+
+/// Turns point-in-time recovery of a table on or off.
+pub(super) async fn set_recovery(
+    table: &Table,
+    enabled: bool,
+    deadline: Deadline,
+) -> Result<(), DynamoError> {
+    let set = table.attempt(deadline, || {
+        let specification = PointInTimeRecoverySpecification::builder();
+        let specification = specification.point_in_time_recovery_enabled(enabled).build().ok();
+        let update = table.client().update_continuous_backups().table_name(table.name());
+        update.set_point_in_time_recovery_specification(specification).send()
+    });
+    set.await.map(|_| ())
+}
+
+pub(crate) async fn describe(
+    table: &Table,
+    deadline: Deadline,
+) -> Result<Option<TableDescription>, KeeperError> {
+    let describe = || table.client().describe_table().table_name(table.name()).send();
+    match table.attempt(deadline, describe).await {
+        Ok(answer) => Ok(answer.table),
+        Err(DynamoError::TableMissing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gone, or somebody else is at it: whoever asked looks at it next.
+fn unless_missing(outcome: Result<(), DynamoError>) -> Result<(), DynamoError> {
+    match outcome {
+        Err(DynamoError::TableMissing(_)) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Asks for the table. That there is one already is seen when it is looked at.
+async fn create(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
+    let create = || {
+        let create = table.client().create_table().table_name(table.name());
+        let stream = StreamSpecification::builder().stream_enabled(true);
+        let stream = stream.stream_view_type(StreamViewType::NewAndOldImages).build().ok();
+        create
+            .set_attribute_definitions(Some(attributes()))
+            .set_key_schema(Some(keys()))
+            .billing_mode(BillingMode::PayPerRequest)
+            .deletion_protection_enabled(true)
+            .set_stream_specification(stream)
+            .send()
+    };
+    // `ResourceInUseException`: somebody has made it, perhaps an attempt whose answer was lost.
+    Ok(unless_missing(table.attempt(deadline, create).await.map(drop))?)
+}
+
+fn attributes() -> Vec<AttributeDefinition> {
+    let text = |name| {
+        let attribute = AttributeDefinition::builder().attribute_name(name);
+        attribute.attribute_type(ScalarAttributeType::S).build().ok()
+    };
+    ["pk", "sk"].into_iter().filter_map(text).collect()
+}
+
+fn keys() -> Vec<KeySchemaElement> {
+    let key =
+        |(name, kind)| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().ok();
+    [("pk", KeyType::Hash), ("sk", KeyType::Range)].into_iter().filter_map(key).collect()
+}
+
+/// In what a table is not what we make, if it is not.
+fn difference(found: &TableDescription) -> Option<&'static str> {
+    let is_on_demand = found.billing_mode_summary.as_ref().and_then(|it| it.billing_mode.as_ref())
+        == Some(&BillingMode::PayPerRequest);
+    let view = found.stream_specification.as_ref().filter(|stream| stream.stream_enabled);
+    let view = view.and_then(|stream| stream.stream_view_type.as_ref());
+    let mut attributes_found = found.attribute_definitions.clone().unwrap_or_default();
+    attributes_found.sort_by(|a, b| a.attribute_name.cmp(&b.attribute_name));
+    let differs = [
+        (found.key_schema.as_deref() != Some(keys().as_slice()), "its keys"),
+        (attributes_found != attributes(), "its attributes"),
+        (!is_on_demand, "how it is paid for"),
+        (view != Some(&StreamViewType::NewAndOldImages), "its stream"),
+        (found.deletion_protection_enabled != Some(true), "its protection against deletion"),
+    ];
+    differs.into_iter().find_map(|(differs, what)| differs.then_some(what))
+}
+
+/// Waits until a table has a status, and not for long.
+async fn wait_for(
+    table: &Table,
+    status: TableStatus,
+    deadline: Deadline,
+) -> Result<Option<TableDescription>, KeeperError> {
+    let (mut backoff, patience) = (Backoff::default(), deadline.within(PATIENCE));
+    loop {
+        let found = describe(table, deadline).await?;
+        if found.as_ref().is_some_and(|it| it.table_status.as_ref() == Some(&status)) {
+            return Ok(found);
+        }
+        if backoff.wait(patience).await.is_err() {
+            return Ok(None);
+        }
+    }
+}
+
+/// Waits until a table is gone, and not for long. False if it still is not.
+async fn wait_until_gone(table: &Table, deadline: Deadline) -> Result<bool, KeeperError> {
+    let (mut backoff, patience) = (Backoff::default(), deadline.within(PATIENCE));
+    loop {
+        if describe(table, deadline).await?.is_none() {
+            return Ok(true);
+        }
+        if backoff.wait(patience).await.is_err() {
+            return Ok(false);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The objects of an archive are read back, and have to hold what was scanned.
+//!
+//! How far that has come is noted after each page of objects, with the tally up to there. Only a difference in what was read is a dispute: a
+//! bucket that does not answer is asked again with the next tick.
+
+use shared::crypto::hash::sha256;
+use shared::dynamo::DynamoError;
+use shared::events::archive;
+use shared::events::archives::ReadBack;
+use shared::events::{ArchivedObject, PeriodRow, PeriodState, Tally};
+use shared::runtime::deadline::Deadline;
+
+use super::{Outcome, table};
+use crate::{Keeper, KeeperError};
+
+/// Objects after which it is noted how far it has come.
+const NOTED_AFTER: i32 = 50;
+
+impl Keeper {
+    /// Reads the objects back that are left.
+    pub(crate) async fn verify(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        let period = row.period;
+        let mut read = self.archives.read_back(period, deadline).await?;
+        loop {
+            let behind = read.position.clone();
+            let (objects, next) =
+                self.archives.of_period(period, behind, NOTED_AFTER, deadline).await?;
+            let mut tally = read.tally;
+            for object in &objects {
+                match self.check(object, deadline).await? {
+                    Ok(of_object) => tally.add(of_object),
+                    Err(why) => {
+                        let why = format!("{}: {why}", object.key());
+                        return self.dispute(row, why, deadline).await;
+                    }
+                }
+            }
+            let Some(position) = next else { return self.compare(row, tally, deadline).await };
+            let version = read.version;
+            let noted = ReadBack { version, position: Some(position), tally };
+            read = match self.archives.replace_read_back(period, &noted, deadline).await? {
+                true => ReadBack { version: version + 1, ..noted },
+                false => self.archives.read_back(period, deadline).await?,
+            };
+        }
+    }
+
+    /// What is in an object, or why it is not what was put.
+    async fn check(
+        &self,
+        object: &ArchivedObject,
+        deadline: Deadline,
+    ) -> Result<Result<Tally, String>, KeeperError> {
+        let Some(bytes) = self.objects.get(&object.key(), deadline).await? else {
+            return Ok(Err("it is not there".to_owned()));
+        };
+        if bytes.len() as u64 != object.size {
+            return Ok(Err(format!("it has {} bytes instead of {}", bytes.len(), object.size)));
+        }
+        if sha256(&bytes) != object.sha256 {
+            return Ok(Err("its SHA-256 is another one".to_owned()));
+        }
+        Ok(match archive::tally(&bytes) {
+            Ok(tally) if tally == object.tally => Ok(tally),
+            Ok(tally) => Err(format!(
+                "it has {} events instead of {}, or others",
+                tally.events, object.tally.events
+            )),
+            Err(damage) => Err(damage.to_string()),
+        })
+    }
+
+    /// What was read back has to be what was scanned.
+    async fn compare(
+        &self,
+        row: &PeriodRow,
+        tally: Tally,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        if row.tally == Some(tally) {
+            // From here on the archive is the copy, and costs a fiftieth.
+            match table::set_recovery(&self.tables.table(row.period), false, deadline).await {
+                // Another keeper is ahead.
+                Ok(()) | Err(DynamoError::TableMissing(_)) => {}
+                Err(failure) => return Err(failure.into()),
+            }
+            let row = PeriodRow { state: PeriodState::Verified, ..row.clone() };
+            return self.moved(row, deadline).await;
+        }
+        let scanned = row.tally.unwrap_or_default();
+        let why = format!(
+            "{} events with the sum {:032x} were scanned, and {} with {:032x} are in the archive",
+            scanned.events, scanned.sum, tally.events, tally.sum
+        );
+        self.dispute(row, why, deadline).await
+    }
+}

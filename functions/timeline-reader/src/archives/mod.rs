@@ -1,0 +1,162 @@
+//! The archives of a tenant's events (docs/QUERIES.md): which objects there are of each period, and addresses that read them for
+//! a quarter of an hour.
+//!
+//! What is shown is of periods whose archive is whole: from `archived` on, until it is deleted. One that is disputed is not
+//! shown: what is in it is not known to be what was recorded, and its events are still in their table.
+//!
+//! A page is the objects of some periods, never half of one. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use serde::Serialize;
+use shared::dynamo::DynamoError;
+use shared::events::{ArchivedObject, Archives, Period, PeriodState};
+use shared::objects::{ObjectError, Objects};
+use shared::paging::CursorError;
+use shared::values::{TenantId, Timestamp};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+use crate::http::response::Answer;
+use crate::page::{DEFAULT_LIMIT, limit};
+
+/// The name of the list, for its cursors.
+const LIST: &str = "archives";
+/// How long an address works.
+const VALID: Duration = Duration::from_secs(15 * 60);
+/// A page ends with the period that brings it to so many objects: their addresses have a kilobyte and a half.
+const MOST_OBJECTS: usize = 1_000;
+
+#[derive(Serialize)]
+struct Body {
+    items: Vec<Item>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    period: String,
+    from: Timestamp,
+    to: Timestamp,
+    state: String,
+    events: u64,
+    /// Of all objects together.
+    bytes: u64,
+    objects: Vec<Object>,
+}
+
+#[derive(Serialize)]
+struct Object {
+    key: String,
+    bytes: u64,
+    sha256: String,
+    url: String,
+}
+
+/// The objects of one period, in their order.
+struct OfPeriod {
+    period: Period,
+    objects: Vec<ArchivedObject>,
+}
+
+/// `GET /v1/tenants/{tenant_id}/archives`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
+    cx.caller.may_read_tenant(&tenant)?;
+    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
+    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
+    let before = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
+    let Some(objects) = &cx.reader.objects else { return Err(Problem::NotFound(&[])) };
+    let (periods, next) = read(cx, &tenant, before, limit).await?;
+    let states = try_join_all(periods.iter().map(|of| state(cx, of.period))).await?;
+    let mut items = Vec::with_capacity(periods.len());
+    for (of, state) in periods.into_iter().zip(states) {
+        if let Some(state) = state {
+            items.push(item(objects, cx.now, of, state).await?);
+        }
+    }
+    let next_cursor =
+        next.map(|next| cx.reader.seal.seal_in(LIST, &tenant, next.to_string().as_bytes()));
+    let (shown, body) = (items.len(), Body { items, next_cursor });
+    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+}
+
+/// The objects of at most so many periods before one, the newest first, and before which to go on if there may be more.
+async fn read(
+    cx: &Context<'_>,
+    tenant: &TenantId,
+    before: Option<Period>,
+    limit: usize,
+) -> Result<(Vec<OfPeriod>, Option<Period>), DynamoError> {
+    let archives = Archives::new(&cx.reader.ledger.over(cx.dynamo));
+    let mut periods: Vec<OfPeriod> = Vec::new();
+    let (mut behind, mut objects) = (before.map(|period| period.to_string()), 0);
+    loop {
+        let page = archives.of_tenant(tenant, behind.as_deref(), cx.deadline).await?;
+        behind = page.1;
+        for object in page.0 {
+            let is_another = periods.last().is_none_or(|last| last.period != object.period);
+            if is_another {
+                if periods.len() == limit || objects >= MOST_OBJECTS {
+                    let next = periods.last().map(|last| last.period);
+                    return Ok((periods, next));
+                }
+                periods.push(OfPeriod { period: object.period, objects: Vec::new() });
+            }
+            objects += 1;
+            if let Some(last) = periods.last_mut() {
+                last.objects.push(object);
+            }
+        }
+        if behind.is_none() {
+            return Ok((periods, None));
+        }
+    }
+}
+
+/// The state of a period whose archive is shown.
+async fn state(cx: &Context<'_>, period: Period) -> Result<Option<PeriodState>, DynamoError> {
+    let periods = cx.reader.events.over(cx.dynamo);
+    let row = periods.periods().row(period, cx.deadline).await?;
+    let is_shown = |state| {
+        matches!(state, PeriodState::Archived | PeriodState::Verified | PeriodState::Dropped)
+    };
+    Ok(row.filter(|row| is_shown(row.state) && !row.expired).map(|row| row.state))
+}
+
+async fn item(
+    bucket: &Objects,
+    now: Timestamp,
+    of: OfPeriod,
+    state: PeriodState,
+) -> Result<Item, Problem> {
+    let OfPeriod { period, objects: mut archived } = of;
+    // They came in the opposite order.
+    archived.reverse();
+    let (mut events, mut bytes, mut objects) = (0, 0, Vec::with_capacity(archived.len()));
+    for object in archived {
+        events += object.tally.events;
+        bytes += object.size;
+        let key = object.key();
+        let url = bucket.presigned(&key, now, VALID).await.map_err(unsigned)?;
+        objects.push(Object { key, bytes: object.size, sha256: object.sha256, url });
+    }
+    let (from, to, state) = (period.from(), period.to(), state.to_string());
+    Ok(Item { period: period.to_string(), from, to, state, events, bytes, objects })
+}
+
+/// There is nothing to sign with: credentials come a moment later, or never.
+fn unsigned(failure: ObjectError) -> Problem {
+    DynamoError::Unavailable(failure.to_string()).into()
+}
+
+/// Before which period a cursor goes on.
+fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<Period, Problem> {
+    let opened = cx.reader.seal.open_in(LIST, tenant, text).and_then(|position| {
+        let name = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
+        name.parse().map_err(|_| CursorError::Damaged)
+    });
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+}

@@ -1,0 +1,84 @@
+//! What the events of tenants need: their tables, their archives, and the messages that bring them.
+
+use shared::events::PeriodLength;
+
+use super::month::DAYS;
+use super::sizes::STORED;
+use super::work::Work;
+
+/// Events of a message.
+const TOGETHER: f64 = 100.0;
+/// Calls that a message waits for: sixteen puts at once.
+const ROUNDS: f64 = 7.0;
+/// Messages that are sent with one call.
+const MESSAGES: f64 = shared::queue::BATCH as f64;
+const WRITE_UNIT: f64 = 1_024.0;
+const READ_UNIT: f64 = 4_096.0;
+/// Of the lines of an archive, what gzip leaves: 15.9 bytes of 206 (`python tests/bench/flights.py`).
+const COMPRESSED: f64 = 15.9 / 206.0;
+
+/// What is recorded, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct EventRates {
+    /// Events of a day.
+    pub events: f64,
+    /// Bytes of one, in its table and as a line of the archive.
+    pub bytes: f64,
+    /// How time is cut.
+    pub length: PeriodLength,
+    /// Days from the end of a period until it closes.
+    pub lateness_days: f64,
+    /// Days that its table is kept after its end.
+    pub days: f64,
+    /// Days that its archive is kept after its end.
+    pub archive_days: f64,
+}
+
+/// A month of it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EventMonth {
+    /// Events.
+    pub events: f64,
+    /// Write units of the periods' tables.
+    pub writes: f64,
+    /// Read units of the scans that archives are made of.
+    pub scans: f64,
+    /// Bytes that the tables hold.
+    pub table_bytes: f64,
+    /// Of these, the bytes that have point-in-time recovery: those that are not in a verified archive.
+    pub recovery_bytes: f64,
+    /// Bytes that the archives hold.
+    pub archive_bytes: f64,
+    /// What the writer does besides.
+    pub writing: Work,
+}
+
+impl EventRates {
+    /// A month of such days, when all that expires has begun to.
+    #[must_use]
+    pub fn month(&self) -> EventMonth {
+        let events = self.events * DAYS;
+        // An event is half of a period old when that ends, on average.
+        let before = match self.length {
+            PeriodLength::Day => 0.5,
+            PeriodLength::Week => 3.5,
+            PeriodLength::Month => DAYS / 2.0,
+        };
+        let kept = |days: f64| self.events * (self.bytes + STORED) * (before + days);
+        let messages = events / TOGETHER;
+        EventMonth {
+            events,
+            writes: events * (self.bytes / WRITE_UNIT).ceil(),
+            scans: events * self.bytes / READ_UNIT,
+            table_bytes: kept(self.days.max(self.lateness_days)),
+            recovery_bytes: kept(self.lateness_days),
+            archive_bytes: self.events * self.bytes * COMPRESSED * self.archive_days,
+            writing: Work {
+                messages,
+                sends: messages / MESSAGES,
+                rounds: messages * ROUNDS,
+                ..Work::default()
+            },
+        }
+    }
+}

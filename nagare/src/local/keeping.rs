@@ -1,0 +1,192 @@
+//! The keeper of periods in the local stack: what EventBridge Scheduler does on AWS, and time that is moved on by hand.
+//!
+//! It ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. Where the clock
+//! was [set](Clock::starting_at), it can be moved on ([`Keeping::advance`]): from one step that some period is due for to the next, never
+//! over one, with all that is due done in between. So a year of days passes as it would, with every period made before it
+//! begins and dropped when it is time, only faster.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::join;
+use period_keeper::{Keeper, KeeperError, Ticked};
+use shared::dynamo::DynamoError;
+use shared::events::keeping;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::values::Timestamp;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+use tracing::{error, warn};
+
+use super::calendar::Calendar;
+use super::data_dir::DataDir;
+use super::engine::Engine;
+use super::faults::Keepers;
+use super::set_clock;
+
+/// How often it ticks.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// How long a tick may take, as the template sets it.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How long to wait before what was not done is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long nothing may be done of what is due, until that is said.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same before the stack is ready.
+const AT_START: Duration = Duration::from_secs(5);
+
+/// The keeper and the time that it keeps periods by. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Keeping {
+    pub(super) keeper: Keeper,
+    pub(super) faults: Keepers,
+    pub(super) calendar: Calendar,
+    pub(super) engine: Engine,
+    pub(super) data_dir: Option<DataDir>,
+    /// Held by who ticks or moves the clock.
+    pub(super) turn: Arc<Mutex<()>>,
+}
+
+/// The clock was not moved, or not all is done that is due.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdvanceError {
+    #[error(
+        "the clock of this stack is the system's, which nobody moves on; start it with `nagare up --clock T`, and it starts at T \
+         and can be moved on from there"
+    )]
+    NotSet,
+    #[error("it is {now} in the stack, and time never goes back; name a later instant with --to")]
+    Backwards { now: Timestamp },
+    #[error("not all is done that is due by {now}: see what the keeper logs, and call it again")]
+    NotDone { now: Timestamp },
+    #[error("what is known of periods cannot be read: {0}")]
+    Unreadable(#[from] DynamoError),
+    #[error("the keeper failed: {0}")]
+    Keeper(#[from] KeeperError),
+}
+
+impl Keeping {
+    /// What time it is.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.keeper.clock
+    }
+
+    /// Does what is due, if that is soon done: where tables or objects fail, the stack starts without, and the next tick tries again.
+    pub(super) async fn start(&self) {
+        let _turn = self.turn.lock().await;
+        match tokio::time::timeout(AT_START, self.catch_up(AT_START)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => warn!("{failure}"),
+            Err(_) => warn!("not all that is due of periods was done before the stack was ready"),
+        }
+    }
+
+    /// Ticks, until `stop` is set.
+    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
+        loop {
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stopping| *stopping) => return,
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
+            let _turn = self.turn.lock().await;
+            tokio::select! {
+                biased;
+                // As an invocation that dies: the next run goes on.
+                _ = stop.wait_for(|stopping| *stopping) => return,
+                ticked = self.tick() => if let Err(failure) = ticked {
+                    warn!("the keeper failed: {failure}");
+                }
+            }
+        }
+    }
+
+    /// Moves the clock on to the next step that some period is due for, or to `to` if that is sooner, and does all that is due
+    /// before and then. Returns what time it is. To come to a later instant it is called again.
+    ///
+    /// # Errors
+    /// [`AdvanceError`]
+    pub(super) async fn advance(&self, to: Option<Timestamp>) -> Result<Timestamp, AdvanceError> {
+        let clock = self.clock();
+        if !clock.is_set() {
+            return Err(AdvanceError::NotSet);
+        }
+        let _turn = self.turn.lock().await;
+        let now = clock.now();
+        if to.is_some_and(|to| to < now) {
+            return Err(AdvanceError::Backwards { now });
+        }
+        self.catch_up(PATIENCE).await?;
+        let next = self.next_step(clock.now()).await?;
+        let Some(at) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
+        clock.set(at);
+        if let Some(dir) = &self.data_dir {
+            set_clock::note(clock, dir);
+        }
+        self.catch_up(PATIENCE).await?;
+        if to.is_none_or(|to| clock.now() >= to) {
+            self.sweep().await;
+        }
+        Ok(clock.now())
+    }
+
+    /// When the next step is due that is not due yet.
+    async fn next_step(&self, now: Timestamp) -> Result<Option<Timestamp>, AdvanceError> {
+        let rows = self.keeper.periods.newest_until(|_| false, Deadline::after(TIMEOUT)).await?;
+        let due = rows.iter().filter_map(|row| keeping::next(row, &self.keeper.settings, now));
+        Ok(due.map(|due| due.at).filter(|at| *at > now).min())
+    }
+
+    /// Ticks until nothing is due that can be done, or for so long nothing was.
+    async fn catch_up(&self, patience: Duration) -> Result<(), AdvanceError> {
+        let mut last_done = Instant::now();
+        loop {
+            let failure = match self.tick().await {
+                Ok(Ticked { more_due: false, .. }) => return Ok(()),
+                Ok(Ticked { done, .. }) => {
+                    if done > 0 {
+                        last_done = Instant::now();
+                    }
+                    AdvanceError::NotDone { now: self.clock().now() }
+                }
+                Err(failure) => failure.into(),
+            };
+            if last_done.elapsed() >= patience {
+                return Err(failure);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// One tick. A keeper that panics fails it and nothing else.
+    async fn tick(&self) -> Result<Ticked, KeeperError> {
+        AssertUnwindSafe(self.keepers()).catch_unwind().await.unwrap_or_else(|_| {
+            error!("the keeper died, and the next tick goes on");
+            Ok(Ticked { failed: 1, more_due: true, ..Ticked::default() })
+        })
+    }
+
+    /// One keeper, or where that is asked for two at once, one of whose clocks may be wrong.
+    async fn keepers(&self) -> Result<Ticked, KeeperError> {
+        let deadline = Deadline::after(TIMEOUT);
+        let Some(off) = self.faults.second_keeper() else {
+            return self.keeper.tick(deadline).await;
+        };
+        let now = self.clock().now().plus_millis(off);
+        let other = Keeper { clock: Clock::manual(now), ..self.keeper.clone() };
+        let (own, _) = join(self.keeper.tick(deadline), other.tick(deadline)).await;
+        own
+    }
+
+    /// Drops what has expired since.
+    async fn sweep(&self) {
+        let (engine, now) = (self.engine.clone(), self.calendar.expiry());
+        let swept = tokio::task::spawn_blocking(move || engine.sweep(now)).await;
+        if let Ok(Err(failure)) = swept {
+            warn!("expired entries were not dropped: {failure}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Events: in effect once they are in their tables.
+
+use shared::dynamo::DynamoError;
+use shared::events::{Event, EventsRecorded, Recorded};
+
+use super::super::soon;
+use super::{Effects, Standing};
+
+impl Effects {
+    /// An event.
+    pub(super) async fn event(&self, event: &Event) -> Result<Standing, DynamoError> {
+        let Some(events) = &self.events else { return Ok(Standing::Pending) };
+        Ok(match events.recorded(event, soon()).await? {
+            Some(Recorded::There) => Standing::applied(),
+            // Its dead letter follows.
+            _ => Standing::Pending,
+        })
+    }
+
+    /// Several: each is in its table, or another one is there in its place.
+    pub(super) async fn events(&self, sent: &EventsRecorded) -> Result<Standing, DynamoError> {
+        let Some(events) = &self.events else { return Ok(Standing::Pending) };
+        let mut remark = None;
+        for event in sent.events.iter().filter_map(|sent| sent.event.as_ref().ok()) {
+            match events.recorded(event, soon()).await? {
+                Some(Recorded::There) => {}
+                Some(_) => remark = Some("some of them are refused: see the dead letters"),
+                None => return Ok(Standing::Pending),
+            }
+        }
+        Ok(Standing::Applied { entries: None, remark })
+    }
+}

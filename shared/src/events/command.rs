@@ -1,0 +1,232 @@
+//! The commands on events: one, or up to a hundred of one tenant.
+//!
+//! Each event of `events.recorded` stands for itself. What cannot be read of one is kept beside the text that was sent, so
+//! that it becomes a dead letter alone, as an `event.recorded` with the very members that were sent.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
+
+use super::{Customer, Event, EventKey};
+use crate::message::{Body, CommandError, Fact, MemberError, Members, Names, Subject, TYPE};
+use crate::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
+
+/// The most events of one message.
+pub const MOST_EVENTS: usize = 100;
+
+const EVENTS: &str = "events";
+const EXPECTED: &str = "an array of 1 to 100 events";
+const NAMES: Names = Names { known: &[EventRecorded::MEMBERS], besides: &[] };
+
+/// A customer of a tenant did something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRecorded(pub Event);
+
+/// Several such, of one tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventsRecorded {
+    /// Whose they are; none, if no event says it in a way that can be read.
+    pub tenant_id: Option<TenantId>,
+    /// The events, as they were sent: 1 to [`MOST_EVENTS`].
+    pub events: Vec<SentEvent>,
+}
+
+/// An event of several, as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentEvent {
+    /// Its text.
+    pub json: String,
+    /// What it says, or why it says nothing.
+    pub event: Result<Event, CommandError>,
+}
+
+impl Event {
+    fn of(members: &Members<'_>) -> Result<Self, CommandError> {
+        Ok(Self {
+            key: EventKey {
+                customer: Customer {
+                    tenant_id: members.parsed("tenant_id", TenantId::new)?,
+                    customer_id: members.parsed("customer_id", CustomerId::new)?,
+                },
+                at: members.instant_by_hand("at")?,
+                event_id: members.parsed("event_id", EventId::new)?,
+            },
+            name: members.parsed("name", EventName::new)?,
+            properties: members.json("properties")?.unwrap_or_default(),
+        })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let EventKey { customer: Customer { tenant_id, customer_id }, at, event_id } = &self.key;
+        body.text("tenant_id", tenant_id)
+            .text("customer_id", customer_id)
+            .text("event_id", event_id)
+            .text("name", &self.name)
+            .text("at", at)
+            .json("properties", self.properties.as_json())
+    }
+
+    /// The ids that it is about.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let EventKey { customer: Customer { tenant_id, customer_id }, event_id, .. } = &self.key;
+        let text = |id: &dyn fmt::Display| Some(id.to_string());
+        Subject {
+            tenant_id: text(tenant_id),
+            customer_id: text(customer_id),
+            event_id: text(event_id),
+            ..Subject::default()
+        }
+    }
+}
+
+impl Fact for EventRecorded {
+    const TYPES: &'static [&'static str] = &["event.recorded"];
+    const MEMBERS: &'static [&'static str] =
+        &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        Event::of(members).map(Self)
+    }
+
+    fn write(&self, body: Body) -> Body {
+        self.0.write(body)
+    }
+
+    fn subject(&self) -> Subject {
+        self.0.subject()
+    }
+
+    fn group(&self) -> &str {
+        self.0.key.customer.tenant_id.as_str()
+    }
+}
+
+impl Fact for EventsRecorded {
+    const TYPES: &'static [&'static str] = &["events.recorded"];
+    const MEMBERS: &'static [&'static str] = &[EVENTS];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let expected =
+            |what| CommandError::Malformed { member: EVENTS, problem: MemberError::Expected(what) };
+        let json = members.raw(EVENTS).ok_or(CommandError::Missing(EVENTS))?;
+        let sent: Vec<&RawValue> = serde_json::from_str(json).map_err(|_| expected(EXPECTED))?;
+        if !(1..=MOST_EVENTS).contains(&sent.len()) {
+            return Err(expected(EXPECTED));
+        }
+        let (mut tenant_id, mut events) = (None, Vec::with_capacity(sent.len()));
+        for sent in sent {
+            let (event, tenant) = SentEvent::read(sent.get(), members.now());
+            if let Some(tenant) = tenant
+                && *tenant_id.get_or_insert_with(|| tenant.clone()) != tenant
+            {
+                return Err(expected("events of one tenant"));
+            }
+            events.push(event);
+        }
+        Ok(Self { tenant_id, events })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let events: Vec<_> = self.events.iter().map(|event| event.json.as_str()).collect();
+        body.json(EVENTS, &format!("[{}]", events.join(",")))
+    }
+
+    fn subject(&self) -> Subject {
+        let tenant_id = self.tenant_id.as_ref().map(ToString::to_string);
+        Subject { tenant_id, ..Subject::default() }
+    }
+
+    fn group(&self) -> &str {
+        self.tenant_id.as_ref().map_or(EVENTS, TenantId::as_str)
+    }
+}
+
+/// Its type, where it has one, has to be that of an event.
+fn is_event(members: &Members<'_>) -> Result<(), CommandError> {
+    let expected = EventRecorded::TYPES[0];
+    if members.raw(TYPE).is_none() || members.string(TYPE)? == expected {
+        return Ok(());
+    }
+    Err(CommandError::Malformed { member: TYPE, problem: MemberError::Expected(expected) })
+}
+
+impl EventsRecorded {
+    /// Several events of one tenant: at most [`MOST_EVENTS`], and not none.
+    #[must_use]
+    pub fn of(tenant_id: TenantId, events: Vec<SentEvent>) -> Self {
+        Self { tenant_id: Some(tenant_id), events }
+    }
+}
+
+impl From<Event> for SentEvent {
+    fn from(event: Event) -> Self {
+        Self { json: event.write(Body::new(EventRecorded::TYPES[0])).end(), event: Ok(event) }
+    }
+}
+
+impl SentEvent {
+    /// An event as it stands in `events`, or alone in a line of a file, at the instant `now`.
+    #[must_use]
+    pub fn parse(json: &str, now: Timestamp) -> Self {
+        Self::read(json, now).0
+    }
+
+    /// The same, and whose it is, if that can be read.
+    fn read(json: &str, now: Timestamp) -> (Self, Option<TenantId>) {
+        let read = Members::read(json, NAMES, now);
+        let tenant = read.as_ref().ok().and_then(|it| it.parsed("tenant_id", TenantId::new).ok());
+        let event = read.and_then(|members| {
+            is_event(&members)?;
+            Event::of(&members)
+        });
+        (Self { json: json.to_owned(), event }, tenant)
+    }
+
+    /// The body of a message that holds this event alone: `event.recorded` with its members, each as it was sent. What is no
+    /// object, or says that it is something else, is the body itself.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let mut json = serde_json::Deserializer::from_str(&self.json);
+        let Ok(members) = serde::Deserializer::deserialize_map(&mut json, MembersInOrder) else {
+            return self.json.clone();
+        };
+        let expected = EventRecorded::TYPES[0];
+        let mut body = format!("{{\"{TYPE}\":\"{expected}\"");
+        for (name, value) in members {
+            if name == TYPE {
+                if serde_json::from_str::<String>(value.get()).is_ok_and(|it| it == expected) {
+                    continue;
+                }
+                return self.json.clone();
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(body, ",{}:{}", serde_json::Value::from(name), value.get());
+        }
+        body.push('}');
+        body
+    }
+}
+
+/// The members of an object as they were sent, repeated ones included.
+struct MembersInOrder;
+
+impl<'a> serde::de::Visitor<'a> for MembersInOrder {
+    type Value = Vec<(String, &'a RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(members)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! What becomes of a period, and when. Pure: the keeper does it, and operators are shown it.
+
+use super::{EventSettings, Period, PeriodRow, PeriodState};
+use crate::values::Timestamp;
+
+/// Periods that are planned beyond the one that `now` lies in.
+const PLANNED_AHEAD: usize = 2;
+
+/// What is done with a period next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Its table is made.
+    Make,
+    /// It begins.
+    Begin,
+    /// It ends.
+    End,
+    /// Its table refuses puts.
+    Seal,
+    /// Its events are put into objects.
+    Archive,
+    /// The objects are read back.
+    Verify,
+    /// Its table is dropped.
+    Drop,
+    /// Its objects are deleted.
+    Expire,
+}
+
+/// A step, and from when on it may be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// Which.
+    pub step: Step,
+    /// From when on.
+    pub at: Timestamp,
+}
+
+impl Step {
+    /// What the state of the period is after it; of an archive that was deleted, still [`PeriodState::Dropped`].
+    #[must_use]
+    pub fn leads_to(self) -> PeriodState {
+        match self {
+            Self::Make => PeriodState::Made,
+            Self::Begin => PeriodState::Current,
+            Self::End => PeriodState::Past,
+            Self::Seal => PeriodState::Sealed,
+            Self::Archive => PeriodState::Archived,
+            Self::Verify => PeriodState::Verified,
+            Self::Drop | Self::Expire => PeriodState::Dropped,
+        }
+    }
+}
+
+/// The next step of a period; none if nothing is left to do, or nothing goes on until somebody has looked.
+///
+/// What follows at once upon another step is due `now`. A table is made when the period before it begins.
+#[must_use]
+pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option<Due> {
+    let period = row.period;
+    let (step, at) = match row.state {
+        PeriodState::Planned => (Step::Make, period.previous().from()),
+        PeriodState::Made => (Step::Begin, period.from()),
+        PeriodState::Current => (Step::End, period.to()),
+        PeriodState::Past => (Step::Seal, settings.sealed_from(period)),
+        PeriodState::Sealed => (Step::Archive, now),
+        PeriodState::Archived => (Step::Verify, now),
+        PeriodState::Verified => (Step::Drop, settings.dropped_from(period)),
+        PeriodState::Dropped if !row.expired => {
+            let kept = settings.archived_until(period)?;
+            // An archive is not deleted before what it was made of.
+            (Step::Expire, kept.max(settings.dropped_from(period)))
+        }
+        PeriodState::Dropped | PeriodState::Disputed => return None,
+    };
+    Some(Due { step, at })
+}
+
+/// The periods that have to be planned at an instant, the earliest first: those that are open, and two ahead.
+#[must_use]
+pub fn planned(settings: &EventSettings, now: Timestamp) -> Vec<Period> {
+    let current = settings.period_of(now);
+    let open = std::iter::successors(Some(current), |period| Some(period.previous()));
+    let mut periods: Vec<_> = open.take_while(|it| now < settings.closes_at(*it)).collect();
+    periods.reverse();
+    let ahead = std::iter::successors(Some(current.next()), |period| Some(period.next()));
+    periods.extend(ahead.take(PLANNED_AHEAD));
+    periods
+}
+
+/// The row of another length that a period would share time with: both would take the same events.
+#[must_use]
+pub fn overlapping(period: Period, rows: &[PeriodRow]) -> Option<&PeriodRow> {
+    rows.iter().find(|row| {
+        let other = row.period;
+        other.length() != period.length()
+            && other.from() < period.to()
+            && period.from() < other.to()
+    })
+}
+
+/// True if events of a period may be on their way and its table should be there, or will be wanted within a day.
+#[must_use]
+pub fn wants_table(period: Period, settings: &EventSettings, now: Timestamp) -> bool {
+    const DAY_MILLIS: i64 = 86_400_000;
+    period.from() < now.plus_millis(DAY_MILLIS) && now < settings.closes_at(period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::PeriodLength;
+
+    const SETTINGS: EventSettings = EventSettings {
+        length: PeriodLength::Month,
+        lateness_days: 7,
+        days: 35,
+        archive_days: 400,
+        earliest: EventSettings::EARLIEST,
+    };
+    const STATES: [PeriodState; 9] = [
+        PeriodState::Planned,
+        PeriodState::Made,
+        PeriodState::Current,
+        PeriodState::Past,
+        PeriodState::Sealed,
+        PeriodState::Archived,
+        PeriodState::Verified,
+        PeriodState::Dropped,
+        PeriodState::Disputed,
+    ];
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("an instant")
+    }
+
+    fn row(state: PeriodState) -> PeriodRow {
+        PeriodRow { state, ..PeriodRow::planned("2026-11".parse().expect("a period")) }
+    }
+
+    #[test]
+    fn each_state_says_what_is_next() {
+        let now = at("2026-11-20T12:00:00Z");
+        let steps = STATES.map(|state| {
+            let due = next(&row(state), &SETTINGS, now)?;
+            Some((due.step, due.at.to_string()))
+        });
+        let due = |step, at: &str| Some((step, format!("{at}.000Z")));
+        assert_eq!(
+            steps,
+            [
+                due(Step::Make, "2026-10-01T00:00:00"),
+                due(Step::Begin, "2026-11-01T00:00:00"),
+                due(Step::End, "2026-12-01T00:00:00"),
+                due(Step::Seal, "2026-12-08T01:00:00"),
+                due(Step::Archive, "2026-11-20T12:00:00"),
+                due(Step::Verify, "2026-11-20T12:00:00"),
+                due(Step::Drop, "2027-01-05T00:00:00"),
+                due(Step::Expire, "2028-01-05T00:00:00"),
+                None,
+            ]
+        );
+        let expired = PeriodRow { expired: true, ..row(PeriodState::Dropped) };
+        assert_eq!(next(&expired, &SETTINGS, now), None);
+        let for_ever = EventSettings { archive_days: 0, ..SETTINGS };
+        assert_eq!(next(&row(PeriodState::Dropped), &for_ever, now), None);
+        let soon = EventSettings { archive_days: 1, ..SETTINGS };
+        let expiry = next(&row(PeriodState::Dropped), &soon, now).map(|due| due.at);
+        assert_eq!(expiry, Some(at("2027-01-05T00:00:00Z")), "before its table");
+    }
+
+    /// Each step leads to a state whose next step is another one, to the end.
+    #[test]
+    fn steps_lead_to_the_end() {
+        let (mut row, mut steps) = (row(PeriodState::Planned), Vec::new());
+        while let Some(due) = next(&row, &SETTINGS, SETTINGS.earliest) {
+            steps.push(due.step);
+            row.state = due.step.leads_to();
+            row.expired = due.step == Step::Expire;
+        }
+        assert_eq!(steps.len(), 8);
+    }
+
+    #[test]
+    fn open_periods_and_two_ahead_are_planned() {
+        let planned = |length, now: &str| {
+            let settings = EventSettings { length, ..SETTINGS };
+            let periods = planned(&settings, at(now));
+            periods.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let months = "2026-11 2026-12 2027-01 2027-02";
+        assert_eq!(planned(PeriodLength::Month, "2026-12-07T23:59:59.999Z"), months);
+        let months = "2026-12 2027-01 2027-02";
+        assert_eq!(planned(PeriodLength::Month, "2026-12-08T00:00:00Z"), months);
+        let weeks = "2026-W46 2026-W47 2026-W48 2026-W49";
+        assert_eq!(planned(PeriodLength::Week, "2026-11-20T12:00:00Z"), weeks);
+        let days = planned(PeriodLength::Day, "2026-11-20T12:00:00Z");
+        assert!(days.starts_with("2026-11-13 ") && days.ends_with(" 2026-11-22"), "{days}");
+    }
+
+    #[test]
+    fn what_overlaps_has_another_length() {
+        let rows =
+            ["2026-11", "2026-12"].map(|it| PeriodRow::planned(it.parse().expect("a period")));
+        let found = |period: &str| {
+            let found = overlapping(period.parse().expect("a period"), &rows);
+            found.map(|row| row.period.to_string())
+        };
+        assert_eq!(found("2026-11"), None);
+        assert_eq!(found("2027-01"), None);
+        assert_eq!(found("2026-11-30").as_deref(), Some("2026-11"));
+        assert_eq!(found("2026-W44").as_deref(), Some("2026-11"), "it ends on November 1st");
+        assert_eq!(found("2026-10-31"), None);
+    }
+}

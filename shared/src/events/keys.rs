@@ -1,0 +1,153 @@
+//! Keys of events, of their periods and of their archives.
+//!
+//! ```text
+//! table                    pk                        sk                     what
+//! <prefix><period>         <tenant>#<customer>       <at>#<event>           an event
+//! <prefix><period>         <tenant>#<customer>#<n>   <at>#<event>           the same, of a customer with several keys
+//! ledger                   events#periods            <period>               a period
+//! ledger                   events#archiving#<period> <segment>              how far an archive has come
+//! ledger                   events#archiving#<period> object#<object>#<tenant>  the same, of an archive object
+//! ledger                   events#archiving#<period> read-back              how far an archive was read back
+//! ledger                   events#archive#<tenant>   <period>#<object>      an archive object
+//! ledger                   person##<tenant>#<customer>#seen <set>           what clients have seen of a history
+//! ```
+//!
+//! **No date is hashed.** With a date as hash key all that is written now goes to one partition, which takes a thousand
+//! writes a second whatever the table takes. A date in the table's name is not hashed at all: within a table the
+//! events are spread by customer. A customer who is written to faster than one partition takes has several keys, among which their
+//! events are spread by [`spread`]. How many is fixed with the table: a writer
+//! that knew another number could put an event twice.
+
+use super::{Customer, EventKey, Period};
+use crate::ledger::{LedgerKey, PERSON};
+use crate::paging::seen_sets;
+use crate::values::{TenantId, spread};
+
+/// The partition of the ledger that has the rows of periods.
+pub const PERIODS: &str = "events#periods";
+const ARCHIVING: &str = "events#archiving#";
+const ARCHIVE: &str = "events#archive#";
+const SEEN: &str = "#seen";
+
+/// How the sort keys begin that archive objects have under their period.
+pub const OBJECT: &str = "object#";
+const READ_BACK: &str = "read-back";
+
+/// What an item of the ledger is, of those about events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventItem {
+    /// How far a period has come.
+    Period(Period),
+    /// How far an archive has come.
+    Archiving(Period),
+    /// An archive object of a tenant.
+    Archived(TenantId, Period),
+    /// What clients have seen of a customer's history.
+    Seen(Customer),
+}
+
+/// What the item of the ledger with this key is, if it is one about events.
+#[must_use]
+pub fn of_key(pk: &str, sk: &str) -> Option<EventItem> {
+    if pk == PERIODS {
+        return sk.parse().ok().map(EventItem::Period);
+    }
+    if let Some(period) = pk.strip_prefix(ARCHIVING) {
+        return period.parse().ok().map(EventItem::Archiving);
+    }
+    if let Some(customer) = pk.strip_prefix(PERSON).and_then(|pk| pk.strip_prefix('#')) {
+        return customer.strip_suffix(SEEN)?.parse().ok().map(EventItem::Seen);
+    }
+    let tenant = TenantId::new(pk.strip_prefix(ARCHIVE)?).ok()?;
+    let (period, _) = sk.split_once('#')?;
+    Some(EventItem::Archived(tenant, period.parse().ok()?))
+}
+
+/// The partition of what clients have seen of a customer's history. It is that of a person without a name, so it is no
+/// viewer's.
+#[must_use]
+pub fn seen(customer: &Customer) -> String {
+    seen_sets(format_args!("#{customer}"))
+}
+
+/// The row of a period.
+#[must_use]
+pub fn period(period: Period) -> LedgerKey {
+    LedgerKey { pk: PERIODS.to_owned(), sk: period.to_string() }
+}
+
+/// The partition of what is known of the archive of a period.
+#[must_use]
+pub fn archiving_of(period: Period) -> String {
+    format!("{ARCHIVING}{period}")
+}
+
+/// How far the archive of a period was read back.
+#[must_use]
+pub fn read_back(period: Period) -> LedgerKey {
+    LedgerKey { pk: archiving_of(period), sk: READ_BACK.to_owned() }
+}
+
+/// An archive object under its period.
+#[must_use]
+pub fn archived_in(period: Period, segment: u32, chunk: u32, tenant: &TenantId) -> LedgerKey {
+    let sk = format!("{OBJECT}{segment:04}-{chunk:06}#{tenant}");
+    LedgerKey { pk: archiving_of(period), sk }
+}
+
+/// Which archive object a row is about, under its tenant or under its period: tenant, period, segment and chunk.
+#[must_use]
+pub fn of_archived(pk: &str, sk: &str) -> Option<(TenantId, Period, u32, u32)> {
+    let (tenant, period, place) = match pk.strip_prefix(ARCHIVING) {
+        Some(period) => {
+            let (place, tenant) = sk.strip_prefix(OBJECT)?.split_once('#')?;
+            (tenant, period, place)
+        }
+        None => {
+            let (period, place) = sk.split_once('#')?;
+            (pk.strip_prefix(ARCHIVE)?, period, place)
+        }
+    };
+    let (segment, chunk) = place.split_once('-')?;
+    let tenant = TenantId::new(tenant).ok()?;
+    Some((tenant, period.parse().ok()?, segment.parse().ok()?, chunk.parse().ok()?))
+}
+
+/// How far a segment of a table is archived.
+#[must_use]
+pub fn archiving(period: Period, segment: u32) -> LedgerKey {
+    LedgerKey { pk: archiving_of(period), sk: format!("{segment:04}") }
+}
+
+/// The partition of a tenant's archive objects.
+#[must_use]
+pub fn archive(tenant: &TenantId) -> String {
+    format!("{ARCHIVE}{tenant}")
+}
+
+/// An archive object of a tenant: the nth chunk of a segment.
+#[must_use]
+pub fn archived(tenant: &TenantId, period: Period, segment: u32, chunk: u32) -> LedgerKey {
+    LedgerKey { pk: archive(tenant), sk: format!("{period}#{segment:04}-{chunk:06}") }
+}
+
+/// The partition keys of a customer who has so many.
+pub fn partitions(customer: &Customer, keys: u32) -> impl Iterator<Item = String> {
+    let customer = customer.to_string();
+    (0..keys.max(1)).map(move |nth| nth_partition(&customer, nth))
+}
+
+/// The key of an event in the table of its period, where its customer has so many keys.
+#[must_use]
+pub fn event(key: &EventKey, keys: u32) -> LedgerKey {
+    let sk = format!("{}#{}", key.at, key.event_id);
+    let nth = u32::from(spread(&sk)) % keys.max(1);
+    LedgerKey { pk: nth_partition(&key.customer.to_string(), nth), sk }
+}
+
+fn nth_partition(customer: &str, nth: u32) -> String {
+    match nth {
+        0 => customer.to_owned(),
+        nth => format!("{customer}#{nth}"),
+    }
+}

@@ -1,0 +1,123 @@
+//! What a process knows of periods.
+//!
+//! **Of one period**: its row, once it is made. How many keys a customer has in it never changes from then on, so the row is
+//! kept for as long as there is room. A row that is planned is read again each time.
+//!
+//! **Of all that are read**: their rows, for [`KEPT`], and only if the table of every period that takes events is among them. An
+//! event is put nowhere else, so no table that has one is overlooked. One that goes meanwhile is missed when it is
+//! read, and the rows are read again.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{Customer, Event, Events, Period, PeriodRow, PeriodState};
+use crate::dynamo::DynamoError;
+use crate::message::MAX_FUTURE_MILLIS;
+use crate::runtime::deadline::Deadline;
+use crate::values::Timestamp;
+
+/// How long rows are used without being read again.
+const KEPT: Duration = Duration::from_secs(3);
+/// Rows of single periods that are kept, of 48 KB at most.
+const PERIODS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// Customers of whom it is kept that their number was raised.
+const RAISED: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
+
+/// What is known. Shared by all that work in one process.
+#[derive(Debug)]
+pub(super) struct Known {
+    made: Mutex<LruCache<Period, Arc<PeriodRow>>>,
+    listed: Mutex<Option<(Instant, Arc<[PeriodRow]>)>>,
+    /// For how many keys of a customer in a period it was seen to.
+    pub(super) raised: Mutex<LruCache<(Period, Customer), u32>>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        let (made, raised) = (LruCache::new(PERIODS), LruCache::new(RAISED));
+        Self { made: Mutex::new(made), listed: Mutex::default(), raised: Mutex::new(raised) }
+    }
+}
+
+impl Events {
+    /// The row of a period that is made, or has come further.
+    ///
+    /// # Errors
+    /// [`DynamoError::TableMissing`] if it is not made yet.
+    pub(super) async fn made(
+        &self,
+        period: Period,
+        deadline: Deadline,
+    ) -> Result<Arc<PeriodRow>, DynamoError> {
+        if let Some(row) = self.known.made.lock().get(&period) {
+            return Ok(Arc::clone(row));
+        }
+        match self.periods.row(period, deadline).await? {
+            Some(row) if row.state != PeriodState::Planned => {
+                let row = Arc::new(row);
+                self.known.made.lock().put(period, Arc::clone(&row));
+                Ok(row)
+            }
+            _ => Err(DynamoError::TableMissing(self.tables.name(period))),
+        }
+    }
+
+    /// Reads what is to be known for these events, once for all of them. Whatever goes wrong is found again when they are recorded.
+    pub async fn look_up(
+        &self,
+        events: impl Iterator<Item = &Event>,
+        now: Timestamp,
+        deadline: Deadline,
+    ) {
+        let periods: BTreeSet<_> =
+            events.map(|event| self.settings.period_of(event.key.at)).collect();
+        for period in periods {
+            if self.settings.closes_at(period) > now {
+                let _ = self.made(period, deadline).await;
+            }
+        }
+    }
+
+    /// The rows of periods, the newest first, down to the newest that was dropped.
+    pub(super) async fn listed(
+        &self,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Arc<[PeriodRow]>, DynamoError> {
+        let kept = self.known.listed.lock().clone();
+        match kept {
+            Some((read, rows)) if read.elapsed() < KEPT && self.has_all_open(&rows, now) => {
+                Ok(rows)
+            }
+            _ => self.list(deadline).await,
+        }
+    }
+
+    /// The same, read.
+    pub(super) async fn list(&self, deadline: Deadline) -> Result<Arc<[PeriodRow]>, DynamoError> {
+        let begun = Instant::now();
+        let is_dropped = |row: &PeriodRow| row.state == PeriodState::Dropped;
+        let rows: Arc<[_]> = self.periods.newest_until(is_dropped, deadline).await?.into();
+        *self.known.listed.lock() = Some((begun, Arc::clone(&rows)));
+        Ok(rows)
+    }
+
+    /// True if each period that takes events is among these rows, with a table.
+    fn has_all_open(&self, rows: &[PeriodRow], now: Timestamp) -> bool {
+        let mut period = self.settings.period_of(now.plus_millis(MAX_FUTURE_MILLIS));
+        while self.settings.closes_at(period) > now {
+            let is_made = |row: &PeriodRow| row.period == period && row.state.has_table();
+            if !rows.iter().any(is_made) {
+                return false;
+            }
+            period = period.previous();
+        }
+        true
+    }
+}
