@@ -32,7 +32,7 @@ from pathlib import Path
 import bench
 
 START = datetime(2013, 1, 1)
-SETTINGS = ["--event-period", "day", "--event-lateness-days", "7", "--event-days", "35"]
+SETTINGS = ["--event-period", "day", "--event-lateness-days", "7", "--event-days", "35", "--event-archive-days", "0"]
 COLUMNS = ["tenant_id", "customer_id", "event_id", "name", "at", "properties"]
 
 

@@ -1,6 +1,7 @@
 //! The messages of a run: delivered, acknowledged or delivered again, followed by others, and kept once they are dead
 //! letters.
 
+use aws_lambda_events::event::sqs::SqsMessage;
 use shared::dead_letters::MAX_RECEIVES;
 use tests::{event, said, soon};
 
@@ -71,9 +72,19 @@ impl Run<'_> {
         self.arriving.insert(index, delivery);
     }
 
+    /// What is on the queue, and what waits there: here any message may come at any time.
+    async fn taken_at_once(&self) -> Vec<SqsMessage> {
+        const LONGEST_DELAY: i64 = 15 * 60 * 1000;
+        let (clock, now) = (&self.world.clock, self.world.clock.now());
+        clock.set(now.plus_millis(LONGEST_DELAY));
+        let taken = self.world.take_commands().await;
+        clock.set(now);
+        taken
+    }
+
     /// Adds what operators have redriven, and the segments of fan-outs, to what arrives.
     pub(super) async fn take_sent(&mut self) {
-        for message in self.world.take_commands().await {
+        for message in self.taken_at_once().await {
             let body = message.body.unwrap();
             let said = said(&body);
             let goes_on_with = goes_on_with(&said);
