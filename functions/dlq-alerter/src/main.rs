@@ -7,16 +7,13 @@ use shared::dead_letters::{DeadLetters, LetterSeal};
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::invocation::Invocation;
+use shared::runtime::env;
+use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
-use shared::runtime::traces::Traces;
-use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    panics::end_the_process();
-    telemetry::init_json();
-    let traces = Traces::of_environment()?;
+    let function = Function::start()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let alerter = Alerter {
@@ -29,8 +26,11 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, alerter.clock.now());
-        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        traces.within(invocation, alerter.handle(payload, deadline)).await.map_err(Error::from)
+        let trace = context.xray_trace_id.as_deref();
+        function
+            .invoke(&context.request_id, trace, alerter.handle(payload, deadline))
+            .await
+            .map_err(Error::from)
     }))
     .await
 }

@@ -47,11 +47,6 @@ impl CommandQueue {
         }
     }
 
-    /// True if a command that is sent there can be read from there: one that holds many events may be too long.
-    pub(crate) fn takes(&self, command: &Command) -> bool {
-        self.0.as_ref().is_none_or(|(_, seal)| seal.to_body(command).len() <= MAX_INTERNAL_LENGTH)
-    }
-
     /// Sends commands.
     ///
     /// # Errors
@@ -65,7 +60,7 @@ impl CommandQueue {
         self.send_later(commands, None, deadline).await
     }
 
-    /// Sends commands that are delivered after so many seconds.
+    /// Sends commands, and has the queue hold them back for `delay_seconds`.
     ///
     /// # Errors
     /// [`SendError`], as for those that are delivered at once.
@@ -78,12 +73,16 @@ impl CommandQueue {
         let Some((sender, seal)) = &self.0 else {
             return Err(SendError::not_built("nothing is handed on here"));
         };
-        let message = |command: &Command| Message {
-            body: seal.to_body(command),
-            group: Some(command.group().to_string()),
-            delay_seconds,
-            ..Message::default()
+        let message = |command: &Command| {
+            let body = seal.to_body(command);
+            // A message of many events can be longer than what is read of a sealed command.
+            if body.len() > MAX_INTERNAL_LENGTH {
+                return Err(SendError::not_built("the sealed command is too long"));
+            }
+            let group = Some(command.group().to_string());
+            Ok(Message { body, group, delay_seconds, ..Message::default() })
         };
-        sender.send(&commands.iter().map(message).collect::<Vec<_>>(), deadline).await
+        let messages = commands.iter().map(message).collect::<Result<Vec<_>, _>>()?;
+        sender.send(&messages, deadline).await
     }
 }

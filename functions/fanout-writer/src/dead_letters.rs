@@ -8,6 +8,7 @@ use shared::queue::{Message, SendError, Sender};
 use shared::runtime::deadline::Deadline;
 use shared::values::is_message_id;
 
+use crate::delivery::sent_millis;
 use crate::{Delivery, Failure};
 
 /// The dead-letter queue. The alerter reads it.
@@ -85,20 +86,12 @@ fn letter_of(
     refused: &RefusedEvent,
 ) -> Message {
     let RefusedEvent { index, event, failure } = refused;
-    let origin = &delivery.origin;
-    let body = event.body();
-    let attributes = vec![
-        (REASON, failure.reason().to_owned()),
-        (DETAIL, cut(failure.unredacted())),
-        (ORIGIN, format!("{origin}-{index}")),
+    let evidence = [
+        (ORIGIN, format!("{}-{index}", delivery.origin)),
         (RECEIVES, delivery.receives.to_string()),
         (SENT, delivery.sent_millis.clone()),
     ];
-    let mut attributes = seal.sealed(&body, attributes);
-    if !fits(&body, &attributes) {
-        attributes.clear();
-    }
-    Message { body, group: Some(group.to_owned()), attributes, delay_seconds: None }
+    sealed(seal, event.body(), Some(group.to_owned()), failure, evidence)
 }
 
 /// The dead letter that a message becomes.
@@ -114,22 +107,31 @@ fn letter(
     let former = former.and_then(|value| value.string_value.as_deref());
     // Whoever sends commands can send that attribute too.
     let origin = former.filter(|former| is_message_id(former)).unwrap_or(id);
-    let attribute = |name: &str| message.attributes.get(name).map_or("0", String::as_str);
-    let attributes = vec![
-        (REASON, failure.reason().to_owned()),
-        (DETAIL, cut(failure.unredacted())),
+    let evidence = [
         (ORIGIN, origin.to_owned()),
         (RECEIVES, receives.to_string()),
-        (SENT, attribute("SentTimestamp").to_owned()),
+        (SENT, sent_millis(message).to_owned()),
     ];
     // A letter without its body says nothing.
     let body =
         message.body.clone().ok_or_else(|| SendError::not_built("the message has no body"))?;
-    let mut attributes = seal.sealed(&body, attributes);
+    let group = message.attributes.get("MessageGroupId").cloned();
+    Ok(sealed(seal, body, group, failure, evidence))
+}
+
+/// A letter with why it is one, where it came from, and the seal on both.
+fn sealed(
+    seal: &LetterSeal,
+    body: String,
+    group: Option<String>,
+    failure: &Failure,
+    evidence: [(&'static str, String); 3],
+) -> Message {
+    let reason = [(REASON, failure.reason().to_owned()), (DETAIL, cut(failure.unredacted()))];
+    let mut attributes = seal.sealed(&body, reason.into_iter().chain(evidence).collect());
     // A body as long as a message can be travels alone, and its letter is an unverified one.
     if !fits(&body, &attributes) {
         attributes.clear();
     }
-    let group = message.attributes.get("MessageGroupId").cloned();
-    Ok(Message { body, group, attributes, delay_seconds: None })
+    Message { body, group, attributes, delay_seconds: None }
 }

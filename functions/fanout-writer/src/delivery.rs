@@ -64,8 +64,7 @@ impl Delivery {
         let first = redriven.and_then(|value| value.string_value.as_deref());
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
-        let sent = message.attributes.get("SentTimestamp");
-        let sent_millis = sent.map_or("0", String::as_str).to_owned();
+        let sent_millis = sent_millis(message).to_owned();
         Self { origin, redelivered, receives, sent_millis, ..Self::only(end) }
     }
 
@@ -95,4 +94,9 @@ impl Delivery {
     pub(crate) fn slice(&self) -> Deadline {
         self.enough.within(SLICE)
     }
+}
+
+/// When a message was sent, in unix milliseconds; `0` if nobody says.
+pub(crate) fn sent_millis(message: &SqsMessage) -> &str {
+    message.attributes.get("SentTimestamp").map_or("0", String::as_str)
 }

@@ -12,7 +12,7 @@ use crate::Failure;
 pub enum Disposition {
     /// In effect, and with it a fan-out came to its end, unless it had none, or there are other segments.
     Applied(Option<FanOutEnd>),
-    /// In effect, but for so many of its events, each of which is a dead letter.
+    /// Applied, without this many of its events. Each of these is a dead letter.
     AppliedBut(usize),
     /// On record, and its fan-out was handed out in this many segments.
     Split(usize),

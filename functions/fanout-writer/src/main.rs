@@ -16,11 +16,10 @@ use shared::queue::Sender;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::env;
+use shared::runtime::function::Function;
 use shared::runtime::hold::Hold;
-use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
-use shared::runtime::traces::Traces;
-use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
 
 /// A fan-out allocates in every step of every call; this allocator is the cheaper one at that
@@ -30,9 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    panics::end_the_process();
-    telemetry::init_json();
-    let traces = Traces::of_environment()?;
+    let function = Function::start()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -66,8 +63,11 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, clock.now());
-        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        traces.within(invocation, writer.handle(payload, deadline)).await.map_err(Error::from)
+        let trace = context.xray_trace_id.as_deref();
+        function
+            .invoke(&context.request_id, trace, writer.handle(payload, deadline))
+            .await
+            .map_err(Error::from)
     }))
     .await
 }

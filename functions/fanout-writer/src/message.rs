@@ -137,9 +137,6 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
     match applied {
         Err(failure) if failure.is_slowness() || failure.waits().is_some() => {
             let (rest, delay) = (delivery.rest(command), failure.waits());
-            if !cx.commands.takes(&rest) {
-                return Err(failure);
-            }
             let sent = cx.commands.send_later(&[rest], delay, delivery.end).await;
             sent.map_err(|_| failure)?;
             Ok(Disposition::Continued)

@@ -22,8 +22,8 @@
 //!    was made. One that is there already is taken only if it is what would have been made.
 //! 2. *Nothing is put that the archive has not seen.* Writers refuse what is late by their clocks, an hour before the table is
 //!    sealed; and then its policy denies puts. Only after that it is scanned, consistently.
-//! 3. *A chunk is the same for everybody who makes it.* Where it ends is noted, under the version that was read, before the first of its objects is
-//!    put. So two keepers, or one that died and its successor, put the same bytes under the same key, and the progress behind a chunk is
+//! 3. *A chunk is the same for everybody who makes it.* Its end is noted before its first object is put, and only over the version that was
+//!    read. So two keepers, or one that died and its successor, put the same bytes under the same key, and the progress behind a chunk is
 //!    written after all its objects and their rows. What it adds to the tally is what was scanned, once.
 //! 4. *An archive is what was scanned.* Every object that has a row is read back from the bucket. The digests of the objects and the number and
 //!    sum of the digests of their lines have to be those of the scan. Whatever differs ends in a dispute.
@@ -79,9 +79,9 @@ pub struct Keeper {
 /// How much is done at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
-    /// A chunk ends with the event that brings it to so many bytes in memory.
+    /// The bytes of memory that a chunk may take. The event that reaches this is its last.
     pub chunk_bytes: usize,
-    /// A table of so many bytes more is archived in a segment more.
+    /// The bytes of a table that are one segment. A larger table has more segments.
     pub segment_bytes: u64,
     /// The most items of one page of a scan; where there is none, a page is 1 MiB.
     pub page_items: Option<i32>,

@@ -9,16 +9,13 @@ use shared::ledger::Ledger;
 use shared::objects::Objects;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::invocation::Invocation;
+use shared::runtime::env;
+use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
-use shared::runtime::traces::Traces;
-use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    panics::end_the_process();
-    telemetry::init_json();
-    let traces = Traces::of_environment()?;
+    let function = Function::start()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -35,8 +32,12 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<Value>| {
         let context = event.context;
         let deadline = Deadline::of_invocation(context.deadline, keeper.clock.now());
-        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        traces.within(invocation, keeper.tick(deadline)).await.map(|_| ()).map_err(Error::from)
+        let trace = context.xray_trace_id.as_deref();
+        function
+            .invoke(&context.request_id, trace, keeper.tick(deadline))
+            .await
+            .map(|_| ())
+            .map_err(Error::from)
     }))
     .await
 }

@@ -10,16 +10,13 @@ use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
-use shared::runtime::invocation::Invocation;
+use shared::runtime::env;
+use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
-use shared::runtime::traces::Traces;
-use shared::runtime::{env, panics, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    panics::end_the_process();
-    telemetry::init_json();
-    let traces = Traces::of_environment()?;
+    let function = Function::start()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
@@ -42,9 +39,12 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {
         let LambdaEvent { payload: mut event, context } = event;
         let deadline = Deadline::of_invocation(context.deadline, projector.clock.now());
-        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
+        let trace = context.xray_trace_id.as_deref();
         event.shard_id = event.shard_id.or_else(|| only_shard.clone());
-        traces.within(invocation, projector.handle(event, deadline)).await.map_err(Error::from)
+        function
+            .invoke(&context.request_id, trace, projector.handle(event, deadline))
+            .await
+            .map_err(Error::from)
     }))
     .await
 }

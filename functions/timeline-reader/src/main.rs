@@ -13,11 +13,10 @@ use shared::paging::CursorSeal;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::runtime::env;
+use shared::runtime::function::Function;
 use shared::runtime::hold::Hold;
-use shared::runtime::invocation::Invocation;
 use shared::runtime::metrics::Metrics;
-use shared::runtime::traces::Traces;
-use shared::runtime::{env, panics, telemetry};
 use shared::timelines::Timelines;
 use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
 
@@ -27,9 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    panics::end_the_process();
-    telemetry::init_json();
-    let traces = Traces::of_environment()?;
+    let function = Function::start()?;
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
@@ -55,8 +52,10 @@ async fn main() -> Result<(), Error> {
     run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
         let LambdaEvent { payload, context } = event;
         let deadline = Deadline::after(PATIENCE);
-        let invocation = Invocation::new(&context.request_id, context.xray_trace_id.as_deref());
-        Ok::<_, Error>(traces.within(invocation, reader.handle(&payload, deadline)).await)
+        let trace = context.xray_trace_id.as_deref();
+        Ok::<_, Error>(
+            function.invoke(&context.request_id, trace, reader.handle(&payload, deadline)).await,
+        )
     }))
     .await
 }

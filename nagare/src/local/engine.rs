@@ -4,13 +4,14 @@
 //! fast path (`fast_path`, `edges`). One lock surrounds each of them, so nothing comes between check and
 //! put; only pages of followers are read in pieces, and let other calls in between. `ClientRequestToken` is
 //! honoured here (`transactions`). The stream of the table of facts is read here (`stream`). What is done with tables
-//! themselves is in `control`.
+//! themselves is in `control`. What has expired is dropped by `sweep`.
 
 mod control;
 pub(crate) mod edges;
 mod fast_path;
 mod limits;
 pub mod stream;
+mod sweep;
 mod transactions;
 mod units;
 
@@ -29,15 +30,12 @@ use dynoxide::actions::{
     transact_get_items, update_item,
 };
 use dynoxide::storage::Storage;
-use dynoxide::types::Item;
 use dynoxide::{DynoxideError, ImportOptions};
 use futures::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
 use shared::dynamo::Limits;
 use shared::runtime::clock::Clock;
-use shared::values::Timestamp;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Notify;
 
@@ -49,8 +47,6 @@ use crate::console::numbers::Numbers;
 
 /// The most items that one page of a scan reads.
 const MOST_SCANNED: usize = 2_000;
-/// Items that a sweep reads before it lets other calls in.
-const SWEPT_AT_ONCE: usize = 500;
 
 /// Tells the time in unix milliseconds.
 type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -149,45 +145,6 @@ impl Engine {
     #[must_use]
     pub fn counted(&self, numbers: Numbers) -> Self {
         Self { numbers: Some(numbers), ..self.clone() }
-    }
-
-    /// Drops the items whose TTL has passed, as DynamoDB does some time later. Returns how many.
-    ///
-    /// # Errors
-    /// [`EngineError`]
-    pub fn sweep(&self, now: Timestamp) -> Result<usize, EngineError> {
-        transactions::forget(&self.storage(), (self.now)())?;
-        stream::forget_old(&self.storage())?;
-        let mut swept = 0;
-        for (table, attribute, keys) in schema::expiries() {
-            swept += self.sweep_table(&table, attribute, keys, now)?;
-        }
-        Ok(swept)
-    }
-
-    fn sweep_table(
-        &self,
-        table: &str,
-        attribute: &str,
-        keys: &str,
-        now: Timestamp,
-    ) -> Result<usize, EngineError> {
-        let (mut swept, mut start) = (0, None);
-        loop {
-            let storage = self.storage();
-            let expired = expired(table, attribute, keys, now, start)?;
-            let page = run(scan::execute(&*storage, expired))?;
-            for item in page.items.unwrap_or_default() {
-                let key = json!({"TableName": table, "Key": item});
-                let delete = serde_json::from_value(key).map_err(|e| refused(&e))?;
-                run(delete_item::execute(&*storage, delete))?;
-                swept += 1;
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(swept);
-            }
-        }
     }
 
     /// Puts items into a table that does not have them yet, in one write and without checking what is
@@ -374,25 +331,6 @@ fn in_pages(mut request: ScanRequest) -> ScanRequest {
     request
 }
 
-fn expired(
-    table: &str,
-    attribute: &str,
-    keys: &str,
-    now: Timestamp,
-    start: Option<Item>,
-) -> Result<ScanRequest, DynoxideError> {
-    let request = json!({
-        "TableName": table,
-        "Limit": SWEPT_AT_ONCE,
-        "FilterExpression": "#expiry < :now",
-        "ExpressionAttributeNames": {"#expiry": attribute},
-        "ExpressionAttributeValues": {":now": {"N": (now.unix_millis() / 1000).to_string()}},
-        "ProjectionExpression": keys,
-        "ExclusiveStartKey": start,
-    });
-    serde_json::from_value(request).map_err(|e| refused(&e))
-}
-
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Engine")
@@ -401,6 +339,8 @@ impl std::fmt::Debug for Engine {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -1,9 +1,10 @@
 //! The one clock. Rules take `now` as an argument; only the edges ask a [`Clock`].
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::values::Timestamp;
@@ -56,7 +57,7 @@ impl Clock {
             Source::System => {}
             Source::Manual(millis) => millis.store(now.unix_millis(), Ordering::SeqCst),
             Source::Ticking(reading) => {
-                let mut reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reading = reading.lock();
                 reading.catch_up();
                 reading.millis = reading.millis.max(now.unix_millis());
             }
@@ -76,7 +77,7 @@ impl Clock {
             Source::System => system_millis(),
             Source::Manual(millis) => millis.load(Ordering::SeqCst),
             Source::Ticking(reading) => {
-                let mut reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reading = reading.lock();
                 reading.catch_up();
                 reading.millis
             }

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod deadline;
 pub mod env;
+pub mod function;
 pub mod hold;
 pub mod invocation;
 pub mod metrics;

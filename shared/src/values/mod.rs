@@ -9,6 +9,7 @@ mod sort_key;
 mod span;
 mod spread;
 mod timestamp;
+mod word;
 
 pub use id::{
     ActivityId, ActorId, BattleId, Choice, CustomerId, EventId, HitId, IdError, MAX_CHOICE_LENGTH,
@@ -16,12 +17,12 @@ pub use id::{
 };
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};
-pub use payload::{
-    EventName, EventNameError, Kind, KindError, MAX_EVENT_NAME_LENGTH, MAX_KIND_LENGTH,
-    MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError,
-};
+pub use payload::{MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, Payload, PayloadError};
 pub use retention::{DEFAULT_RETENTION_DAYS, Retention};
 pub use sort_key::{SortKey, SortKeyError};
 pub use span::{Order, Span, SpanKeys};
 pub use spread::spread;
 pub use timestamp::{TIMESTAMP_LENGTH, Timestamp, TimestampError};
+pub use word::{
+    EventName, EventNameError, Kind, KindError, MAX_EVENT_NAME_LENGTH, MAX_KIND_LENGTH,
+};

@@ -1,139 +1,16 @@
-//! What an activity carries: its kind, and a payload that is given back as it was sent.
+//! What an activity carries: a payload that is given back as it was sent.
 
 mod shape;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// The longest payload, in bytes of JSON as sent.
 pub const MAX_PAYLOAD_BYTES: usize = 4096;
 /// The most arrays and objects inside each other in a payload. A scalar has none.
 pub const MAX_PAYLOAD_DEPTH: usize = 64;
-/// The longest kind, in characters.
-pub const MAX_KIND_LENGTH: usize = 32;
-/// The longest name of an event, in characters.
-pub const MAX_EVENT_NAME_LENGTH: usize = 64;
-
-/// What sort of activity it is: 1 to 32 characters of `A-Z a-z 0-9 . _ + -`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Kind(String);
-
-/// The text is not a kind.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected 1 to 32 characters of A-Z a-z 0-9 . _ + -")]
-pub struct KindError;
-
-/// True for a text of so many characters of which kinds and names are made.
-fn is_word(text: &str, most: usize) -> bool {
-    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
-    (1..=most).contains(&text.len()) && text.chars().all(known)
-}
-
-impl Kind {
-    /// Takes a text that obeys the rules of kinds.
-    ///
-    /// # Errors
-    /// [`KindError`] if it does not.
-    pub fn new(text: impl Into<String>) -> Result<Self, KindError> {
-        let text = text.into();
-        if is_word(&text, MAX_KIND_LENGTH) { Ok(Self(text)) } else { Err(KindError) }
-    }
-
-    /// The kind as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Default for Kind {
-    fn default() -> Self {
-        Self("post".to_owned())
-    }
-}
-
-impl TryFrom<String> for Kind {
-    type Error = KindError;
-    fn try_from(text: String) -> Result<Self, KindError> {
-        Self::new(text)
-    }
-}
-
-impl std::str::FromStr for Kind {
-    type Err = KindError;
-    fn from_str(text: &str) -> Result<Self, KindError> {
-        Self::new(text)
-    }
-}
-
-impl From<Kind> for String {
-    fn from(kind: Kind) -> Self {
-        kind.0
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// What happened to a customer: 1 to 64 characters of `A-Z a-z 0-9 . _ + -`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct EventName(String);
-
-/// The text is not the name of an event.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected 1 to 64 characters of A-Z a-z 0-9 . _ + -")]
-pub struct EventNameError;
-
-impl EventName {
-    /// Takes a text that obeys the rules of names.
-    ///
-    /// # Errors
-    /// [`EventNameError`] if it does not.
-    pub fn new(text: impl Into<String>) -> Result<Self, EventNameError> {
-        let text = text.into();
-        if is_word(&text, MAX_EVENT_NAME_LENGTH) { Ok(Self(text)) } else { Err(EventNameError) }
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for EventName {
-    type Error = EventNameError;
-    fn try_from(text: String) -> Result<Self, EventNameError> {
-        Self::new(text)
-    }
-}
-
-impl std::str::FromStr for EventName {
-    type Err = EventNameError;
-    fn from_str(text: &str) -> Result<Self, EventNameError> {
-        Self::new(text)
-    }
-}
-
-impl fmt::Display for EventName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<EventName> for String {
-    fn from(name: EventName) -> Self {
-        name.0
-    }
-}
-
 /// Any JSON value of at most 4 KiB, kept as the very text that was sent: numbers keep their digits,
 /// objects the order of their members.
 ///
@@ -264,15 +141,5 @@ mod tests {
         assert!(of(4096).is_ok());
         assert_eq!(of(4097), Err(PayloadError::TooLong(4097)));
         assert_eq!(Payload::parse("{"), Err(PayloadError::NotJson));
-    }
-
-    #[test]
-    fn kinds() {
-        for text in ["live", "a.b_c+d-9", &"k".repeat(32)] {
-            assert!(Kind::new(text).is_ok(), "{text}");
-        }
-        for text in ["", "a b", "a:b", "\u{e9}", &"k".repeat(33)] {
-            assert_eq!(Kind::new(text), Err(KindError), "{text}");
-        }
     }
 }

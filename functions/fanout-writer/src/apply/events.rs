@@ -35,7 +35,7 @@ pub(crate) async fn record_all(
     let readable: Vec<_> = events.events.iter().filter_map(|it| it.event.as_ref().ok()).collect();
     cx.events.look_up(readable.into_iter(), cx.clock.now(), cx.delivery.deadline).await;
     let mut refused = Vec::new();
-    for some in [first_of_each(&events.events), repeated(&events.events)] {
+    for some in by_turn(&events.events) {
         let puts: Vec<_> =
             some.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
         let mut ended = stream::iter(puts).buffer_unordered(AT_ONCE);
@@ -62,22 +62,15 @@ pub(crate) async fn record_all(
     Ok(Disposition::AppliedBut(refused.len()))
 }
 
-/// Events with their places, without those whose identity an event before them has.
-fn first_of_each(events: &[SentEvent]) -> Vec<(usize, &SentEvent)> {
-    let mut seen = HashSet::new();
+/// Events with their places: the first of each identity, and the others.
+fn by_turn(events: &[SentEvent]) -> [Vec<(usize, &SentEvent)>; 2] {
+    let mut seen = HashSet::<&EventKey>::new();
     let places = events.iter().enumerate();
-    places.filter(|(_, sent)| key(sent).is_none_or(|key| seen.insert(key))).collect()
-}
-
-/// The others.
-fn repeated(events: &[SentEvent]) -> Vec<(usize, &SentEvent)> {
-    let mut seen = HashSet::new();
-    let places = events.iter().enumerate();
-    places.filter(|(_, sent)| key(sent).is_some_and(|key| !seen.insert(key))).collect()
-}
-
-fn key(sent: &SentEvent) -> Option<&EventKey> {
-    sent.event.as_ref().ok().map(|event| &event.key)
+    let (first, others) = places.partition(|(_, sent)| match &sent.event {
+        Ok(event) => seen.insert(&event.key),
+        Err(_) => true,
+    });
+    [first, others]
 }
 
 async fn placed<'e>(

@@ -1,8 +1,8 @@
 //! The events of a sealed table are put into objects.
 //!
 //! A table is scanned in segments, each of them in chunks. A chunk is made in two strides: the first decides where it ends and
-//! notes that, the second puts its objects. Whoever comes to a chunk whose end is noted scans up to there and no further. As nothing is written to
-//! the table any more, and a scan goes through a segment in one order, they find the same events.
+//! notes that, the second puts its objects. A keeper that finds the end noted scans up to it. Nothing is written to the table any more, and a scan
+//! goes through a segment in one order, so every keeper finds the same events.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, Key};

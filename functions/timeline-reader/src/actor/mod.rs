@@ -80,17 +80,17 @@ impl Rows for Outbox<'_> {
     }
 
     fn shows(&self, published: &Published) -> bool {
-        self.kinds.shows(published)
+        self.kinds.show(&published.kind)
     }
 }
 
 /// `GET /v1/actors/{actor_id}/activities`
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let actor = cx.path.parameter("actor_id", ActorId::new)?;
-    let parameters = parameters(cx.event, &[Kinds::NAME])?;
+    let parameters = parameters(cx.event, &[Kinds::PARAMETER])?;
     let list = List::about("activities", &actor);
     let filter = Kinds::parse(&parameters)?.write()?;
-    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::NAME])?;
+    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?;
     let likes = AskedLikes::new(cx, &request);
     let timelines = cx.reader.timelines.over(cx.dynamo);
     let outbox = Outbox {

@@ -1,8 +1,8 @@
 //! The archives of a tenant's events (docs/QUERIES.md): which objects there are of each period, and addresses that read them for
 //! a quarter of an hour.
 //!
-//! What is shown is of periods whose archive is whole: from `archived` on, until it is deleted. One that is disputed is not
-//! shown: what is in it is not known to be what was recorded, and its events are still in their table.
+//! Only whole archives are shown: from the state `archived` on, until they are deleted. A disputed one is left out: nobody knows whether it
+//! holds what was recorded, and its events are still in their table.
 //!
 //! A page is the objects of some periods, never half of one. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
 
@@ -26,7 +26,7 @@ use crate::page::{DEFAULT_LIMIT, limit};
 const LIST: &str = "archives";
 /// How long an address works.
 const VALID: Duration = Duration::from_secs(15 * 60);
-/// A page ends with the period that brings it to so many objects: their addresses have a kilobyte and a half.
+/// The objects of a page. The period that reaches this is its last. The address of an object has a kilobyte and a half.
 const MOST_OBJECTS: usize = 1_000;
 
 #[derive(Serialize)]

@@ -7,8 +7,6 @@
 //!
 //! What is of other names than those asked for is read and passed.
 
-mod names;
-
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::{Customer, History, ListedEvent, keys};
@@ -21,8 +19,7 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
-use crate::page::{Cursors, Paging, Request, Source, fill};
-use names::Names;
+use crate::page::{Cursors, Names, Paging, Request, Source, fill};
 
 const KNOWN: &[&str] = &["limit", "order", "from", "to", "cursor"];
 

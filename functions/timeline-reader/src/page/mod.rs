@@ -4,7 +4,7 @@
 //! request   which page: everything is parsed here
 //! filling   rows -> what is known of them -> what is shown, until the page is full
 //! cursors   where to go on, and what was shown
-//! kinds     which kinds of activities are asked for
+//! words     which kinds or names are asked for
 //! moment    pages of activities, each as it was at one moment
 //! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
@@ -18,18 +18,18 @@ mod answer;
 mod cursors;
 mod doubt;
 mod filling;
-mod kinds;
 mod likes;
 mod moment;
 mod request;
+mod words;
 
 pub(crate) use answer::{Head, answer};
 pub(crate) use cursors::Cursors;
 pub(crate) use filling::fill;
-pub(crate) use kinds::Kinds;
 pub(crate) use likes::AskedLikes;
 pub(crate) use moment::{Moment, Rows, Target};
 pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
+pub(crate) use words::{Kinds, Names};
 
 use shared::dynamo::DynamoError;
 use shared::paging::{List, SeenSet, SeenSets, Stretch};

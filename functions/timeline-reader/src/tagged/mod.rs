@@ -37,7 +37,7 @@ impl Rows for Listings<'_> {
     }
 
     fn shows(&self, published: &Published) -> bool {
-        self.kinds.shows(published)
+        self.kinds.show(&published.kind)
     }
 }
 
@@ -45,9 +45,9 @@ impl Rows for Listings<'_> {
 pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let viewer = cx.path.parameter("viewer_id", ViewerId::new)?;
     let list = List::about("tagged", &viewer);
-    let parameters = parameters(cx.event, &[Kinds::NAME])?;
+    let parameters = parameters(cx.event, &[Kinds::PARAMETER])?;
     let filter = Kinds::parse(&parameters)?.write()?;
-    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::NAME])?;
+    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?;
     let kinds = Kinds::read(&request.cursor.filter);
     let likes = AskedLikes::new(cx, &request);
     let timelines = cx.reader.timelines.over(cx.dynamo);

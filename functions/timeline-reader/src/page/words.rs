@@ -1,0 +1,86 @@
+//! Which kinds or names are asked for: a parameter that may be given several times, and that a cursor carries.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use shared::paging::MAX_FILTER_BYTES;
+use shared::values::{EventName, Kind};
+
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+
+/// Words that may be asked for at once: each may be a list of its own.
+const MOST: usize = 10;
+
+/// What a list is asked for by. No word contains a comma.
+pub(crate) trait Word: Display + FromStr<Err: Display> + Ord {
+    /// The name of the parameter.
+    const PARAMETER: &'static str;
+}
+
+impl Word for Kind {
+    const PARAMETER: &'static str = "kind";
+}
+
+impl Word for EventName {
+    const PARAMETER: &'static str = "name";
+}
+
+/// Words; all of them, if there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words<W>(BTreeSet<W>);
+
+/// Kinds of activities.
+pub(crate) type Kinds = Words<Kind>;
+/// Names of events.
+pub(crate) type Names = Words<EventName>;
+
+impl<W: Word> Words<W> {
+    /// The name of the parameter.
+    pub(crate) const PARAMETER: &'static str = W::PARAMETER;
+
+    /// Those that are asked for.
+    pub(crate) fn parse(parameters: &Parameters<'_>) -> Result<Self, Problem> {
+        let words = parameters.all(W::PARAMETER).map(str::parse).collect::<Result<_, _>>();
+        words.map(Self).map_err(|e: W::Err| Problem::invalid(W::PARAMETER, e.to_string()))
+    }
+
+    /// As a cursor carries them.
+    pub(crate) fn write(&self) -> Result<Vec<u8>, Problem> {
+        let text = self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        if self.0.len() > MOST || text.len() > MAX_FILTER_BYTES {
+            let most = format!(
+                "expected at most {MOST} {}s, of {MAX_FILTER_BYTES} characters together with a comma between them",
+                W::PARAMETER
+            );
+            return Err(Problem::invalid(W::PARAMETER, most));
+        }
+        Ok(text.into_bytes())
+    }
+
+    /// Those that a cursor carries.
+    pub(crate) fn read(filter: &[u8]) -> Self {
+        let texts = filter.split(|byte| *byte == b',').map(String::from_utf8_lossy);
+        Self(texts.filter_map(|text| text.parse().ok()).collect())
+    }
+
+    /// True if no word is left out.
+    pub(crate) fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &W> {
+        self.0.iter()
+    }
+
+    /// Whether what has this word is shown.
+    pub(crate) fn show(&self, word: &W) -> bool {
+        self.is_all() || self.0.contains(word)
+    }
+}

@@ -1,0 +1,34 @@
+//! How the process of a function begins, and what each of its invocations runs in: the same for all functions.
+
+use super::env::EnvError;
+use super::invocation::Invocation;
+use super::traces::Traces;
+use super::{panics, telemetry};
+
+/// The process of a function.
+#[derive(Debug)]
+pub struct Function {
+    traces: Traces,
+}
+
+impl Function {
+    /// Has a panic end the process, starts logging, and finds out whether there are traces.
+    ///
+    /// # Errors
+    /// [`EnvError`], as of [`Traces::of_environment`].
+    pub fn start() -> Result<Self, EnvError> {
+        panics::end_the_process();
+        telemetry::init_json();
+        Ok(Self { traces: Traces::of_environment()? })
+    }
+
+    /// Works in an invocation, whose ids Lambda hands over with its event.
+    pub async fn invoke<T>(
+        &self,
+        request_id: &str,
+        trace_header: Option<&str>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        self.traces.within(Invocation::new(request_id, trace_header), work).await
+    }
+}
