@@ -1,22 +1,10 @@
 //! The dead-letter alerter: every letter is kept completely, logged, and counted.
 
-use std::collections::BTreeSet;
-
 use aws_lambda_events::event::sqs::SqsMessage;
-use fanout_writer::Failure;
 use nagare::local::schema;
 use nagare::tables::TableNames;
 use serde_json::json;
-use shared::dead_letters::{
-    Evidence, LetterSeal, REASONS, RECEIVES_EXHAUSTED, SOURCE, STREAM_BATCH, UNFOLDABLE,
-    known_reason,
-};
-use shared::dynamo::DynamoError;
-use shared::events::PeriodLength;
-use shared::message::CommandError;
-use shared::queue::SendError;
-use shared::runtime::deadline::DeadlineExceeded;
-use shared::values::Timestamp;
+use shared::dead_letters::{Evidence, LetterSeal, SOURCE};
 use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, secrets, soon, unfinished};
 
 #[tokio::test]
@@ -111,48 +99,6 @@ async fn a_letter_that_cannot_be_kept_stays_on_the_queue() {
     let response = world.alerter.handle(batch, soon()).await.unwrap();
     assert_eq!(unfinished(&response), [0, 1]);
     assert!(world.metrics.lines().is_empty());
-}
-
-#[test]
-fn every_reason_is_known_and_in_the_runbook() {
-    let text = String::new;
-    let (at, period) = (Timestamp::FIRST, PeriodLength::Day.period_of(Timestamp::FIRST));
-    let event_id = || "e1".parse().unwrap();
-    let failures = [
-        CommandError::NotAnObject(text()).into(),
-        CommandError::unknown_type("x", text()).into(),
-        CommandError::Missing("type").into(),
-        Failure::Conflict("live-1".parse().unwrap()),
-        Failure::Full {
-            viewer_id: "bob".parse().unwrap(),
-            poll_id: "mvp".parse().unwrap(),
-            most: 7,
-        },
-        Failure::EventTooLate { event_id: event_id(), at, period, until: at },
-        Failure::EventConflict { event_id: event_id(), at },
-        Failure::NotMade(period),
-        DynamoError::Throttled.into(),
-        DynamoError::Contended.into(),
-        DynamoError::Unavailable(text()).into(),
-        DynamoError::TableMissing(text()).into(),
-        DynamoError::Denied(text()).into(),
-        DynamoError::Rejected { code: text(), message: text() }.into(),
-        DynamoError::Corrupt { place: text(), expected: "" }.into(),
-        DynamoError::from(DeadlineExceeded).into(),
-        Failure::Queue(DeadlineExceeded.into()),
-        Failure::Queue(SendError::Throttled),
-        Failure::Queue(SendError::Missing),
-        Failure::Queue(SendError::Refused { code: text(), message: text() }),
-    ];
-    let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
-    reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);
-    assert_eq!(reasons, BTreeSet::from(REASONS));
-    let runbook = include_str!("../../docs/OPERATIONS.md");
-    for reason in REASONS {
-        assert_eq!(known_reason(reason), reason);
-        assert!(runbook.contains(&format!("`{reason}`")), "{reason}");
-    }
-    assert_eq!(known_reason("somebody's words"), "other");
 }
 
 /// A message with these attributes.

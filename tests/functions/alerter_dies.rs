@@ -5,35 +5,19 @@
 //! done.
 
 use std::ops::AddAssign;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
+use nagare::local::faults::Fault;
 use shared::runtime::deadline::Deadline;
 use tests::{World, event, message, publish, soon, unfinished_ids};
-use tokio::sync::Notify;
+
+use crate::blows::{Blow, Steps};
 
 /// Deliveries after which everything has to be kept.
 const DELIVERIES: usize = 4;
 /// How long the alerter tries while the tables are down.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// What happens at one step.
-#[derive(Debug, Clone, Copy)]
-enum Blow {
-    /// The function dies before the call.
-    DiesBefore,
-    /// The function dies after the call was done.
-    DiesAfter,
-    /// It lives, and the call goes wrong.
-    Fails(Fault),
-}
 
 const BLOWS: [Blow; 11] = [
     Blow::DiesBefore,
@@ -48,48 +32,6 @@ const BLOWS: [Blow; 11] = [
     Blow::Fails(Fault::TableMissing),
     Blow::Fails(Fault::Denied),
 ];
-
-/// Counts the calls, and strikes one of them.
-#[derive(Debug, Clone, Default)]
-struct Steps {
-    taken: Arc<AtomicUsize>,
-    blow: Arc<Mutex<Option<(usize, Blow)>>>,
-    down: Arc<AtomicBool>,
-    died: Arc<Notify>,
-}
-
-#[derive(Debug)]
-struct Stepwise {
-    inside: SharedHttpConnector,
-    steps: Steps,
-}
-
-impl HttpConnector for Stepwise {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (inside, steps) = (self.inside.clone(), self.steps.clone());
-        let step = steps.taken.fetch_add(1, Ordering::SeqCst);
-        let blow = steps.blow.lock().unwrap().filter(|(at, _)| *at == step).map(|(_, blow)| blow);
-        let down = steps.down.load(Ordering::SeqCst).then_some(Fault::ServerError);
-        HttpConnectorFuture::new(async move {
-            match blow {
-                Some(Blow::DiesBefore) => steps.die().await,
-                Some(Blow::DiesAfter) => {
-                    let _ = inject(None, request, &inside).await;
-                    steps.die().await
-                }
-                Some(Blow::Fails(fault)) => inject(Some(fault), request, &inside).await,
-                None => inject(down, request, &inside).await,
-            }
-        })
-    }
-}
-
-impl Steps {
-    async fn die<T>(&self) -> T {
-        self.died.notify_one();
-        std::future::pending().await
-    }
-}
 
 /// A short letter, one in two parts, and one that was redriven before.
 fn letters() -> Vec<SqsMessage> {
@@ -121,26 +63,24 @@ impl AddAssign for Count {
 
 /// Delivers the letters until all are acknowledged.
 async fn trial(blow: Option<(usize, Blow)>, then_down: bool) -> Count {
-    let steps = Steps::default();
-    *steps.blow.lock().unwrap() = blow;
-    let world =
-        World::behind(|inside| SharedHttpConnector::new(Stepwise { inside, steps: steps.clone() }));
+    let steps = Steps::with(blow);
+    let world = World::behind(|inside| steps.before(inside));
     let (mut waiting, mut first) = (letters(), 0);
     for delivery in 0..DELIVERIES {
         let down = then_down && delivery == 1;
-        steps.down.store(down, Ordering::SeqCst);
+        steps.set_down(down);
         let deadline = if down { Deadline::after(PATIENCE) } else { soon() };
         let unfinished = tokio::select! {
             answer = world.alerter.handle(event(waiting.clone()), deadline) => {
                 unfinished_ids(&answer.unwrap())
             }
             // Whoever dies acknowledges nothing.
-            () = steps.died.notified() => ids(&waiting),
+            () = steps.died() => ids(&waiting),
         };
         if delivery == 0 {
-            first = steps.taken.load(Ordering::SeqCst);
+            first = steps.taken();
         }
-        steps.down.store(false, Ordering::SeqCst);
+        steps.set_down(false);
         waiting.retain(|m| unfinished.contains(m.message_id.as_ref().unwrap()));
         check_kept(&world, &waiting).await;
     }

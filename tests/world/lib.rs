@@ -17,6 +17,8 @@ mod events;
 mod observed;
 mod periods;
 pub mod properties;
+mod queues;
+mod requests;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -24,26 +26,23 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
-use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
-use futures::TryStreamExt;
 use nagare::cli::Sender;
 use nagare::local::connector::{self, InProcess};
 use nagare::local::engine::Engine;
-use nagare::local::sqs::{QueueConfig, Queues, ReceivedMessage, Wire};
+use nagare::local::schema;
+use nagare::local::sqs::{QueueConfig, Queues, Wire};
 use nagare::local::stream_source;
-use nagare::local::{schema, sqs_event};
 use nagare::tables::{TableNames, Tables};
 use period_keeper::{Keeper, Sizes as KeeperSizes};
 use projector::Projector;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
-use shared::dead_letters::{DeadLetter, LetterSeal};
+use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Periods};
 use shared::objects::Objects;
@@ -338,90 +337,6 @@ impl World {
             let response = self.projector.handle(batch, soon()).await.unwrap();
             assert_eq!(response.batch_item_failures, []);
         }
-    }
-
-    /// What is on the dead-letter queue.
-    pub async fn dead_letters(&self) -> Vec<ReceivedMessage> {
-        let queue = self.queues.queue(DEAD_LETTERS).unwrap();
-        queue.receive(10, None, Duration::ZERO).await.unwrap()
-    }
-
-    /// Takes what is on the dead-letter queue, as the alerter is given it.
-    pub async fn take_dead_letters(&self) -> Vec<SqsMessage> {
-        self.take(DEAD_LETTERS).await
-    }
-
-    /// The dead letters that are kept, without their bodies.
-    pub async fn kept_letters(&self) -> Vec<DeadLetter> {
-        self.tables.dead_letters.all(soon).try_collect().await.unwrap()
-    }
-
-    /// Takes what is on the queue of commands, as the writer is given it.
-    pub async fn take_commands(&self) -> Vec<SqsMessage> {
-        self.take(COMMANDS).await
-    }
-
-    async fn take(&self, name: &str) -> Vec<SqsMessage> {
-        let (queue, mut taken) = (self.queues.queue(name).unwrap(), Vec::new());
-        loop {
-            let received = queue.receive(10, None, Duration::ZERO).await.unwrap();
-            if received.is_empty() {
-                return taken;
-            }
-            let handles: Vec<_> = received.iter().map(|message| message.receipt_handle).collect();
-            queue.delete_batch(&handles).unwrap();
-            taken.extend(sqs_event::event(&queue, &received).records);
-        }
-    }
-
-    /// Reads a path of the API; the answer's status, headers and body.
-    pub async fn get(&self, path: &str, query: &str) -> (i64, Vec<(String, String)>, Value) {
-        self.request("GET", path, query, None).await
-    }
-
-    /// The same, with a deadline that matters.
-    pub async fn get_within(
-        &self,
-        path: &str,
-        query: &str,
-        deadline: Deadline,
-    ) -> (i64, Vec<(String, String)>, Value) {
-        self.answer(api_event("GET", path, query, None), deadline).await
-    }
-
-    /// Sends a request to the reader, in the name of `subject` if there is one.
-    pub async fn request(
-        &self,
-        method: &str,
-        path: &str,
-        query: &str,
-        subject: Option<&str>,
-    ) -> (i64, Vec<(String, String)>, Value) {
-        let authorizer = subject.map(|subject| json!({"jwt": {"claims": {"sub": subject}}}));
-        self.answer(api_event(method, path, query, authorizer), soon()).await
-    }
-
-    /// Gives the reader an event of API Gateway; the answer's status, headers and body.
-    pub async fn answer(
-        &self,
-        event: Value,
-        deadline: Deadline,
-    ) -> (i64, Vec<(String, String)>, Value) {
-        let event: ApiGatewayV2httpRequest = serde_json::from_value(event).unwrap();
-        let answer = self.reader.handle(&event, deadline).await;
-        let answer = serde_json::to_value(&answer).unwrap();
-        let headers = answer["headers"].as_object().unwrap().iter();
-        let headers = headers.map(|(n, v)| (n.clone(), v.as_str().unwrap().to_owned()));
-        let body = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
-        (answer["statusCode"].as_i64().unwrap(), headers.collect(), body)
-    }
-
-    /// The activity ids on the first page of a timeline.
-    pub async fn ids(&self, viewer: &str, query: &str) -> Vec<String> {
-        let (status, _, page) = self.get(&format!("/v1/timelines/{viewer}"), query).await;
-        assert_eq!(status, 200, "{page}");
-        let items = page["items"].as_array().unwrap().iter();
-        items.map(|item| item["activity_id"].as_str().unwrap().to_owned()).collect()
     }
 
     /// How many entries there are.

@@ -1,75 +1,22 @@
 //! The keeper dies at each call, or the call fails.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
+use nagare::local::faults::Fault;
 use shared::events::PeriodState;
 use tests::{World, soon};
-use tokio::sync::Notify;
 
 use super::{
     DROPPED, EXPIRED, SEALED, Sizes, check_archive, check_nothing_is_lost, in_table, keeping,
     record, row,
 };
-
-/// What happens at one call.
-#[derive(Debug, Clone, Copy)]
-enum Blow {
-    DiesBefore,
-    DiesAfter,
-    Fails(Fault),
-}
+use crate::blows::{Blow, Steps};
 
 const BLOWS: [Blow; 4] =
     [Blow::DiesBefore, Blow::DiesAfter, Blow::Fails(Fault::LostAnswer), Blow::Fails(Fault::Denied)];
 
-/// Counts the calls, and strikes one of them.
-#[derive(Debug, Clone, Default)]
-struct Steps {
-    taken: Arc<AtomicUsize>,
-    blow: Arc<Mutex<Option<(usize, Blow)>>>,
-    died: Arc<Notify>,
-}
-
-#[derive(Debug)]
-struct Stepwise {
-    inside: SharedHttpConnector,
-    steps: Steps,
-}
-
-impl HttpConnector for Stepwise {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (inside, steps) = (self.inside.clone(), self.steps.clone());
-        let step = steps.taken.fetch_add(1, Ordering::SeqCst);
-        let blow = steps.blow.lock().unwrap().filter(|(at, _)| *at == step).map(|(_, blow)| blow);
-        HttpConnectorFuture::new(async move {
-            match blow {
-                None => inside.call(request).await,
-                Some(Blow::Fails(fault)) => inject(Some(fault), request, &inside).await,
-                Some(blow) => {
-                    if matches!(blow, Blow::DiesAfter) {
-                        let _ = inside.call(request).await;
-                    }
-                    steps.died.notify_one();
-                    std::future::pending().await
-                }
-            }
-        })
-    }
-}
-
 /// Follows a period to its end, with one blow. Returns how many calls there were.
 async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
-    let steps = Steps::default();
-    *steps.blow.lock().unwrap() = blow;
-    let behind = |inside| SharedHttpConnector::new(Stepwise { inside, steps: steps.clone() });
-    let mut world = keeping(World::behind(behind));
+    let steps = Steps::with(blow);
+    let mut world = keeping(World::behind(|inside| steps.before(inside)));
     world.keeper.sizes = Sizes { chunk_bytes: 4_000, segment_bytes: 4_000, page_items: None };
     let mut recorded = std::collections::BTreeSet::new();
     for at in [super::WITHIN, SEALED, DROPPED, EXPIRED] {
@@ -77,7 +24,7 @@ async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
         for tick in 0.. {
             let is_done = tokio::select! {
                 ticked = world.keeper.tick(soon()) => ticked.is_ok_and(|it| !it.more_due),
-                () = steps.died.notified() => false,
+                () = steps.died() => false,
             };
             if !recorded.is_empty() && at < EXPIRED {
                 check_nothing_is_lost(&world, &recorded);
@@ -99,7 +46,7 @@ async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
     }
     let row = row(&world);
     assert!(row.expired, "{blow:?}");
-    (steps.taken.load(Ordering::SeqCst), world)
+    (steps.taken(), world)
 }
 
 #[tokio::test(start_paused = true)]

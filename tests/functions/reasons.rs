@@ -1,0 +1,54 @@
+//! The reasons of dead letters: the alerter knows each that the functions give, and the runbook says what to do.
+
+use std::collections::BTreeSet;
+
+use fanout_writer::Failure;
+use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE, known_reason};
+use shared::dynamo::DynamoError;
+use shared::events::PeriodLength;
+use shared::message::CommandError;
+use shared::queue::SendError;
+use shared::runtime::deadline::DeadlineExceeded;
+use shared::values::Timestamp;
+
+#[test]
+fn every_reason_is_known_and_in_the_runbook() {
+    let text = String::new;
+    let (at, period) = (Timestamp::FIRST, PeriodLength::Day.period_of(Timestamp::FIRST));
+    let event_id = || "e1".parse().unwrap();
+    let failures = [
+        CommandError::NotAnObject(text()).into(),
+        CommandError::unknown_type("x", text()).into(),
+        CommandError::Missing("type").into(),
+        Failure::Conflict("live-1".parse().unwrap()),
+        Failure::Full {
+            viewer_id: "bob".parse().unwrap(),
+            poll_id: "mvp".parse().unwrap(),
+            most: 7,
+        },
+        Failure::EventTooLate { event_id: event_id(), at, period, until: at },
+        Failure::EventConflict { event_id: event_id(), at },
+        Failure::NotMade(period),
+        DynamoError::Throttled.into(),
+        DynamoError::Contended.into(),
+        DynamoError::Unavailable(text()).into(),
+        DynamoError::TableMissing(text()).into(),
+        DynamoError::Denied(text()).into(),
+        DynamoError::Rejected { code: text(), message: text() }.into(),
+        DynamoError::Corrupt { place: text(), expected: "" }.into(),
+        DynamoError::from(DeadlineExceeded).into(),
+        Failure::Queue(DeadlineExceeded.into()),
+        Failure::Queue(SendError::Throttled),
+        Failure::Queue(SendError::Missing),
+        Failure::Queue(SendError::Refused { code: text(), message: text() }),
+    ];
+    let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
+    reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);
+    assert_eq!(reasons, BTreeSet::from(REASONS));
+    let runbook = include_str!("../../docs/OPERATIONS.md");
+    for reason in REASONS {
+        assert_eq!(known_reason(reason), reason);
+        assert!(runbook.contains(&format!("`{reason}`")), "{reason}");
+    }
+    assert_eq!(known_reason("somebody's words"), "other");
+}
