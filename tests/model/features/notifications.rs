@@ -68,11 +68,18 @@ struct Said {
     read: BTreeMap<(String, String), u64>,
     /// Who marked all there was, at some time.
     marked_all: BTreeSet<String>,
+    /// Of which viewer and activity more was marked than any answer has told of: that marks what there is when it is
+    /// processed.
+    marked_beyond: BTreeSet<(String, String)>,
 }
 
 fn said(reference: &Reference) -> Said {
-    let mut said =
-        Said { likes: BTreeMap::new(), read: BTreeMap::new(), marked_all: BTreeSet::new() };
+    let mut said = Said {
+        likes: BTreeMap::new(),
+        read: BTreeMap::new(),
+        marked_all: BTreeSet::new(),
+        marked_beyond: BTreeSet::new(),
+    };
     for command in &reference.features {
         let text = |name: &str| command[name].as_str().unwrap_or_default().to_owned();
         match text("type").as_str() {
@@ -90,8 +97,13 @@ fn said(reference: &Reference) -> Said {
                     if let Some((behind, activity)) =
                         parts(one["notification_id"].as_str().unwrap())
                     {
-                        let read = said.read.entry((text("viewer_id"), activity)).or_default();
-                        *read = (*read).max(behind + through);
+                        let whose = (text("viewer_id"), activity);
+                        if behind + through > viewers().count() as u64 {
+                            said.marked_beyond.insert(whose);
+                        } else {
+                            let read = said.read.entry(whose).or_default();
+                            *read = (*read).max(behind + through);
+                        }
                     }
                 }
             }
@@ -218,13 +230,15 @@ fn judge_in_the_end(
         return Some(format!("{activity} is not there"));
     }
     // A mark may be of more than there ever were.
-    let read = said.read.get(&(viewer.to_owned(), activity.to_owned()));
+    let whose = (viewer.to_owned(), activity.to_owned());
+    let read = said.read.get(&whose);
     let read = read.map_or(0, |read| there_are.min(*read));
     let sum = |unread: bool| -> u64 {
         items.iter().filter(|item| item.unread == unread).map(|item| item.count).sum()
     };
     let read_through = there_are.checked_sub(sum(true));
-    let fits = match said.marked_all.contains(viewer) {
+    let is_open = said.marked_all.contains(viewer) || said.marked_beyond.contains(&whose);
+    let fits = match is_open {
         true => read_through.is_some_and(|through| through >= read),
         false => read_through == Some(read),
     };
