@@ -50,7 +50,8 @@ FORM = "is no command: it shows the form of something"
 ELSEWHERE = {
     "README.md": {"cargo ": BUILDS, "maturin ": WHEEL, "pip install dist/": WHEEL, "pip install aws": ACCOUNT, "export ": FORM},
     "ARCHITECTURE.md": {"": FORM},
-    "CLI.md": {"next_cursor": FORM, "notification_id": FORM, "█": FORM, "defeated": FORM},
+    "CLI.md": {"next_cursor": FORM, "notification_id": FORM, "█": FORM, "defeated": FORM, "process 41213": FORM,
+               "nagare completions": "writes below the reader's home; test_commands.py has both commands"},
     "DEPLOYING.md": {"pip ": ACCOUNT},
     "FAULTS.md": {"NAGARE_": MEASURES, "cargo test": MEASURES, "python -m pytest": MEASURES, "mount": MEASURES,
                   "nagare up": "starts stacks that fail on purpose; test_faults.py has them all"},

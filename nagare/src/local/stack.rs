@@ -183,6 +183,8 @@ pub struct Stack {
     stop: watch::Sender<bool>,
     pollers: Vec<JoinHandle<()>>,
     servers: JoinSet<()>,
+    /// What is done at intervals, and is given up in between when the stack stops.
+    chores: JoinSet<()>,
     clock: Clock,
     data_dir: Option<DataDir>,
 }
@@ -241,14 +243,15 @@ impl Stack {
             let bounds = Bounds::of(connections);
             servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
         }
-        servers.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
+        let mut chores = JoinSet::new();
+        chores.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
         if let Some(dir) = data_dir.clone().filter(|_| clock.is_set()) {
-            servers.spawn(set_clock::keep(clock.clone(), dir));
+            chores.spawn(set_clock::keep(clock.clone(), dir));
         }
         keeping.start().await;
         servers.spawn(keeping.run(stopped.clone()));
         let pollers = wiring.poll(&stopped)?;
-        Ok(Self { environment, port, stop, pollers, servers, clock, data_dir })
+        Ok(Self { environment, port, stop, pollers, servers, chores, clock, data_dir })
     }
 
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
@@ -273,6 +276,7 @@ impl Stack {
     /// Stops polling, lets the invocations in flight end, and closes the connections.
     pub async fn shut_down(mut self) {
         let _ = self.stop.send(true);
+        self.chores.shutdown().await;
         for poller in self.pollers {
             let _ = poller.await;
         }
