@@ -25,7 +25,7 @@ use super::s3;
 use super::s3::store::StoreError;
 use super::sqs::{QueueConfig, QueueError, Redrive};
 use super::wiring::{Endpoints, Wiring};
-use super::{control, set_clock, sqs_http, tables_http};
+use super::{connector, control, example, set_clock, sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::inside::Inside;
@@ -223,6 +223,14 @@ impl Stack {
         let keeping = wiring.keeping(&calendar, data_dir.as_ref());
         let api_router = wiring.gateway(authorizer, config.cors.clone());
         let api_router = control::router(keeping.clone()).fallback_service(api_router);
+        let api_router = match config.auth {
+            true => api_router,
+            false => {
+                let sqs = connector::sqs_over_http(&endpoints.queue);
+                let example = example::router(sqs, wiring.wire.queue_url(COMMANDS), clock.clone());
+                example.fallback_service(api_router)
+            }
+        };
         let api_router = match console {
             Ok(console) => {
                 let console = console.with_inside(config.inside.clone()).router();
