@@ -82,6 +82,13 @@ def test_two_people_talk(app):
     expect(messages(anna).first).to_contain_text("bob")
 
 
+def test_a_long_chat_shows_the_latest(app, own_stack):
+    bob = app("bob")
+    own_stack.send(*(e2e.say("example-lobby", f"m{n:03}", "eve", e2e.instant(seconds=n - 200), payload={"text": f"said {n}"}) for n in range(120)))
+    expect(messages(bob).last).to_contain_text("said 119")
+    expect(messages(bob)).to_have_count(50)
+
+
 def test_what_somebody_wrote_is_text(app, own_stack):
     bob = app("bob")
     own_stack.send(e2e.say("example-lobby", "m1", "eve", payload={"text": "<img src=x onerror=alert(1)>"}))

@@ -66,6 +66,8 @@ pub struct StackConfig {
     pub auth: bool,
     /// The web pages of other origins that may call the API.
     pub cors: Cors,
+    /// For how many seconds caches may keep what is the same for everybody.
+    pub public_cache_seconds: u8,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
     /// Let everybody who reaches the port open the console.
@@ -221,7 +223,7 @@ impl Stack {
             .await
             .and_then(|remote| Console::new(remote, Mode::Write, access));
         let keeping = wiring.keeping(&calendar, data_dir.as_ref());
-        let api_router = wiring.gateway(authorizer, config.cors.clone());
+        let api_router = wiring.gateway(authorizer, &config);
         let api_router = control::router(keeping.clone()).fallback_service(api_router);
         let api_router = match config.auth {
             true => api_router,
