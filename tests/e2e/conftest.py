@@ -31,6 +31,7 @@ import boto3
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "tests/e2e/typescript"
 NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
 EXPORT = re.compile(r"^export ([A-Z0-9_]+)=(?:'([^']*)'|\"([^\"]*)\"|(\S*))\s*$")
@@ -580,3 +581,13 @@ def own_stack():
     """A stack for one test alone, where what is counted is everything."""
     with Stack() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def modules():
+    """What package.json of tests/e2e/typescript pins, installed below target/ unless it is there."""
+    folder = ROOT / "target/e2e-typescript"
+    install = ["bash", ROOT / "tests/node.sh", PACKAGES, folder]
+    done = subprocess.run(install, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder / "node_modules"

@@ -54,6 +54,7 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
     ("function", "variable", "value"),
     [
         ("timeline-reader", "NAGARE_AUTHORIZATION", "none"), ("timeline-reader", "NAGARE_RETENTION_DAYS", "0"),
+        ("timeline-reader", "NAGARE_PUBLIC_CACHE_SECONDS", "often"),
         ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
     ],
 )

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import NAGARE, ROOT, Stack
+from conftest import NAGARE, PACKAGES, ROOT, Stack
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^( *)```(sh|text|python|ts|jsonl|json|toml)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
-PACKAGES = ROOT / "tests/e2e/typescript"
 # Lines that build, start or end the stack, or find it: here one runs already.
 STACK = re.compile(r"\s*(cargo build|sleep|source|eval|PATH=|\S*nagare (up|env|down)\b)|^\s*$")
 
@@ -48,9 +47,11 @@ FORM = "is no command: it shows the form of something"
 
 # By page: something that is in the block and in no other, and why it is not run here.
 ELSEWHERE = {
-    "README.md": {"cargo ": BUILDS, "maturin ": WHEEL, "pip install dist/": WHEEL, "pip install aws": ACCOUNT, "export ": FORM},
+    "README.md": {"cargo ": BUILDS, "maturin ": WHEEL, "pip install dist/": WHEEL},
     "ARCHITECTURE.md": {"": FORM},
-    "CLI.md": {"next_cursor": FORM, "notification_id": FORM, "█": FORM, "defeated": FORM},
+    "CLI.md": {"next_cursor": FORM, "notification_id": FORM, "█": FORM, "defeated": FORM, "process 41213": FORM,
+               "nagare completions": "writes below the reader's home; test_commands.py has both commands"},
+    "CLIENTS.md": {"──GET──": FORM, "/example/": "is opened in a browser by tests/console/test_example.py"},
     "DEPLOYING.md": {"pip ": ACCOUNT},
     "FAULTS.md": {"NAGARE_": MEASURES, "cargo test": MEASURES, "python -m pytest": MEASURES, "mount": MEASURES,
                   "nagare up": "starts stacks that fail on purpose; test_faults.py has them all"},
@@ -73,16 +74,6 @@ def elsewhere(block):
 
 
 # How the others are run ----------------------------------------------------------------------------------------
-
-@pytest.fixture(scope="module")
-def modules():
-    """What package.json of tests/e2e/typescript pins, installed below target/ unless it is there."""
-    folder = ROOT / "target/e2e-typescript"
-    install = ["bash", ROOT / "tests/node.sh", PACKAGES, folder]
-    done = subprocess.run(install, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return folder / "node_modules"
-
 
 class Reader:
     """Somebody who pastes examples into a shell, in a folder of their own, one after the other."""

@@ -1,6 +1,7 @@
 """docs/PRODUCERS.md: its snippets do what the page says. What is run here is cut out of the page."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -136,3 +137,55 @@ def test_the_shell_notices_what_was_refused(own_stack, tmp_path):
     own_stack.drain()
     own_stack.apply(publish("anna", "post-18"))
     assert own_stack.timeline("emil") == ["post-18"]
+
+
+# Every command -------------------------------------------------------------------------------------------------
+
+SCHEMA = json.loads((ROOT / "docs/schemas/command.schema.json").read_text())
+EXAMPLES = [SCHEMA["$defs"][one["$ref"].removeprefix("#/$defs/")]["examples"][0] for one in SCHEMA["oneOf"]]
+# As the page says it; tests/functions/requests.rs compares the same sentence with what `nagare` sends.
+[SENTENCE] = re.findall(r"Set `MessageGroupId` to the first of these members that the command has: ([^.]*)\.", PAGE)
+GROUPS = re.findall(r"`(\w+)`", SENTENCE)
+
+
+def group(command):
+    about = command["events"][0] if "events" in command else command
+    return next(about[name] for name in GROUPS if name in about)
+
+
+def test_what_is_made_from_the_schema_is_up_to_date():
+    made = subprocess.run([sys.executable, ROOT / "tests/clients/producers.py"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_the_table_has_every_command():
+    [_, table] = PAGE.split("| when | `type` | members |\n")
+    rows = re.findall(r"^\| [^|]+ \| `([\w.]+)` \| ", table.split("\n\n")[0], re.MULTILINE)
+    assert rows == [example["type"] for example in EXAMPLES]
+
+
+def test_the_python_knows_every_command(producer):
+    assert list(producer.GROUPS) == GROUPS
+    for example in EXAMPLES:
+        message = producer.message(example)
+        assert json.loads(message["MessageBody"]) == example
+        assert message["MessageGroupId"] == group(example), example["type"]
+
+
+def test_the_typescript_knows_every_command(stack, modules, tmp_path):
+    """Its type admits every example of the schema and no command of another type; its groups are those of the page."""
+    [program] = blocks("ts")
+    (tmp_path / "node_modules").symlink_to(modules)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    # Without what it sends by itself.
+    helper = program[: program.index("\nawait send(")]
+    examples = f"const examples: Command[] = {json.dumps(EXAMPLES)};\n"
+    printing = "console.log(JSON.stringify(examples.map((one) => message(one).MessageGroupId)));\n"
+    compiler = tmp_path / "node_modules/.bin/tsc"
+    options = ["--strict", "--module", "nodenext", "--target", "es2023", "--types", "node", "examples.ts"]
+    (tmp_path / "examples.ts").write_text(helper + examples + printing)
+    succeeds(run(stack, tmp_path, str(compiler), *options))
+    done = run(stack, tmp_path, "node", "examples.js")
+    assert json.loads(done.stdout) == [group(example) for example in EXAMPLES], done.stderr
+    (tmp_path / "examples.ts").write_text(helper + 'const bad: Command = { type: "nothing.happened", actor_id: "anna" };\n')
+    assert run(stack, tmp_path, str(compiler), *options).returncode != 0

@@ -23,6 +23,7 @@ mod events;
 mod following;
 mod forgetting;
 mod forgetting_views;
+mod groups;
 mod hidden;
 mod keeper;
 mod leaving;

@@ -263,6 +263,7 @@ impl World {
                 hold: Hold::new(Duration::MAX),
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
+                public_cache_seconds: 0,
                 retention,
                 metrics: RequestMetrics::new(metrics.clone()),
                 log_sampling: LogSampling::ALL,

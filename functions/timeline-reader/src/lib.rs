@@ -70,7 +70,7 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::timelines::Timelines;
-use shared::values::{Retention, Timestamp};
+use shared::values::{Retention, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use http::auth::Caller;
@@ -79,7 +79,7 @@ pub use http::encoding::COMPRESSED_FROM;
 use http::path::{Path, Route};
 use http::preflight;
 use http::problem::Problem;
-use http::response::Answer;
+use http::response::Shareable;
 pub use log::LogSampling;
 use log::Outcome;
 pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
@@ -112,6 +112,8 @@ pub struct Reader {
     pub seal: CursorSeal,
     /// Who may read what.
     pub authorization: Authorization,
+    /// For how many seconds caches may keep what is the same for everybody; 0: not at all.
+    pub public_cache_seconds: u8,
     /// How long activities are shown.
     pub retention: Retention,
     /// Where requests are counted.
@@ -135,6 +137,15 @@ pub(crate) struct Context<'a> {
     pub(crate) deadline: Deadline,
 }
 
+impl Context<'_> {
+    /// Whose own part is in an answer that is otherwise the same for everybody: the caller's. Where caches may keep such
+    /// answers it is that of a viewer who is named in the address, and of nobody else.
+    pub(crate) fn own_part(&self, named: Option<&str>) -> Result<Option<ViewerId>, Problem> {
+        let own = self.caller.own(named)?;
+        Ok(own.filter(|_| named.is_some() || self.reader.public_cache_seconds == 0))
+    }
+}
+
 impl Reader {
     /// Answers one request. Whatever goes wrong is an answer too.
     ///
@@ -154,12 +165,12 @@ impl Reader {
                 Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
                 None => Err(Problem::NotFound(ROUTES)),
             };
-            let items = result.as_ref().map(|answer| answer.items);
+            let items = result.as_ref().map(|found| found.answer.items);
             let outcome = Outcome { items, usage: dynamo.usage(), took: begun.elapsed() };
             outcome.log(event, matched.as_ref().map(|(_, path)| path), self.log_sampling);
             self.metrics.count(&outcome, self.clock.now());
             match result {
-                Ok(answer) => answer.into_response(&event.headers),
+                Ok(found) => found.into_response(&event.headers, self.public_cache_seconds),
                 Err(problem) => problem.into_response(),
             }
         })
@@ -172,7 +183,7 @@ impl Reader {
         event: &ApiGatewayV2httpRequest,
         dynamo: &Dynamo,
         deadline: Deadline,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Shareable, Problem> {
         if event.request_context.http.method != "GET" {
             return Err(Problem::MethodNotAllowed);
         }

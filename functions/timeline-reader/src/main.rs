@@ -44,6 +44,7 @@ async fn main() -> Result<(), Error> {
         hold: Hold::default(),
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
+        public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
         retention: env::retention()?,
         metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,

@@ -7,7 +7,7 @@ use crate::battle::hit;
 use crate::follows::{followers, following};
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use crate::http::response::Shareable;
 use crate::{
     activity, actor, archives, battle, events, likes, notifications, poll, profile, room, tagged,
     tags, timeline,
@@ -19,11 +19,11 @@ macro_rules! routes {
         pub const ROUTES: &[&str] = &[$($template,)*];
 
         /// Answers a request to one of the paths.
-        pub(crate) async fn answer(route: Route, cx: &Context<'_>) -> Result<Answer, Problem> {
+        pub(crate) async fn answer(route: Route, cx: &Context<'_>) -> Result<Shareable, Problem> {
             // In boxes: what the largest of them keeps while it waits is not copied along for all.
             $(
                 if route == Route($template) {
-                    return Box::pin($feature::get(cx)).await;
+                    return Box::pin($feature::get(cx)).await.map(Shareable::from);
                 }
             )*
             Err(Problem::NotFound(ROUTES))

@@ -1,4 +1,4 @@
-//! `nagare battle`: lets a boss loose, hits it, and shows how it stands.
+//! `nagare battle`: starts a battle with a boss, hits it, and shows how it stands.
 
 use clap::{Args, Subcommand};
 use shared::battles::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
@@ -13,7 +13,7 @@ use crate::client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Battle {
-    /// Let a boss loose. The battle's id belongs to the first that is opened under it.
+    /// Start a battle with a boss. The battle's id belongs to the first that is opened under it.
     Open(Open),
     /// Hit the boss.
     Hit(Hit),

@@ -24,7 +24,9 @@ pub(super) struct Down {
 
 impl Down {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let stacks = self.chosen(running::stacks()?)?;
+        let running = running::stacks()?;
+        let elsewhere: Vec<_> = running.iter().map(|stack| stack.note.port.to_string()).collect();
+        let stacks = self.chosen(running)?;
         for stack in &stacks {
             let port = stack.note.port;
             stack.ask_to_end().map_err(|e| {
@@ -43,6 +45,10 @@ impl Down {
         }
         if stacks.is_empty() {
             match self.port {
+                Some(port) if !elsewhere.is_empty() => {
+                    let ports = elsewhere.join(", ");
+                    say!("no stack runs on port {port}; those that run are on {ports}")?;
+                }
                 Some(port) => say!("no stack runs on port {port}")?,
                 None => say!("no stack runs on this machine")?,
             }

@@ -30,16 +30,11 @@ const SAMPLED_ROWS: usize = 100;
 )]
 pub(super) struct Estimate {
     /// Who follows whom: CSV or CSV.gz with the header `follower,followee`.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "posts_csv",
-        required_unless_present = "deliveries_per_day"
-    )]
+    #[arg(long, value_name = "FILE")]
     followers_csv: Option<PathBuf>,
     /// What they publish: CSV or CSV.gz with the header `t,author,kind` (t in unix seconds). A month is
     /// as busy as this is from its first row to its last.
-    #[arg(long, value_name = "FILE", requires = "followers_csv")]
+    #[arg(long, value_name = "FILE", conflicts_with = "deliveries_per_day")]
     posts_csv: Option<PathBuf>,
     /// Instead of files: entries that reach timelines in a day.
     #[arg(long, value_name = "N", value_parser = number, conflicts_with = "followers_csv")]
@@ -150,6 +145,7 @@ struct Printed<'a> {
 
 impl Estimate {
     pub(super) fn run(self) -> Result<(), Failure> {
+        self.check_inputs()?;
         let prices = self.prices.as_deref().map_or(Ok(Prices::default()), read_prices)?;
         let month = self.month()?;
         let bill = Bill::of(&month, &prices);
@@ -157,6 +153,26 @@ impl Estimate {
             return print_json(&Printed::new(&month, &bill, &prices));
         }
         self.print(&month, &bill)
+    }
+
+    /// Says which option is missing, and what it would say.
+    fn check_inputs(&self) -> Result<(), Failure> {
+        let missing = match (&self.followers_csv, &self.posts_csv, self.deliveries_per_day) {
+            (Some(_), None, _) => {
+                "--posts-csv FILE is missing: --followers-csv says who follows whom, and a bill needs what they \
+                 publish, too (CSV with the header t,author,kind)"
+            }
+            (None, Some(_), _) => {
+                "--followers-csv FILE is missing: --posts-csv says what is published, and a bill needs who follows \
+                 whom, too (CSV with the header follower,followee)"
+            }
+            (None, None, None) => {
+                "--deliveries-per-day N is missing: how many entries reach timelines in a day (publishes times \
+                 followers). Or give --followers-csv FILE and --posts-csv FILE, and they are counted"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(missing.to_owned()))
     }
 
     fn month(&self) -> Result<Month, Failure> {

@@ -18,11 +18,13 @@ mod exports;
 mod fanout;
 mod follows;
 mod forget;
+mod help;
 mod input;
 mod lines;
 mod log;
 mod notifications;
 mod pages;
+mod people;
 mod periods;
 mod poll;
 mod print;
@@ -32,8 +34,10 @@ mod records;
 mod replay;
 mod room;
 mod sample;
+mod shell;
 mod show;
 mod span;
+mod status;
 mod submit;
 mod tags;
 mod time;
@@ -43,7 +47,7 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use shared::activities::{Delete, Update};
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
@@ -65,7 +69,8 @@ use crate::visible::is_hidden;
 /// compiled where it is run.
 #[tokio::main]
 pub async fn main() -> ExitCode {
-    let ended = match Cli::try_parse() {
+    let parsed = help::command().try_get_matches();
+    let ended = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli.run().await,
         // What was typed may come from somewhere else.
         Err(said) if said.to_string().contains(is_hidden) => {
@@ -91,8 +96,8 @@ pub async fn main() -> ExitCode {
 
 /// The follow timeline on your own machine, and the tools for one on AWS.
 ///
-/// Without a command: `nagare up --sample`. Exit codes: 0 done, 1 the answer is no, 2 wrong usage or
-/// bad input, 3 the stack could not be reached.
+/// Without a command: `nagare up --sample`. Exit codes: 0 done, 1 the answer is
+/// no, 2 wrong usage or bad input, 3 the stack could not be reached.
 #[derive(Debug, Parser)]
 #[command(name = "nagare", version)]
 pub struct Cli {
@@ -102,57 +107,65 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Subcommands {
-    /// Run the local stack: tables, queues, the functions and the HTTP API, in one process.
+    /// Run the local stack in one process.
+    ///
+    /// Tables, queues, the functions, the HTTP API and the console.
     Up(up::Up),
-    /// Serve the web console of the stack that the environment names, a real account's included.
+    /// Serve the web console of a stack, on AWS too.
     Console(console::ServeConsole),
     /// End a local stack that runs.
     Down(down::Down),
-    /// Print the `export` lines of the local stack that runs: `eval "$(nagare env)"`.
+    /// Show which stack it is, whether it answers, and what waits.
+    Status(status::Status),
+    /// Print the local stack's variables: `eval "$(nagare env)"`.
     Env(exports::Env),
-    /// Work with many follows.
+    /// Import follows from a file.
     #[command(subcommand)]
     Follows(FollowsCommand),
     /// Publish an activity, or send a file of commands.
     Publish(publish::Publish),
     /// Publish the rows of a CSV file as if they were happening now.
     Replay(replay::Replay),
-    /// FOLLOWER follows FOLLOWEE.
+    /// Make FOLLOWER follow FOLLOWEE.
     Follow(Edge),
-    /// FOLLOWER no longer follows FOLLOWEE.
+    /// Make FOLLOWER unfollow FOLLOWEE.
     Unfollow(Edge),
-    /// VIEWER likes ACTIVITY.
+    /// Like ACTIVITY as VIEWER.
     Like(Like),
-    /// VIEWER no longer likes ACTIVITY.
+    /// Take back the like of VIEWER for ACTIVITY.
     Unlike(Like),
-    /// TAGGED is in ACTIVITY.
+    /// Tag TAGGED in ACTIVITY.
     Tag(tags::Tag),
-    /// TAGGED is no longer in ACTIVITY.
+    /// Remove the tag of TAGGED from ACTIVITY.
     Untag(tags::Tag),
-    /// Say what somebody's profile says.
+    /// Set or show what somebody's profile says.
     #[command(subcommand)]
     Profile(profile::Profile),
+    /// Read whom VIEWER follows.
+    Following(people::Following),
+    /// Read who follows ACTOR.
+    Followers(people::Followers),
     /// Read what VIEWER is notified of, and mark it as read.
     Notifications(notifications::Notifications),
-    /// Put a question to viewers, close it, and watch the votes.
+    /// Open a poll, close it, and watch the votes.
     #[command(subcommand)]
     Poll(poll::Poll),
-    /// VIEWER votes for CHOICE in POLL.
+    /// Vote for CHOICE in POLL as VIEWER.
     #[command(override_usage = "nagare vote [OPTIONS] <VIEWER> <POLL> <CHOICE|--withdraw>")]
     Vote(poll::CastVote),
-    /// Let a boss loose, hit it, and watch it.
+    /// Start a battle with a boss, hit it, and watch it.
     #[command(subcommand)]
     Battle(battle::Battle),
-    /// AUTHOR says something in ROOM.
+    /// Post a message of AUTHOR in ROOM.
     #[command(override_usage = "nagare say [OPTIONS] <ROOM> <AUTHOR> <TEXT|--payload <JSON>>")]
     Say(room::Say),
-    /// AUTHOR takes a message back, permanently.
+    /// Delete a message of AUTHOR permanently.
     Unsay(room::Unsay),
-    /// VIEWER joins ROOM, which only its members read from then on.
+    /// Join ROOM as VIEWER. From then on only its members read it.
     Join(room::Membership),
-    /// VIEWER leaves ROOM.
+    /// Leave ROOM as VIEWER.
     Leave(room::Membership),
-    /// Read what was said in ROOM, and what comes.
+    /// Read the messages of ROOM, and follow new ones.
     Room(room::Room),
     /// Record what customers of tenants did.
     #[command(subcommand)]
@@ -169,9 +182,9 @@ enum Subcommands {
     Page(timeline::PageOfActor),
     /// Read what VIEWER is tagged in.
     Tagged(timeline::Tagged),
-    /// Print a token with which VIEWER reads from a local stack that was started with --auth.
+    /// Print a token for VIEWER, for a local stack with --auth.
     Token(token::Token),
-    /// Show how far the fan-out of an activity of an actor with many followers has come.
+    /// Show how far the fan-out of a large actor's activity has come.
     Fanout(fanout::Fanout),
     /// Remove everything about one person, viewer and actor alike.
     ///
@@ -179,19 +192,23 @@ enum Subcommands {
     /// tags, messages, memberships of rooms, and dead letters. When it returns, nothing shows the name any more. Copies
     /// remain that nothing can shorten: what the streams had before (24 hours) and point-in-time recovery (35 days).
     Forget(forget::Forget),
-    /// What a month on AWS costs, by service.
+    /// Print what a month on AWS costs, by service.
     Estimate(estimate::Estimate),
     /// Measure what the code that ships costs.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Compare timelines with what the ledger says they should be, and repair them.
+    /// Compare what viewers see with the source of truth.
     ///
     /// An audit of activities, polls or battles writes 4,096 rows among the facts for each of the three, which expire after
     /// a day: by them it knows that all facts are folded.
     Audit(audit::Audit),
-    /// Look at commands that gave up, send them again, or drop them.
+    /// List commands that gave up, send them again, or drop them.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Print completions for bash, zsh, fish, elvish or powershell.
+    Completions(shell::Completions),
+    /// Print the manual page: `nagare man | man -l -`.
+    Man(shell::ManPage),
 }
 
 #[derive(Debug, Subcommand)]
@@ -273,6 +290,7 @@ impl Cli {
             Subcommands::Up(up) => up.run().await,
             Subcommands::Console(console) => console.run().await,
             Subcommands::Down(down) => down.run().await,
+            Subcommands::Status(status) => status.run().await,
             Subcommands::Env(env) => env.run(),
             Subcommands::Follows(FollowsCommand::Import(import)) => import.run().await,
             Subcommands::Publish(publish) => publish.run().await,
@@ -284,6 +302,8 @@ impl Cli {
             Subcommands::Tag(tag) => tag.send(true).await,
             Subcommands::Untag(tag) => tag.send(false).await,
             Subcommands::Profile(profile) => profile.run().await,
+            Subcommands::Following(following) => following.run().await,
+            Subcommands::Followers(followers) => followers.run().await,
             Subcommands::Notifications(notifications) => notifications.run().await,
             Subcommands::Poll(poll) => poll.run().await,
             Subcommands::Vote(vote) => vote.send().await,
@@ -307,6 +327,8 @@ impl Cli {
             Subcommands::Bench(bench) => bench.run().await,
             Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
+            Subcommands::Completions(completions) => completions.run(),
+            Subcommands::Man(page) => page.run(),
         }
     }
 }
@@ -316,7 +338,13 @@ impl Subcommands {
     fn has_a_stack(&self) -> bool {
         !matches!(
             self,
-            Self::Up(_) | Self::Down(_) | Self::Env(_) | Self::Estimate(_) | Self::Bench(_)
+            Self::Up(_)
+                | Self::Down(_)
+                | Self::Env(_)
+                | Self::Estimate(_)
+                | Self::Bench(_)
+                | Self::Completions(_)
+                | Self::Man(_)
         )
     }
 }

@@ -49,6 +49,10 @@ pub(super) struct Up {
     /// (`https://app.example.com,http://localhost:5173`), as the template's `CorsOrigins` does on AWS; `*`: of any.
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
     cors: Vec<Origin>,
+    /// Let caches keep answers that are the same for everybody for this many seconds, as the template's
+    /// `PublicCacheSeconds` does on AWS.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=60))]
+    public_cache: u8,
     /// Make things go wrong between the functions and their tables and queues, to see what your
     /// clients make of it: `all=1%`, which is what it means alone, or settings such as
     /// `errors=5%,queue-resets=5%,writes=4000,seed=7` (docs/FAULTS.md lists them).
@@ -81,6 +85,7 @@ impl Up {
             auth: false,
             open_console: false,
             cors: Vec::new(),
+            public_cache: 0,
             faults: None,
             time: Time::default(),
             template_visibility: false,
@@ -107,6 +112,7 @@ impl Up {
             auth: self.auth,
             open_console: self.open_console,
             cors: Cors::of(self.cors.clone()),
+            public_cache_seconds: self.public_cache,
             template_visibility: self.template_visibility,
             inside,
             clock: Clock::system(),

@@ -20,6 +20,7 @@ pub mod cors;
 pub(crate) mod data_dir;
 pub mod engine;
 pub mod event_source;
+mod example;
 pub mod faults;
 pub mod gateway;
 pub mod given_up;

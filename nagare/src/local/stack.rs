@@ -25,7 +25,7 @@ use super::s3;
 use super::s3::store::StoreError;
 use super::sqs::{QueueConfig, QueueError, Redrive};
 use super::wiring::{Endpoints, Wiring};
-use super::{control, set_clock, sqs_http, tables_http};
+use super::{connector, control, example, set_clock, sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::inside::Inside;
@@ -66,6 +66,8 @@ pub struct StackConfig {
     pub auth: bool,
     /// The web pages of other origins that may call the API.
     pub cors: Cors,
+    /// For how many seconds caches may keep what is the same for everybody.
+    pub public_cache_seconds: u8,
     /// Leave a message that was not acknowledged hidden for as long as on AWS.
     pub template_visibility: bool,
     /// Let everybody who reaches the port open the console.
@@ -183,6 +185,8 @@ pub struct Stack {
     stop: watch::Sender<bool>,
     pollers: Vec<JoinHandle<()>>,
     servers: JoinSet<()>,
+    /// What is done at intervals, and is given up in between when the stack stops.
+    chores: JoinSet<()>,
     clock: Clock,
     data_dir: Option<DataDir>,
 }
@@ -219,8 +223,16 @@ impl Stack {
             .await
             .and_then(|remote| Console::new(remote, Mode::Write, access));
         let keeping = wiring.keeping(&calendar, data_dir.as_ref());
-        let api_router = wiring.gateway(authorizer, config.cors.clone());
+        let api_router = wiring.gateway(authorizer, &config);
         let api_router = control::router(keeping.clone()).fallback_service(api_router);
+        let api_router = match config.auth {
+            true => api_router,
+            false => {
+                let sqs = connector::sqs_over_http(&endpoints.queue);
+                let example = example::router(sqs, wiring.wire.queue_url(COMMANDS), clock.clone());
+                example.fallback_service(api_router)
+            }
+        };
         let api_router = match console {
             Ok(console) => {
                 let console = console.with_inside(config.inside.clone()).router();
@@ -241,14 +253,15 @@ impl Stack {
             let bounds = Bounds::of(connections);
             servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
         }
-        servers.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
+        let mut chores = JoinSet::new();
+        chores.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
         if let Some(dir) = data_dir.clone().filter(|_| clock.is_set()) {
-            servers.spawn(set_clock::keep(clock.clone(), dir));
+            chores.spawn(set_clock::keep(clock.clone(), dir));
         }
         keeping.start().await;
         servers.spawn(keeping.run(stopped.clone()));
         let pollers = wiring.poll(&stopped)?;
-        Ok(Self { environment, port, stop, pollers, servers, clock, data_dir })
+        Ok(Self { environment, port, stop, pollers, servers, chores, clock, data_dir })
     }
 
     /// What a shell has to export for SDKs, the `aws` CLI and `nagare` to find this stack.
@@ -273,6 +286,7 @@ impl Stack {
     /// Stops polling, lets the invocations in flight end, and closes the connections.
     pub async fn shut_down(mut self) {
         let _ = self.stop.send(true);
+        self.chores.shutdown().await;
         for poller in self.pollers {
             let _ = poller.await;
         }

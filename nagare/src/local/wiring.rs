@@ -38,7 +38,6 @@ use uuid::Uuid;
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
 use super::control;
-use super::cors::Cors;
 use super::data_dir::{DataDir, Secrets};
 use super::engine::Engine;
 use super::event_source::EventSource;
@@ -174,7 +173,11 @@ impl Wiring {
         })
     }
 
-    pub(super) fn gateway(&self, authorizer: Option<JwtAuthorizer>, cors: Cors) -> Router {
+    pub(super) fn gateway(
+        &self,
+        authorizer: Option<JwtAuthorizer>,
+        config: &StackConfig,
+    ) -> Router {
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
             facts: self.tables.facts.clone(),
@@ -185,6 +188,7 @@ impl Wiring {
             events: self.tables.events.clone(),
             hold: Hold::default(),
             seal: self.cursors.clone(),
+            public_cache_seconds: config.public_cache_seconds,
             authorization: match authorizer {
                 Some(_) => timeline_reader::Authorization::Jwt,
                 None => timeline_reader::Authorization::Open,
@@ -206,7 +210,7 @@ impl Wiring {
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
-        gateway.with_clock(self.clock.clone()).with_cors(cors).router()
+        gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
 
     pub(super) fn keeping(&self, calendar: &Calendar, data_dir: Option<&DataDir>) -> Keeping {

@@ -38,6 +38,12 @@ impl Note {
         Self { version, place: place::here(), pid, port, environment }
     }
 
+    /// The process.
+    #[must_use]
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// One of the variables.
     #[must_use]
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {

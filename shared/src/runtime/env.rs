@@ -65,6 +65,8 @@ pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
 /// Which deployment it is: the dimension of all metrics.
 pub const STAGE: &str = "NAGARE_STAGE";
+/// For how many seconds caches may keep answers that are the same for everybody. Where it is not set, not at all.
+pub const PUBLIC_CACHE_SECONDS: &str = "NAGARE_PUBLIC_CACHE_SECONDS";
 /// Of how many requests that went well the reader logs one. Where it is not set, of all.
 pub const LOG_ONE_IN: &str = "NAGARE_LOG_ONE_IN";
 /// What to log, in the syntax of [`tracing_subscriber::filter::Targets`]: a level, or `target=level`,

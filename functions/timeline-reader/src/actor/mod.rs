@@ -9,7 +9,7 @@ use shared::values::{ActorId, SortKey, Span, Timestamp};
 
 use crate::Context;
 use crate::http::problem::Problem;
-use crate::http::response::Answer;
+use crate::http::response::Shareable;
 use crate::page::{
     AskedLikes, Head, Kinds, Moment, Paging, Request, Rows, Target, answer, parameters,
 };
@@ -85,12 +85,15 @@ impl Rows for Outbox<'_> {
 }
 
 /// `GET /v1/actors/{actor_id}/activities`
-pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let actor = cx.path.parameter("actor_id", ActorId::new)?;
     let parameters = parameters(cx.event, &[Kinds::PARAMETER])?;
     let list = List::about("activities", &actor);
     let filter = Kinds::parse(&parameters)?.write()?;
-    let request = Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?;
+    let request = Request {
+        own: cx.own_part(parameters.get("viewer"))?,
+        ..Request::parse(cx, &parameters, &list, filter, &[Kinds::PARAMETER])?
+    };
     let likes = AskedLikes::new(cx, &request);
     let timelines = cx.reader.timelines.over(cx.dynamo);
     let outbox = Outbox {
@@ -102,5 +105,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
     let page = Moment::new(cx, &outbox, &timelines, &likes, cx.now).page(&paging).await?;
     let head = Head::Actor { actor_id: &actor };
-    answer(cx, &paging, &page, &likes.shown(), head).await
+    let answer = answer(cx, &paging, &page, &likes.shown(), head).await?;
+    Ok(Shareable { answer, is_public: request.own.is_none() })
 }

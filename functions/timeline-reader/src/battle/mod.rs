@@ -9,7 +9,7 @@ use shared::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
-use crate::http::response::Answer;
+use crate::http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -53,9 +53,9 @@ struct Share {
 }
 
 /// `GET /v1/battles/{battle_id}`
-pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("battle_id", BattleId::new)?;
-    let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
+    let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let battle = battles(cx).battle(&id, viewer.as_ref(), cx.deadline).await?;
     let Battle { definition, shown, share } = battle.ok_or(Problem::NotFound(&[]))?;
     let Shown { hp_left, hits, last_hit } = shown;
@@ -71,7 +71,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         last_hit: last_hit.as_ref().map(LastHit::from),
         viewer: share.map(|share| Share { hits: share.hits, damage: share.damage }),
     };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
+    let answer = Answer { body: serde_json::to_string(&body)?, items: 1 };
+    Ok(Shareable { answer, is_public: viewer.is_none() })
 }
 
 fn battles(cx: &Context<'_>) -> Battles {

@@ -16,9 +16,40 @@ pub(crate) struct Answer {
     pub(crate) items: usize,
 }
 
+/// An answer, and who else may be given it.
+#[derive(Debug)]
+pub(crate) struct Shareable {
+    pub(crate) answer: Answer,
+    /// Every caller who may read it would be given the same, and everybody may read it.
+    pub(crate) is_public: bool,
+}
+
+impl From<Answer> for Shareable {
+    /// What does not say otherwise is one caller's.
+    fn from(answer: Answer) -> Self {
+        Self { answer, is_public: false }
+    }
+}
+
+impl Shareable {
+    /// The answer to a request with these headers, which caches may keep for so many seconds if it is public.
+    pub(crate) fn into_response(
+        self,
+        requested: &HeaderMap,
+        seconds: u8,
+    ) -> ApiGatewayV2httpResponse {
+        let mut response = self.answer.into_response(requested);
+        if self.is_public && seconds > 0 {
+            let kept = HeaderValue::try_from(format!("public, max-age={seconds}"));
+            response.headers.extend(kept.ok().map(|kept| (CACHE_CONTROL, kept)));
+        }
+        response
+    }
+}
+
 impl Answer {
     /// The answer to a request with these headers.
-    pub(crate) fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
+    fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
         let compressed = Accepted::of(requested).compressed(&self.body);
         let mut response = json(200, "application/json", self.body);
         if let Some(bytes) = compressed {

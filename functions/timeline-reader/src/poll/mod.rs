@@ -7,7 +7,7 @@ use shared::values::{ActorId, Choice, Payload, PollId, Timestamp};
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
-use crate::http::response::Answer;
+use crate::http::response::{Answer, Shareable};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -49,9 +49,9 @@ impl State {
 }
 
 /// `GET /v1/polls/{poll_id}`
-pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let id = cx.path.parameter("poll_id", PollId::new)?;
-    let viewer = cx.caller.own(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
+    let viewer = cx.own_part(Parameters::of(cx.event, &["viewer"])?.get("viewer"))?;
     let polls = Polls::new(&cx.reader.facts.over(cx.dynamo), &cx.reader.views.over(cx.dynamo));
     let poll = polls.poll(&id, viewer.as_ref(), cx.deadline).await?;
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
@@ -72,5 +72,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         votes: total,
         vote: vote.as_ref(),
     };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: 1 })
+    let answer = Answer { body: serde_json::to_string(&body)?, items: 1 };
+    Ok(Shareable { answer, is_public: viewer.is_none() })
 }

@@ -21,7 +21,7 @@ use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
-use crate::http::response::Answer;
+use crate::http::response::{Answer, Shareable};
 use crate::page::{DEFAULT_LIMIT, limit};
 use cursor::{Cursor, Position};
 
@@ -58,13 +58,15 @@ struct RoomRequest<'a> {
 
 /// What was found for it.
 struct Found {
+    /// Nobody has joined the room, and nothing private was said there.
+    is_open: bool,
     messages: Vec<Message>,
     next: Option<Position>,
     newer: Arrived,
 }
 
 /// `GET /v1/rooms/{room_id}/messages`
-pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let room = cx.path.parameter("room_id", RoomId::new)?;
     let parameters = Parameters::of(cx.event, KNOWN)?;
     let viewer = cx.caller.own(parameters.get("viewer"))?;
@@ -83,7 +85,9 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         }
         Position::Newer(after) => newer::page(&request, *after).await?,
     };
-    answer(cx, &request, &found)
+    let answer = answer(cx, &request, &found)?;
+    // Whom an address names it is for, though it is what everybody reads.
+    Ok(Shareable { answer, is_public: found.is_open && parameters.get("viewer").is_none() })
 }
 
 fn answer(cx: &Context<'_>, request: &RoomRequest<'_>, found: &Found) -> Result<Answer, Problem> {

@@ -54,7 +54,7 @@ pub(super) async fn page(request: &RoomRequest<'_>, after: Arrived) -> Result<Fo
     let mut messages: Vec<_> = shown.map(|(place, it)| message(*place, it)).collect();
     messages.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
     let next = (is_cut || more).then_some(Position::Newer(newer));
-    Ok(Found { messages, next, newer })
+    Ok(Found { is_open: !entrance.room.private, messages, next, newer })
 }
 
 /// Rows beyond a place, until they have more than is shown or enough was read, and whether there may be more of them.

@@ -62,7 +62,8 @@ pub(super) async fn page(
     if has_grown || is_beyond(&found, bound) || lacks(&found, &outcome, span, after) {
         found = read(&mut effort, entrance.room.shards, bound).await?;
     }
-    Ok(shown(found, limit, order, since.unwrap_or(bound))?)
+    let shown = shown(found, limit, order, since.unwrap_or(bound))?;
+    Ok(Found { is_open: !entrance.room.private, ..shown })
 }
 
 /// Up to where all that has arrived is in its place.
@@ -113,5 +114,5 @@ fn shown(
     // A stored key is a sort key.
     let after = next.and_then(|key| SortKey::parse(&key).ok());
     let next = after.map(|after| Position::Page { order, after: Some(after), since: Some(since) });
-    Ok(Found { messages, next, newer: since })
+    Ok(Found { is_open: false, messages, next, newer: since })
 }

@@ -111,6 +111,14 @@ impl Api {
         }
     }
 
+    /// The status of what the API answers for a path.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`] if it does not answer.
+    pub(crate) async fn status_of(&mut self, path: &[&str]) -> Result<u16, Failure> {
+        Ok(self.ask(path, &Query::new()).await?.0.as_u16())
+    }
+
     async fn ask(
         &mut self,
         path: &[&str],

@@ -1,0 +1,89 @@
+"""What docs say of all commands, made from docs/schemas/command.schema.json: the TypeScript type in PRODUCERS.md, and the
+list of types in the log line of OPERATIONS.md.
+
+    python3 tests/clients/producers.py            says what is out of date; exit code 1 then
+    python3 tests/clients/producers.py --write    makes it again
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCS / "schemas/command.schema.json").read_text(encoding="utf-8"))
+DEFS = SCHEMA["$defs"]
+TYPES = [one["$ref"].removeprefix("#/$defs/") for one in SCHEMA["oneOf"]]
+# Types that are written out by their names, because a payload is any JSON.
+NAMED = {"payload": "Json"}
+
+
+def typescript():
+    """`type Command`, one line for each shape that commands have."""
+    shapes = {}
+    for name in TYPES:
+        shapes.setdefault(members(DEFS[name]), []).append(json.dumps(name))
+    lines = [f"  | {{ type: {' | '.join(names)}; {shape} }}" for shape, names in shapes.items()]
+    return "type Command =\n" + "\n".join(lines) + ";\n"
+
+
+def members(schema):
+    """The members of an object but its type, in the order of the schema."""
+    required = set(schema["required"])
+    return "; ".join(
+        f"{name}{'' if name in required else '?'}: {type_of(value)}"
+        for name, value in schema["properties"].items()
+        if name != "type"
+    )
+
+
+def type_of(schema):
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/$defs/")
+        return NAMED.get(name) or type_of(DEFS[name])
+    if "const" in schema:
+        return json.dumps(schema["const"])
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    if "type" not in schema:
+        return "Json"
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    [kind] = [kind for kind in kinds if kind != "null"]
+    match kind:
+        case "array":
+            return f"{type_of(schema['items'])}[]"
+        case "object":
+            return f"{{ {members(schema)} }}" if schema.get("properties") else "{ [name: string]: Json }"
+        case "integer":
+            return "number"
+        case _:
+            return kind
+
+
+def replaced(text, pattern, new, where):
+    """A text with the one place that matches made anew."""
+    changed, places = re.subn(pattern, lambda _: new, text, flags=re.MULTILINE | re.DOTALL)
+    assert places == 1, f"{where}: {places} places match {pattern!r}"
+    return changed
+
+
+def pages():
+    """(file, what it should be), for each file that has something made from the schema."""
+    page = DOCS / "PRODUCERS.md"
+    yield page, replaced(page.read_text(encoding="utf-8"), r"^type Command =\n.*?\n(?=\n)", typescript(), page.name)
+    page = DOCS / "OPERATIONS.md"
+    listed = f"expected {', '.join(TYPES[:-1])} or {TYPES[-1]}"
+    yield page, replaced(page.read_text(encoding="utf-8"), r"expected activity\.published, [a-z., ]+ or [a-z.]+", listed, page.name)
+
+
+def main():
+    stale = [(file, text) for file, text in pages() if file.read_text(encoding="utf-8") != text]
+    for file, text in stale:
+        if "--write" in sys.argv[1:]:
+            file.write_text(text, encoding="utf-8")
+        print(f"{file.name} {'written' if '--write' in sys.argv[1:] else 'is out of date: run this with --write'}")
+    return 1 if stale and "--write" not in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
