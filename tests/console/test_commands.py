@@ -112,7 +112,7 @@ def test_a_battle_is_won(visit):
         page.get_by_role("button", name="Hit").click()
         expect(left).to_have_attribute("value", str(remains))
     expect(page.get_by_text("defeated")).to_be_visible()
-    expect(page.get_by_text("of bob, 50 damage")).to_be_visible()
+    expect(page.get_by_text(", 50 damage")).to_be_visible()
 
 
 def test_a_bar_moves_on_an_open_page(stack, visit):
@@ -191,7 +191,7 @@ def test_polls_and_battles_are_listed_those_that_run_first(own_stack, visit):
         matches = lambda found: len(found) == len(rows) and all(map(str.startswith, found, rows))
         e2e.until(lambda: matches(says()), f"{name} {rows}")
 
-    listed("Polls", "running open 1 vote until", "coming upcoming 0 votes until", "ended closed 0 votes until")
+    listed("Polls", "running open 1 vote closes in", "coming upcoming 0 votes closes in", "ended closed 0 votes closed")
     listed("Battles", "giant open 6 of 10 hit points left opened", "troll defeated 0 of 10 hit points left opened")
     page.get_by_role("link", name="giant").click()
     expect(page.get_by_role("progressbar", name="hit points left")).to_have_attribute("value", "6")

@@ -11,14 +11,14 @@ use maud::{Markup, html};
 
 use super::fields::Fields;
 use super::layout::{self, Place};
-use super::{Console, Mode, commands, letters, timeline};
+use super::{Console, Mode, commands, letters, live, timeline};
 
 /// Whose timeline the first steps are about, and who goes live in them.
 const VIEWER: &str = "visitor";
 const ACTOR: &str = "anna";
 
 pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/", get(view))
+    Router::new().route("/console/", get(view)).route("/console/live", get(live::region))
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
@@ -27,6 +27,10 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
         p class="lead" {
             "When somebody goes live or posts, every follower's timeline gets an entry. Reading a timeline is then one \
              cheap query, however many people one follows. Here you see it happen."
+        }
+        section aria-label="Right now" {
+            h2 { "Right now" }
+            (live::shown(&console).await)
         }
         @if console.mode == Mode::Write {
             section class="card" aria-label="First steps" {
@@ -51,7 +55,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             }
         }
         section class="card" aria-label="Queues" {
-            h2 { "Right now" }
+            h2 { "Queues" }
             (letters::depths(&console).await)
         }
         section class="card" aria-label="Where to go" {

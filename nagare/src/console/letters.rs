@@ -19,7 +19,7 @@ use shared::values::{Timestamp, is_message_id};
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
-use super::{Console, Mode};
+use super::{Console, Mode, named};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::letters::redrive;
@@ -201,7 +201,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                 @for letter in chosen.iter().take(LISTED) {
                     li class="entry" {
                         a href=(layout::address("letter", &[("id", &letter.id)])) { (letter.id) }
-                        " " span class="tag" { (letter.reason) } " " time { (letter.stored_at) }
+                        " " span class="tag" { (letter.reason) } " " (named::instant(letter.stored_at))
                         p { @if !letter.is_verified() { "(unverified) " } (letter.detail) }
                     }
                 }
@@ -245,8 +245,8 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
             }
             dl {
                 dt { "Letter" } dd class="code" { (letter.id) }
-                dt { "Sent at" } dd { time { (letter.sent_at) } }
-                dt { "Stored at" } dd { time { (letter.stored_at) } }
+                dt { "Sent at" } dd { (named::instant(letter.sent_at)) }
+                dt { "Stored at" } dd { (named::instant(letter.stored_at)) }
                 dt { "Received" } dd { (letter.receive_count) @if letter.receive_count == 1 { " time" } @else { " times" } }
                 @if let Some(group) = &letter.group { dt { "Group" } dd class="code" { (group) } }
             }

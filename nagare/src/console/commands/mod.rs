@@ -17,7 +17,7 @@ use shared::runtime::clock::Clock;
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
-use super::{Console, Mode};
+use super::{Console, Mode, named};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::effects::Standing;
@@ -29,7 +29,8 @@ pub(super) use sent::Sent;
 /// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
-const BACK: [&str; 5] = ["?first=", "timeline?", "poll?", "battle?", "tables?"];
+const BACK: [&str; 8] =
+    ["?first=", "timeline?", "poll?", "battle?", "tables?", "person?", "room?", "activity?"];
 /// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
@@ -178,7 +179,7 @@ fn list(console: &Console) -> Markup {
             @for sent in sent.iter().take(LISTED) {
                 li class="entry" {
                     a href=(layout::address("command", &[("id", &sent.message_id)])) { (sent.name) }
-                    " " time { (sent.at) } " " (summary(&sent.known()))
+                    " " (named::instant(sent.at)) " " (summary(&sent.known()))
                 }
             }
         }
@@ -234,7 +235,7 @@ async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Respons
         (course(&console, &sent).await)
         dl {
             dt { "Message" } dd class="code" { (sent.message_id) }
-            dt { "Sent at" } dd { time { (sent.at) } }
+            dt { "Sent at" } dd { (named::instant(sent.at)) }
         }
         h2 { "Body" }
         pre class="code" { (sent.body) }

@@ -2,6 +2,8 @@
 
 mod known;
 
+pub(super) use known::latest as known;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,7 +15,7 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
-use super::{Console, Mode, cost, payload};
+use super::{Console, Mode, cost, named, payload};
 
 pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -105,6 +107,7 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
     let shown = match read {
         Ok(None) => html! { p role="status" { "There is no " (what.name()) " " (id) " yet." } },
         Ok(Some(read)) => html! {
+            (payload::shown_again(&read.body["payload"]))
             @match what { What::Poll => (votes(&read.body)), What::Battle => (boss(&read.body)), }
             (cost::shown(&read.cost, what.why()))
         },
@@ -113,27 +116,25 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
     html! { section #standing class="card" aria-label="How it stands" hx-get=(again) hx-trigger="load delay:1s" hx-swap="outerHTML" { (shown) } }
 }
 
-fn votes(poll: &Value) -> Markup {
+pub(super) fn votes(poll: &Value) -> Markup {
     let all = poll["votes"].as_u64().unwrap_or(0);
     html! {
-        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all, "vote", "votes")) ", until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
-        (payload::shown_again(&poll["payload"]))
+        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all, "vote", "votes")) @if poll["state"] == "closed" { ", closed " } @else { ", closes " } (named::when(poll["closes_at"].as_str().unwrap_or_default())) }
         @for choice in poll["choices"].as_array().into_iter().flatten() {
             (layout::bar(choice["choice"].as_str().unwrap_or_default(), choice["votes"].as_u64().unwrap_or(0), all, "votes"))
         }
     }
 }
 
-fn boss(battle: &Value) -> Markup {
+pub(super) fn boss(battle: &Value) -> Markup {
     let number = |name: &str| battle[name].as_u64().unwrap_or(0);
     let last = &battle["last_hit"];
     html! {
         p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (layout::counted(number("hits"), "hit", "hits")) }
-        (payload::shown_again(&battle["payload"]))
         (layout::bar("hit points left", number("hp_left"), number("hp"), "boss"))
         @if let Some(hit) = last["hit_id"].as_str() {
             p { @if battle["state"] == "defeated" { "The last hit: " } @else { "The latest hit: " }
-                (hit) " of " (last["viewer_id"].as_str().unwrap_or("somebody")) ", " (last["damage"].as_u64().unwrap_or(0)) " damage" }
+                (hit) " of " @match last["viewer_id"].as_str() { Some(viewer) => (named::person(viewer)), None => "somebody" } ", " (last["damage"].as_u64().unwrap_or(0)) " damage" }
         }
     }
 }
