@@ -56,7 +56,7 @@ def test_a_dead_letter_is_found_sent_again_and_dropped(own_stack, visit):
     expect(page.get_by_text(body)).to_be_visible()
 
     # Nothing has changed that it was refused for: it comes back.
-    page.get_by_role("button", name="Send again this letter").click()
+    page.get_by_role("button", name="Resend this letter").click()
     arrive(page, "queues")
     listed = page.get_by_role("main").get_by_role("listitem").filter(has_text="follower_id")
 
@@ -71,11 +71,11 @@ def test_a_dead_letter_is_found_sent_again_and_dropped(own_stack, visit):
 
     page.get_by_role("button", name="Drop this letter").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Are you sure?")
-    page.get_by_role("link", name="Leave it").click()
+    page.get_by_role("link", name="Cancel").click()
     menu(page, "Queues")
     listed.get_by_role("link").click()
     page.get_by_role("button", name="Drop this letter").click()
-    page.get_by_role("button", name="Do it").click()
+    page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_text("There are none.")).to_be_visible()
     assert own_stack.dead_letters() == []
 
@@ -90,7 +90,7 @@ def test_letters_are_chosen_by_their_reason_and_dropped_together(own_stack, visi
     menu(page, "Queues")
     page.get_by_role("navigation", name="Reasons").get_by_role("link", name=reasons[0]).click()
     page.get_by_role("button", name="Drop these 1").click()
-    page.get_by_role("button", name="Do it").click()
+    page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_role("navigation", name="Reasons").get_by_role("link")).to_have_count(2)
     assert [letter["reason"] for letter in own_stack.dead_letters()] == reasons[1:]
 
@@ -137,7 +137,7 @@ def test_a_poll_is_voted_in(visit):
     go_and_watch(page, "poll", "cats")
     for viewer, choice in (("bob", "dogs"), ("eve", "cats"), ("bob", "cats")):
         page.get_by_label("Viewer").fill(viewer)
-        page.get_by_label("Choice").fill(choice)
+        page.get_by_label("Choice").select_option(choice)
         page.get_by_role("button", name="Vote").click()
         expect(course(page)).to_contain_text("applied")
     expect(page.get_by_role("progressbar", name="cats")).to_have_attribute("value", "2")

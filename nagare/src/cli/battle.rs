@@ -13,7 +13,7 @@ use crate::client::clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Battle {
-    /// Let a boss loose. The battle's id belongs to the first that is opened under it.
+    /// Start a battle. Its id belongs to the first that is opened under it.
     Open(Open),
     /// Hit the boss.
     Hit(Hit),

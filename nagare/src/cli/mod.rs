@@ -81,8 +81,10 @@ pub async fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_closed_output() {
-                tell!("nagare: {failure}");
+            match &failure {
+                Failure::WithoutEffect(_) => print::note_caution(&format!("nagare: {failure}")),
+                closed if closed.is_closed_output() => {}
+                _ => tell!("nagare: {failure}"),
             }
             ExitCode::from(failure.exit_code())
         }
@@ -140,7 +142,7 @@ enum Subcommands {
     /// VIEWER votes for CHOICE in POLL.
     #[command(override_usage = "nagare vote [OPTIONS] <VIEWER> <POLL> <CHOICE|--withdraw>")]
     Vote(poll::CastVote),
-    /// Let a boss loose, hit it, and watch it.
+    /// Start a battle, hit the boss, and watch it.
     #[command(subcommand)]
     Battle(battle::Battle),
     /// AUTHOR says something in ROOM.

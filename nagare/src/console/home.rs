@@ -34,7 +34,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
         }
         @if console.mode == Mode::Write {
             section class="card" aria-label="First steps" {
-                h2 { "See it flow" }
+                h2 { "Try it" }
                 ol class="first" {
                     li {
                         (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], here,
@@ -62,12 +62,12 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             h2 { "Where to go" }
             ul {
                 li { a href="timeline" { "Timeline as anybody" } ": choose a viewer, page both ways, follow, like." }
-                li { a href="commands" { "Publish and watch" } ": every command from a form, and what becomes of it." }
+                li { a href="commands" { "Publish" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }
                 li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
-                li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "numbers" } " of the last hour, and their cost; "
+                li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "metrics" } " of the last hour, and their cost; "
                     a href="faults" { "faults" } ": make things go wrong, and see that nothing is lost." }
-                li { a href="audit" { "Is it right?" } ": what is stored against what it should be." }
+                li { a href="audit" { "Audit" } ": what is stored against what it should be." }
                 li { a href="tables" { "Tables" } ": what is stored under a key." }
             }
         }

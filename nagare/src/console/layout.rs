@@ -46,10 +46,10 @@ const MENU: [(Place, &str, &str); 14] = [
     (Place::Show, "show", "Polls and battles"),
     (Place::Events, "events", "Events"),
     (Place::Queues, "queues", "Queues"),
-    (Place::Audit, "audit", "Is it right?"),
+    (Place::Audit, "audit", "Audit"),
     (Place::Tables, "tables", "Tables"),
     (Place::Log, "log", "Log"),
-    (Place::Numbers, "numbers", "Numbers"),
+    (Place::Numbers, "numbers", "Metrics"),
     (Place::Faults, "faults", "Faults"),
 ];
 

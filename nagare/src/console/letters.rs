@@ -57,8 +57,8 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let content = html! {
         section class="card" aria-label="Depths" { (depths(&console).await) }
-        h2 { "Dead letters" }
-        p class="quiet" { "Commands that gave up, kept byte for byte until somebody sends them again or drops them." }
+        h2 { "Stored dead letters" }
+        p class="quiet" { "Commands that gave up, kept byte for byte until somebody resends or drops them." }
         (layout::or_problem(letters(&console, fields.get("reason")).await))
     };
     layout::page(&console, Place::Queues, "Queues and dead letters", content).into_response()
@@ -118,22 +118,22 @@ fn table(now: &Depth, all: &[Depth]) -> Markup {
         html! {
             tr {
                 th scope="row" { (name) }
-                td { (ready) } td { (processed) } td { (delayed) }
+                td data-label="Ready" { (ready) } td data-label="In flight" { (processed) } td data-label="Delayed" { (delayed) }
                 td { (plot(name, all, of)) }
             }
         }
     };
     html! {
-        div class="scroll" {
-            table {
+        div {
+            table class="stack" {
                 caption { "Messages, as SQS counts them: approximately" }
                 thead { tr {
-                    th scope="col" { "Queue" } th scope="col" { "Ready" } th scope="col" { "In work" }
-                    th scope="col" { "Delayed" } th scope="col" { "Since you look" }
+                    th scope="col" { "Queue" } th scope="col" { "Ready" } th scope="col" { "In flight" }
+                    th scope="col" { "Delayed" } th scope="col" { "Since you opened this page" }
                 } }
                 tbody {
                     (row("Commands", now.commands, &|depth| depth.commands.iter().sum()))
-                    (row("Dead letters", now.dead_letters, &|depth| depth.dead_letters.iter().sum()))
+                    (row("Dead-letter queue, not stored yet", now.dead_letters, &|depth| depth.dead_letters.iter().sum()))
                 }
             }
         }
@@ -194,7 +194,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
             @if verified < chosen.len() {
                 p class="quiet" {
                     (layout::counted((chosen.len() - verified) as u64, "letter is", "letters are"))
-                    " unverified: nothing shows that they come from the command queue or the functions. They are not among those that are sent again together. Look at each: its page sends it."
+                    " unverified: nothing shows that they come from the command queue or the functions. They are left out when all are resent. Look at each: its page sends it."
                 }
             }
             ul class="entries" {
@@ -213,7 +213,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
 
 /// Redrive and drop, each with what it is done to; dropping is asked for once more.
 fn buttons(console: &Console, which: &[(&str, &str)], [sent, dropped]: [String; 2]) -> Markup {
-    let actions = [("redrive", "Send again", "", sent), ("drop", "Drop", "second", dropped)];
+    let actions = [("redrive", "Resend", "", sent), ("drop", "Drop", "second", dropped)];
     html! {
         @if console.mode == Mode::Write {
             div class="row" {
@@ -241,7 +241,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
             p class="problem" { strong { (letter.reason) } ": " @if !letter.is_verified() { "(unverified) " } (letter.detail) }
             (buttons(&console, &[("id", &letter.id)], ["this letter", "this letter"].map(ToOwned::to_owned)))
             @if !letter.is_verified() {
-                p class="problem" { "Unverified: nothing shows that it comes from the command queue or the functions. Whoever wrote it speaks for anybody once it is sent again, so read its body first." }
+                p class="problem" { "Unverified: nothing shows that it comes from the command queue or the functions. Whoever wrote it speaks for anybody once it is resent, so read its body first." }
             }
             dl {
                 dt { "Letter" } dd class="code" { (letter.id) }
@@ -259,7 +259,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
         Some(shown) => (StatusCode::OK, layout::or_problem(shown)),
         None => (
             StatusCode::NOT_FOUND,
-            html! { p role="status" { "There is no such dead letter: it was sent again or dropped." } },
+            html! { p role="status" { "There is no such dead letter: it was resent or dropped." } },
         ),
     };
     (status, layout::page(&console, Place::Queues, "Dead letter", content)).into_response()
@@ -275,7 +275,7 @@ enum Action {
 async fn again(State(console): State<Arc<Console>>, posted: Posted) -> Response {
     let posted = match posted.fields.get("all") {
         None => posted,
-        Some(_) => match posted.confirmed(&console, "Send all of these commands again?") {
+        Some(_) => match posted.confirmed(&console, "Resend all of these commands?") {
             Ok(posted) => posted,
             Err(question) => return question,
         },
@@ -294,7 +294,7 @@ async fn remove(State(console): State<Arc<Console>>, posted: Posted) -> Response
 /// Does something with each of the letters that a form names.
 async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Response {
     let failed = match action {
-        Action::Redrive => "Not all were sent again",
+        Action::Redrive => "Not all were resent",
         Action::Drop => "Not all were dropped",
     };
     let named = fields.get("id");

@@ -23,7 +23,7 @@
 //! show      which polls and battles there are, and how they move
 //! events    periods of events, and what a customer did
 //! letters   queues and dead letters
-//! audit     is it right?
+//! audit     what is stored against what it should be
 //! tables    what is stored under a key, decoded and raw
 //! inside    what goes on in a stack: log, numbers, faults
 //! journal   what the functions of the local stack say, line by line

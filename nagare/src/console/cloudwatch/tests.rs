@@ -224,7 +224,7 @@ async fn numbers_are_read_once_a_minute_and_plotted() {
     let page = console.shows("/console/numbers").await;
     for says in [
         "Commands, a second, over the last hour. In the last minute: Commands 3.00. At most 3.00.",
-        "Page, inside the reader, ms, over the last hour. In the last minute: half of them none, 99 % none. At most 9.50.",
+        "Page, inside the reader, ms, over the last hour. In the last minute: median none, p99 none. At most 9.50.",
         "viewBox=\"0 0 59 40\"",
         "2026-11-24T07:59:00",
         "1.010",

@@ -66,7 +66,7 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong) -> Html<String> 
         (raw(console, fields, wrong))
         (list(console))
     };
-    layout::page(console, Place::Commands, "Publish and watch", content)
+    layout::page(console, Place::Commands, "Publish", content)
 }
 
 /// All types, by what they are about.
@@ -84,7 +84,7 @@ fn types(chosen: Option<&Kind>) -> Markup {
                     }
                 }
             }
-            button type="submit" class="second" { "Show its form" }
+            button type="submit" class="second" { "Show form" }
         }
     }
 }
@@ -273,20 +273,22 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
     let known = sent.known();
     let ended = !matches!(known, Known::OnItsWay(_));
     let address = layout::address("state", &[("id", &sent.message_id)]);
-    let (written, ended_well) = match &known {
-        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", false),
-        Known::Ended(..) => ("done", true),
-        _ => ("now", false),
+    let (written, stored) = match &known {
+        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", ""),
+        Known::Ended(standing, _) if !counts(standing) => ("done", "none"),
+        Known::Ended(..) => ("done", "done"),
+        _ => ("now", ""),
     };
+    let is_warning = matches!(&known, Known::Ended(standing, _) if !counts(standing));
     html! {
         section #course class="card" aria-label="What becomes of it"
             hx-get=[(!ended).then_some(&address)] hx-trigger=[(!ended).then_some("load delay:300ms")] hx-swap=[(!ended).then_some("outerHTML")] {
             ol class="steps" {
                 li class="done" { "Queue: accepted" }
                 li class=(written) { "Writer" }
-                li class=(if ended_well { "done" } else { "" }) { "Tables" }
+                li class=(stored) { "Tables" }
             }
-            p role="status" { strong { (sent.name) } ": " (summary(&known)) }
+            p role="status" class=[is_warning.then_some("warning")] { strong { (sent.name) } ": " (summary(&known)) }
             @if let Known::Ended(Standing::DeadLetter { detail, .. }, _) = &known {
                 p class="problem" { (detail) }
                 p { a href=(layout::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
@@ -294,6 +296,11 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
             (fan_out(console, sent).await)
         }
     }
+}
+
+/// False for what is done and changes nothing, or nothing yet.
+fn counts(standing: &Standing) -> bool {
+    !matches!(standing, Standing::Overtaken(_) | Standing::Applied { remark: Some(_), .. })
 }
 
 fn summary(known: &Known) -> Markup {

@@ -47,7 +47,7 @@ async fn the_log_shows_what_the_address_asks_for() {
     let none = console.page("/console/log?level=ERROR").await;
     assert!(none.contains("No line fits"), "{none}");
     let still = console.page("/console/log?about=live-1&paused=true").await;
-    assert!(!still.contains("hx-get") && still.contains("Go on"), "{still}");
+    assert!(!still.contains("hx-get") && still.contains("Resume"), "{still}");
     let story = console.page("/console/log/m%2F3").await;
     assert!(story.contains("Message m/3") && story.contains("refused"), "{story}");
     assert!(console.page("/console/log/unknown").await.contains("No line is about it"));
@@ -106,7 +106,7 @@ async fn faults_change_by_a_form_and_by_a_button() {
     let (console, path) = (Fixture::inside().await, "/console/faults");
     let faults = &console.inside.faults;
     let off = console.page(path).await;
-    assert!(off.contains("Nothing goes wrong on purpose"), "{off}");
+    assert!(off.contains("No faults are injected"), "{off}");
     assert!(off.contains(r#"name="f.lost-answers""#), "{off}");
 
     let fields = [("f.errors", "2%"), ("f.slow", "5ms"), ("f.cuts", "")];

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
+use super::looking::LooksAs;
 use super::{Console, Mode, cost, named, payload};
 
 pub(super) fn routes() -> Router<Arc<Console>> {
@@ -74,21 +75,29 @@ async fn choose(State(console): State<Arc<Console>>) -> Response {
     layout::page(&console, Place::Show, "Polls and battles", content).into_response()
 }
 
-async fn poll(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    page(&console, What::Poll, &fields).await
+async fn poll(
+    State(console): State<Arc<Console>>,
+    LooksAs(looks): LooksAs,
+    fields: Fields,
+) -> Response {
+    page(&console, What::Poll, looks.as_deref(), &fields).await
 }
 
-async fn battle(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    page(&console, What::Battle, &fields).await
+async fn battle(
+    State(console): State<Arc<Console>>,
+    LooksAs(looks): LooksAs,
+    fields: Fields,
+) -> Response {
+    page(&console, What::Battle, looks.as_deref(), &fields).await
 }
 
-async fn page(console: &Console, what: What, fields: &Fields) -> Response {
+async fn page(console: &Console, what: What, looks: Option<&str>, fields: &Fields) -> Response {
     let id = fields.get("id").unwrap_or_default();
     let news = super::commands::news(console, fields).await;
     let content = html! {
         (news)
         (stands(console, what, id).await)
-        @if console.mode == Mode::Write { (actions(console, what, id)) }
+        @if console.mode == Mode::Write { (actions(console, what, id, looks).await) }
     };
     layout::page(console, Place::Show, &format!("The {} {id}", what.name()), content)
         .into_response()
@@ -139,20 +148,42 @@ pub(super) fn boss(battle: &Value) -> Markup {
     }
 }
 
-/// A vote or a hit.
-fn actions(console: &Console, what: What, id: &str) -> Markup {
-    let (name, of, second, label) = match what {
-        What::Poll => ("vote.cast", "f.poll_id", ("f.choice", "Choice"), "Vote"),
-        What::Battle => ("battle.hit", "f.battle_id", ("f.damage", "Damage"), "Hit"),
+/// A vote or a hit. A poll that is known offers its choices, and what is over says so before anything is sent.
+async fn actions(console: &Console, what: What, id: &str, looks: Option<&str>) -> Markup {
+    let (name, of, label) = match what {
+        What::Poll => ("vote.cast", "f.poll_id", "Vote"),
+        What::Battle => ("battle.hit", "f.battle_id", "Hit"),
     };
+    let read = console.reads.find(&console.remote, &["v1", what.folder(), id], &[]).await;
+    let body = read.ok().flatten().map(|read| read.body).unwrap_or_default();
+    let state = body["state"].as_str().unwrap_or_default();
+    let choices: Vec<_> = body["choices"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["choice"].as_str())
+        .collect();
     html! {
+        @match (what, state) {
+            (What::Poll, "closed") => p class="warning" { "This poll is closed: a vote does not count any more." },
+            (What::Poll, "upcoming") => p class="warning" { "This poll is not open yet: a vote does not count before." },
+            (What::Battle, "defeated") => p class="warning" { "The boss is defeated: a hit does not count any more." },
+            _ => {}
+        }
         form method="post" action="send" class="row" aria-label=(label) {
             (layout::token(console))
             input type="hidden" name="type" value=(name);
             input type="hidden" name=(of) value=(id);
             input type="hidden" name="back" value=(layout::address(what.name(), &[("id", id)]));
-            (layout::input("f.viewer_id", "Viewer", None, true))
-            (layout::input(second.0, second.1, None, true))
+            (layout::input("f.viewer_id", "Viewer", looks, true))
+            @match what {
+                What::Poll if !choices.is_empty() => div class="field" {
+                    label for="f.choice" { "Choice" }
+                    select id="f.choice" name="f.choice" { @for choice in &choices { option value=(choice) { (choice) } } }
+                },
+                What::Poll => (layout::input("f.choice", "Choice", None, true)),
+                What::Battle => (layout::input("f.damage", "Damage", None, true)),
+            }
             button type="submit" { (label) }
         }
     }
