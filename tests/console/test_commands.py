@@ -89,7 +89,7 @@ def test_letters_are_chosen_by_their_reason_and_dropped_together(own_stack, visi
     assert len(reasons) == 2, reasons
     menu(page, "Queues")
     page.get_by_role("navigation", name="Reasons").get_by_role("link", name=reasons[0]).click()
-    page.get_by_role("button", name="Drop these 1").click()
+    page.get_by_role("button", name="Drop this one").click()
     page.get_by_role("button", name="Confirm").click()
     expect(page.get_by_role("navigation", name="Reasons").get_by_role("link")).to_have_count(2)
     assert [letter["reason"] for letter in own_stack.dead_letters()] == reasons[1:]
@@ -111,7 +111,7 @@ def test_a_battle_is_won(visit):
         page.get_by_label("Damage").fill(str(damage))
         page.get_by_role("button", name="Hit").click()
         expect(left).to_have_attribute("value", str(remains))
-    expect(page.get_by_text("defeated")).to_be_visible()
+    expect(page.get_by_text("defeated", exact=True)).to_be_visible()
     expect(page.get_by_text(", 50 damage")).to_be_visible()
 
 

@@ -61,6 +61,8 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
         section class="card" aria-label="Where to go" {
             h2 { "Where to go" }
             ul {
+                li { a href="people" { "People" } ": profiles, what they see and are told, whom they follow; "
+                    a href="room" { "rooms" } " to talk in, and " a href="activity" { "activities" } " with their tags and likes." }
                 li { a href="timeline" { "Timeline as anybody" } ": choose a viewer, page both ways, follow, like." }
                 li { a href="commands" { "Publish" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }

@@ -190,7 +190,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                     }
                 }
             }
-            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], [verified, chosen.len()].map(|n| format!("these {n}"))))
+            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], [verified, chosen.len()].map(|n| if n == 1 { "this one".to_owned() } else { format!("these {n}") })))
             @if verified < chosen.len() {
                 p class="quiet" {
                     (layout::counted((chosen.len() - verified) as u64, "letter is", "letters are"))

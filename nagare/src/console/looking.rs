@@ -71,7 +71,7 @@ pub(super) fn offer(console: &Console, id: &str, looks: Option<&str>) -> Markup 
             button type="submit" class="second" {
                 @if is_that { "Look as nobody" } @else { "Look as " (id) }
             }
-            span class="quiet" { "Forms are then filled in for them, and the header counts what they have not read." }
+            @if !is_that { span class="quiet" { "Forms are then filled in for them, and the header counts what they have not read." } }
         }
     }
 }

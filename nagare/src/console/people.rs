@@ -45,8 +45,8 @@ async fn choose(State(console): State<Arc<Console>>) -> Response {
     let content = html! {
         p { "Who they are, what they see and are told, whom they follow and who follows them." }
         (chooser(None))
-        (suggestions::people(&suggested.people, "person", "id"))
-        (suggestions::people(&suggested.followers, "person", "id"))
+        (suggestions::people("Followed by others: ", &suggested.people, "person", "id"))
+        (suggestions::people("Following others: ", &suggested.followers, "person", "id"))
     };
     layout::page(&console, Place::People, "People", content).into_response()
 }

@@ -24,7 +24,7 @@ const LOOKED_THROUGH: u64 = 5_000;
 /// How long what was found is shown.
 const KEPT: Duration = Duration::from_secs(15);
 /// Of each kind.
-const SHOWN: usize = 8;
+const SHOWN: usize = 16;
 
 /// Some ids of each kind.
 #[derive(Debug, Clone, Default)]
@@ -163,8 +163,8 @@ impl Seen {
 }
 
 /// People to look at, each as a link to a view of theirs.
-pub(super) fn people(ids: &[String], view: &str, parameter: &str) -> Markup {
-    links(ids, |id| {
+pub(super) fn people(said: &str, ids: &[String], view: &str, parameter: &str) -> Markup {
+    links(said, ids, |id| {
         let address = format!("{PATH}{}", layout::address(view, &[(parameter, id)]));
         html! { a class="person" href=(address) { (named::initial(id)) (id) } }
     })
@@ -172,14 +172,14 @@ pub(super) fn people(ids: &[String], view: &str, parameter: &str) -> Markup {
 
 /// Other things to look at.
 pub(super) fn things(ids: &[String], view: &str) -> Markup {
-    links(ids, |id| html! { a href=(named::of(view, id)) { (id) } })
+    links("Try: ", ids, |id| html! { a href=(named::of(view, id)) { (id) } })
 }
 
-fn links(ids: &[String], link: impl Fn(&str) -> Markup) -> Markup {
+fn links(said: &str, ids: &[String], link: impl Fn(&str) -> Markup) -> Markup {
     html! {
         @if !ids.is_empty() {
             nav class="suggested" aria-label="Suggestions" {
-                span class="quiet" { "Try: " }
+                span class="quiet" { (said) }
                 ul class="chips" { @for id in ids { li { (link(id)) } } }
             }
         }

@@ -35,7 +35,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             html! {
                 p { "What somebody sees who follows others: choose a viewer." }
                 (chooser(None))
-                (suggestions::people(&suggestions::Suggestions::of(&console).await.followers, "timeline", "viewer"))
+                (suggestions::people("Try: ", &suggestions::Suggestions::of(&console).await.followers, "timeline", "viewer"))
             },
         ),
         Some(viewer) => (
