@@ -10,6 +10,9 @@ pub enum Failure {
     /// The answer is no.
     #[error("{0}")]
     No(String),
+    /// What was asked for is done, and counts for nothing.
+    #[error("{0}")]
+    WithoutEffect(String),
     /// Wrong usage or bad input; the message says how to correct it.
     #[error("{0}")]
     Usage(String),
@@ -41,7 +44,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             _ if self.is_closed_output() => 0,
-            Self::No(_) | Self::Output { .. } | Self::Unwritable(_) => 1,
+            Self::No(_) | Self::WithoutEffect(_) | Self::Output { .. } | Self::Unwritable(_) => 1,
             Self::Usage(_) => 2,
             Self::Unreachable(_) => 3,
         }

@@ -1,9 +1,9 @@
-"""The four pictures of the console: tests/console/screenshots.sh."""
+"""The pictures of the console: tests/console/screenshots.sh."""
 
 import sys
 from pathlib import Path
 
-from conftest import CHROMIUM, FLAGS, NARROW, TESTS, Visitor, console_of, course, e2e, expect, send_raw, timeline_of
+from conftest import CHROMIUM, FLAGS, NARROW, TESTS, Visitor, console_of, course, e2e, expect, menu, send_raw, timeline_of
 from playwright.sync_api import sync_playwright
 
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else TESTS.parent / "docs/console"
@@ -14,10 +14,21 @@ def main():
     with e2e.Stack("--sample") as stack, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = Visitor(browser, console_of(stack)).open()
+        page.goto(f"{page.url}person?id=anna")
+        page.get_by_role("button", name="Look as anna").click()
+        expect(page.get_by_role("banner").get_by_role("link", name="unread notifications")).to_be_visible()
+        page.set_viewport_size({"width": 1440, "height": 720})
+        page.screenshot(path=FOLDER / "person.png")
+        page.goto(f"{page.url.partition('/console/')[0]}/console/room?id=lounge")
+        expect(page.get_by_role("list", name="What was said").get_by_role("listitem").nth(8)).to_be_visible(timeout=60_000)
+        page.screenshot(path=FOLDER / "room.png")
+        menu(page, "Start")
+        page.set_viewport_size({"width": 1440, "height": 900})
         for step in ("visitor follows anna", "anna goes live"):
             page.get_by_role("button", name=step).click()
             expect(course(page)).to_contain_text("applied")
         expect(page.get_by_role("list", name="Activities for visitor").get_by_role("listitem").first).to_be_visible()
+        page.evaluate("() => scrollTo(0, 0)")
         page.screenshot(path=FOLDER / "start.png")
         timeline_of(page, "viewer-01")
         page.set_viewport_size({"width": 1440, "height": 720})

@@ -20,7 +20,7 @@ def broken(stack):
 
 
 def compare(page, **named):
-    menu(page, "Is it right?")
+    menu(page, "Audit")
     for label, value in named.items():
         page.get_by_label(label, exact=True).fill(value)
     page.get_by_role("button", name="Compare").click()
@@ -41,9 +41,9 @@ def repaired_by_hand(stack, page):
     expect(page.get_by_role("heading", level=1)).to_have_text("Are you sure?")
     expect(page.get_by_role("row", name="viewer")).to_contain_text(viewer)
     assert len(stack.entries(viewer)) == 2, "nothing is repaired before the answer"
-    page.get_by_role("button", name="Do it").click()
-    expect(page.get_by_text("Repaired: 2. Compared once more:")).to_be_visible()
-    expect(page.get_by_text("It is right: 1 compared, no difference.")).to_be_visible()
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Repaired: 2. Compared again:")).to_be_visible()
+    expect(page.get_by_text("No difference: 1 compared.")).to_be_visible()
     expect(page.get_by_role("button", name="Repair")).to_have_count(0)
     assert sorted(stack.entries(viewer), key=lambda entry: entry["sort_key"]) == before
     return viewer
@@ -65,7 +65,7 @@ def test_whoever_leaves_the_question_repairs_nothing(stack, visit):
     viewer, _ = broken(stack)
     compare(page, Viewer=viewer)
     page.get_by_role("button", name="Repair").click()
-    page.get_by_role("link", name="Leave it").click()
+    page.get_by_role("link", name="Cancel").click()
     compare(page, Viewer=viewer)
     expect(page.get_by_role("alert")).to_have_text("2 differences in 1 compared")
 
@@ -81,7 +81,7 @@ def test_a_sample_ends(own_stack, visit):
     )
     # Three viewers, and all that there is of everything else.
     compare(page, Sample="3")
-    expect(page.get_by_text("It is right: 6 compared, no difference.")).to_be_visible()
+    expect(page.get_by_text("No difference: 6 compared.")).to_be_visible()
     compare(page, Sample="101")
     expect(page.get_by_role("alert")).to_contain_text("expected 1 to 100")
     expect(page.get_by_label("Sample")).to_have_value("101")

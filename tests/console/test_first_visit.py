@@ -108,7 +108,7 @@ def test_without_scripts_a_command_is_published_and_a_dead_letter_sent_again(own
     menu(page, "Queues")
     letter = page.get_by_role("main").get_by_role("listitem").filter(has_text="follower_id")
     letter.get_by_role("link").click()
-    page.get_by_role("button", name="Send again this letter").click()
+    page.get_by_role("button", name="Resend this letter").click()
     arrive(page, "queues")
 
     def back():

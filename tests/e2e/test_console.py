@@ -19,7 +19,7 @@ from conftest import (
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 # One of each kind: pages, parts of pages, assets, forms, and what is nowhere.
 ROUTES = ["", "timeline", "newer", "commands", "send", "command", "state", "show", "poll", "battle", "standing", "queues", "depths",
-          "letter", "redrive", "drop", "audit", "repair", "tables", "export", "log", "log-lines", "log/1", "numbers", "faults",
+          "letter", "redrive", "people", "person", "bell", "look-as", "room", "said", "activity", "live", "drop", "audit", "repair", "tables", "export", "log", "log-lines", "log/1", "numbers", "faults",
           "console.css", "htmx.js", "icon.svg", "nowhere", "no/where"]
 
 
@@ -184,13 +184,13 @@ def filled(stack):
 
 
 def test_a_console_that_only_looks_writes_to_no_table_and_no_queue(stack):
-    bob, _, live, poll, battle, room = filled(stack)
+    bob, anna, live, poll, battle, room = filled(stack)
     tables, queue = stack.exports["AWS_ENDPOINT_URL_DYNAMODB"], stack.exports["AWS_ENDPOINT_URL_SQS"]
     with Recorder(tables) as tables, Recorder(queue) as queue:
         env = {"AWS_ENDPOINT_URL_DYNAMODB": tables.url, "AWS_ENDPOINT_URL_SQS": queue.url}
         with Console(stack, env=env) as console:
             seen = lambda path, fields=None: stack.console(path, fields, entrance=console.entrance)
-            waiting, visited = ["", f"timeline?viewer={bob}&limit=100", f"poll?id={poll}", f"battle?id={battle}", "numbers", "faults",
+            waiting, visited = ["", f"room?id={room}", f"person?id={anna}", f"person?id={anna}&show=notifications", f"activity?id={live}-1", f"timeline?viewer={bob}&limit=100", f"poll?id={poll}", f"battle?id={battle}", "numbers", "faults",
                                 "console.css", f"standing?what=poll&id={poll}", "tables?table=ledger", "tables?table=views"], set()
             kinds = collections.Counter()
             while waiting:
@@ -205,21 +205,21 @@ def test_a_console_that_only_looks_writes_to_no_table_and_no_queue(stack):
                 found = [html.unescape(link) for link in re.findall(r'(?:href|hx-get)="([^"]*)"', page.text)]
                 links = [link.removeprefix("/console/") for link in found if not link.startswith("#")]
                 waiting += [link for link in links if not link.startswith(("http", "/", "./"))]
-            assert {"queues", "show", "log", "audit", "depths"} <= visited, visited
+            assert {"queues", "show", "log", "audit", "depths", "people", "room", "activity", "live", "bell"} <= visited, visited
             assert any(path.startswith("newer?") for path in visited), visited
             for method_path in ("send", "repair", "redrive", "drop", "faults"):
                 assert seen(method_path, {"type": "x", "all": "true"}).status in (403, 404, 405), method_path
 
             # What costs is a form with its token, and nothing else starts it.
-            assert "It is right" not in seen("audit?sample=5").text
+            assert "No difference" not in seen("audit?sample=5").text
             assert seen("audit", {"sample": "5"}).status == 403
             assert seen("export", {"table": "ledger"}).status == 403 and seen("export?table=ledger").status == 405
             token = re.search('name="token" value="([0-9a-f]+)"', seen("audit").text)[1]
             audited = seen("audit", {"sample": "5", "token": token})
-            assert audited.status == 200 and "compared, no difference" in audited.text, audited.text
+            assert audited.status == 200 and "No difference" in audited.text, audited.text
             assert "writes no barrier" in audited.text
             for what in ({"viewer": bob}, {"activity": f"{live}-1"}, {"poll": poll}, {"battle": battle}, {"room": room}):
-                assert "compared, no difference" in seen("audit", what | {"token": token}).text, what
+                assert "No difference" in seen("audit", what | {"token": token}).text, what
             assert len(seen("export", {"table": "ledger", "token": token}).text.splitlines()) > 60
         assert tables.operations and set(tables.operations) <= READING, tables.operations
         assert queue.operations and set(queue.operations) <= READING, queue.operations

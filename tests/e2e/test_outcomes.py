@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import DEADLINE, NAGARE, Stack, clean_environment, instant, on_a_terminal, publish, run, unique, until
+from conftest import DEADLINE, NAGARE, Stack, clean_environment, instant, on_a_terminal, open_battle, open_poll, publish, run, unique, until
 
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -357,3 +357,52 @@ def test_what_is_required_is_shown_as_required(tmp_path, command, usage):
     assert all(part in shown for part in usage), shown
     refused = run(command, env)
     assert refused.returncode == 2 and "required" in refused.stderr
+
+
+# Without effect -----------------------------------------------------------------------------------
+
+def without_effect(stack, says, *args):
+    """It exits 1, says why in words and in JSON, and sends no colours into a pipe."""
+    done = stack.cli(*args, "--wait", code=1)
+    assert f"nagare: without effect: {says}" in done.stderr and "\x1b" not in done.stderr
+    done = stack.cli(*args, "--wait", "--json", code=1)
+    printed = json.loads(done.stdout)
+    assert printed["state"] == "overtaken" and says in printed["detail"], printed
+
+
+def test_a_vote_that_cannot_count_says_so(stack):
+    over, runs, coming = (unique(name) for name in ("over", "runs", "coming"))
+    stack.apply(
+        open_poll("anna", over, ["a", "b"], instant(hours=-2), instant(hours=-1)),
+        open_poll("anna", runs, ["a", "b"], instant(hours=-2), instant(hours=1)),
+        open_poll("anna", coming, ["a", "b"], instant(hours=1), instant(hours=2)),
+    )
+    without_effect(stack, "the poll was closed at", "vote", "bob", over, "a")
+    without_effect(stack, "that is no choice of the poll; it has a, b", "vote", "bob", runs, "c")
+    without_effect(stack, "the poll opens at", "vote", "bob", coming, "a")
+    assert stack.cli("vote", "bob", runs, "a", "--wait").stdout.endswith(" s\n"), "one that counts says no more"
+    [unknown] = stack.cli_json("vote", "bob", unique("unknown"), "a", "--wait", "--json")
+    assert unknown["state"] == "applied" and "there is no such poll yet" in unknown["detail"]
+
+
+def test_a_hit_after_the_defeat_says_so(stack):
+    battle = unique("battle")
+    stack.apply(open_battle("anna", battle, 10))
+    assert "applied" in stack.cli("battle", "hit", battle, "bob", "10", "--wait").stdout
+    without_effect(stack, "the boss was defeated before this hit", "battle", "hit", battle, "bob", "1")
+
+
+def test_a_like_of_an_unknown_activity_says_so(stack):
+    activity = unique("activity")
+    done = stack.cli("like", "bob", activity, "--wait")
+    assert "applied" in done.stdout and "there is no such activity: the like counts only once it is published" in done.stdout
+    [printed] = stack.cli_json("like", "bob", activity, "--wait", "--json")
+    assert printed["state"] == "applied" and "no such activity" in printed["detail"]
+    stack.apply(publish("anna", activity))
+    assert "no such activity" not in stack.cli("like", "bob", activity, "--wait").stdout
+
+
+def test_on_a_terminal_it_is_yellow(stack):
+    args = ["like", "bob", unique("activity"), "--wait"]
+    assert "\x1b[33mapplied" in on_a_terminal(args, stack.env)[1]
+    assert "\x1b[33m" not in on_a_terminal(args, stack.env | {"NO_COLOR": "1"})[1]

@@ -86,8 +86,10 @@ pub async fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_closed_output() {
-                tell!("nagare: {failure}");
+            match &failure {
+                Failure::WithoutEffect(_) => print::note_caution(&format!("nagare: {failure}")),
+                closed if closed.is_closed_output() => {}
+                _ => tell!("nagare: {failure}"),
             }
             ExitCode::from(failure.exit_code())
         }

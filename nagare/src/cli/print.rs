@@ -6,7 +6,7 @@
 //! value stays.
 
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -41,6 +41,31 @@ pub(super) use tell;
 pub(super) fn note(text: fmt::Arguments<'_>) {
     let text = format!("{text}\n");
     let _ = io::stderr().lock().write_all(visible(&text).as_bytes());
+}
+
+/// Prints a line in yellow where that is a terminal which takes colours: what is done and does not count. The text itself
+/// steers nothing.
+///
+/// # Errors
+/// [`Failure::Output`]
+pub(super) fn caution(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    let text = yellow(&visible(text), output.is_terminal());
+    let printed = writeln!(output, "{text}");
+    printed.and_then(|()| output.flush()).map_err(unwritable)
+}
+
+/// The same on standard error, for the command that fails by it.
+pub(super) fn note_caution(text: &str) {
+    let mut output = io::stderr().lock();
+    let text = yellow(&visible(text), output.is_terminal());
+    let _ = writeln!(output, "{text}");
+}
+
+fn yellow(text: &str, is_terminal: bool) -> String {
+    // https://no-color.org: whatever its value is.
+    let has_colours = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+    if has_colours { format!("\u{1b}[33m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// The failure of standard output, with its path if it is a file that has one.

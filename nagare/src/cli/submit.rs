@@ -14,7 +14,7 @@ use shared::values::{HitId, MessageId};
 use tokio::time::Instant;
 
 use super::Failure;
-use super::print::{counted, print_json, printable, say};
+use super::print::{caution, counted, print_json, printable, say};
 use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::effects::{Standing, Watch};
@@ -175,10 +175,14 @@ impl Sent {
             Standing::Applied { entries, remark } => {
                 let entries = entries.map(|n| format!(", {}", counted(n, "entry", "entries")));
                 let remark = remark.map(|remark| format!("; {remark}"));
+                let is_plain = remark.is_none();
                 let [entries, remark] = [entries, remark].map(Option::unwrap_or_default);
-                say!("applied in {seconds:.3} s{entries}{remark}")
+                let said = format!("applied in {seconds:.3} s{entries}{remark}");
+                if is_plain { say!("{said}") } else { caution(&said) }
             }
-            Standing::Overtaken(why) => Err(Failure::No(format!("without effect: {why}"))),
+            Standing::Overtaken(why) => {
+                Err(Failure::WithoutEffect(format!("without effect: {why}")))
+            }
             Standing::DeadLetter { reason, detail } => Err(Failure::No(printable(&format!(
                 "dead letter {} ({reason}): {detail}",
                 self.message_id

@@ -13,7 +13,7 @@ use tracing::warn;
 
 use super::Failure;
 use super::print::say;
-use super::sample::{self, Arena};
+use super::sample::{self, Life};
 use super::time::Time;
 use super::{detach, exports, log};
 use crate::client::clock;
@@ -21,6 +21,7 @@ use crate::client::drain::Drain;
 use crate::client::sender::Sender;
 use crate::console;
 use crate::console::inside::Inside;
+use crate::console::live::Playing;
 use crate::local::cors::{Cors, Origin};
 use crate::local::faults::Faults;
 use crate::local::{Stack, StackConfig, StackError, connector};
@@ -104,6 +105,7 @@ impl Up {
             let _ = setsid();
         }
         let inside = Inside::default();
+        let playing_now = inside.playing.clone();
         inside.faults.set(self.faults.clone().unwrap_or_default());
         let log = log::start(&inside.journal);
         let config = StackConfig {
@@ -122,7 +124,7 @@ impl Up {
         };
         let stack = Stack::start(config).await.map_err(not_started)?;
         clock::go_by(stack.clock());
-        let arena = match self.sample {
+        let life = match self.sample {
             true => Some(load_sample(&stack).await?),
             false => None,
         };
@@ -133,9 +135,11 @@ impl Up {
                 "commands do not find this stack without its `export` lines: {problem}"
             ));
         }
-        self.say_ready(&stack, noted.is_ok(), arena.as_ref())?;
-        let playing =
-            arena.map(|arena| tokio::spawn(play(arena, commands(&stack), stack.clock().clone())));
+        self.say_ready(&stack, noted.is_ok(), life.as_ref())?;
+        let playing = life.map(|life| {
+            playing_now.set(life.scene());
+            tokio::spawn(play(life, commands(&stack), stack.clock().clone(), playing_now))
+        });
         asked_to_end.await;
         if let Some(playing) = playing {
             playing.abort();
@@ -151,11 +155,11 @@ impl Up {
         Ok(())
     }
 
-    fn say_ready(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
+    fn say_ready(&self, stack: &Stack, noted: bool, life: Option<&Life>) -> Result<(), Failure> {
         let environment = stack.environment().iter();
         exports::print(environment.map(|(name, value)| (*name, value.as_str())))?;
         if !self.print_env {
-            self.explain(stack, noted, arena)?;
+            self.explain(stack, noted, life)?;
         }
         if self.detached {
             detach::say_ready(stack.port())?;
@@ -164,7 +168,7 @@ impl Up {
     }
 
     /// Prints what to try next, as comments, so that the whole output can be pasted into a shell.
-    fn explain(&self, stack: &Stack, noted: bool, arena: Option<&Arena>) -> Result<(), Failure> {
+    fn explain(&self, stack: &Stack, noted: bool, life: Option<&Life>) -> Result<(), Failure> {
         let api = stack.variable(env::API_URL).unwrap_or_default();
         say!("#")?;
         say!("# Look at it: {}", stack.variable(console::URL).unwrap_or_default())?;
@@ -214,10 +218,10 @@ impl Up {
             "#   nagare publish --actor anna --activity live-$(date +%s) --kind live --payload '{{\"title\":\"Hello\"}}'"
         )?;
         say!("#   nagare timeline bob")?;
-        if let Some(arena) = arena {
+        if let Some(arena) = life.map(Life::arena) {
             say!("#   nagare poll show {} --watch", arena.poll())?;
             say!("#   nagare battle show {} --watch", arena.battle())?;
-            say!("#   nagare room {} --follow", arena.room())?;
+            say!("#   nagare room {} --follow", sample::ROOM)?;
         }
         if let Some(program) = std::env::args().next().filter(|program| program != "nagare") {
             say!("# Here `nagare` is {program}.")?;
@@ -247,36 +251,35 @@ fn not_started(error: StackError) -> Failure {
 }
 
 /// Sends the sample over the queue, like any producer, and waits until it is applied. Returns what goes on.
-async fn load_sample(stack: &Stack) -> Result<Arena, Failure> {
+async fn load_sample(stack: &Stack) -> Result<Life, Failure> {
     let variable = |name| stack.variable(name).unwrap_or_default().to_owned();
     let client = sqs_at(&variable("AWS_ENDPOINT_URL_SQS"));
     let dead_letters = Some(variable(env::DEAD_LETTER_QUEUE_URL));
     let now = stack.clock().now();
-    let arena = Arena::new(now)?;
+    let mut life = Life::new(now)?;
     let sender = commands(stack);
     sender.send(sample::commands(now)).await?;
-    sender.send(arena.opening()).await?;
+    sender.send(life.opening(now)?).await?;
     Drain::new(client, variable(env::QUEUE_URL), dead_letters).wait(|_| ()).await?;
-    Ok(arena)
+    Ok(life)
 }
 
-/// Sends what goes on of the sample, until it ends.
-async fn play(mut arena: Arena, sender: Sender, clock: Clock) {
+/// Sends what goes on of the sample, for as long as the stack runs. What the queue refuses is left out: people go on.
+async fn play(mut life: Life, sender: Sender, clock: Clock, seen: Playing) {
     let mut ticks = tokio::time::interval(sample::TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The first comes at once: what was loaded is shown as it is for a moment.
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let sent = match arena.next(clock.now()) {
-            Ok(None) => return,
-            Ok(Some(commands)) => sender.send(commands).await,
-            Err(failure) => Err(failure),
+        let commands = match life.next(clock.now()) {
+            Ok(commands) => commands,
+            Err(failure) => return warn!("the sample goes on no longer: {failure}"),
         };
-        if let Err(failure) = sent {
-            warn!("the sample's poll and battle go on no longer: {failure}");
-            return;
+        if let Err(failure) = sender.send(commands).await {
+            warn!("a moment of the sample is left out: {failure}");
         }
+        seen.set(life.scene());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Is it right? What is stored against what it should be, computed anew from the source of truth, and repair.
+//! What is stored against what it should be, computed anew from the source of truth, and repair.
 //!
 //! An audit reads much, so no link starts one: its address fills in the form, and a button sends it. A console that only
 //! looks writes nothing for it, not even the barrier that says whether facts are folded. It then waits a while instead, and
@@ -106,7 +106,7 @@ fn shown_as_page(console: &Console, fields: &Fields, shown: Markup) -> Response 
         (forms(console, fields))
         (shown)
     };
-    layout::page(console, Place::Audit, "Is it right?", content).into_response()
+    layout::page(console, Place::Audit, "Audit", content).into_response()
 }
 
 fn forms(console: &Console, fields: &Fields) -> Markup {
@@ -142,9 +142,9 @@ async fn compared(
 ) -> Result<Markup, Failure> {
     let outcome = run(&console.remote, fields, Task::Compare(folded(console)), PATIENCE).await?;
     Ok(html! {
-        @if let Some(mended) = repaired { p role="status" class="good" { "Repaired: " (mended) ". Compared once more:" } }
+        @if let Some(mended) = repaired { p role="status" class="good" { "Repaired: " (mended) ". Compared again:" } }
         @if outcome.differences.is_empty() {
-            p role="status" class="good" { "It is right: " (outcome.audited) " compared, no difference." }
+            p role="status" class="good" { "No difference: " (outcome.audited) " compared." }
         } @else {
             p role="alert" class="problem" { (layout::counted(outcome.differences.len() as u64, "difference", "differences")) " in " (outcome.audited) " compared" }
             @if console.mode == Mode::Write {

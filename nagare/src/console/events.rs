@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
-use super::{Console, cost, payload};
+use super::{Console, cost, named, payload};
 use crate::client::clock;
 use crate::failure::Failure;
 use crate::operator::periods::PeriodReport;
@@ -80,7 +80,7 @@ fn table(reports: &[PeriodReport]) -> Markup {
                                 td { (number(report.events)) }
                                 td { (number(report.bytes)) }
                                 td { (report.next.unwrap_or("–")) }
-                                td { @if let Some(at) = report.next_at { time { (at.to_string()) } } }
+                                td { @if let Some(at) = report.next_at { (named::instant(at)) } }
                             }
                         }
                     }
@@ -133,7 +133,7 @@ async fn read(
             a href=(other.0) { (other.1) }
         }
         @if let Some(before) = body["archived_before"].as_str() {
-            p class="quiet" { "What was before " time { (before) } " is in the archive." }
+            p class="quiet" { "What was before " (named::when(before)) " is in the archive." }
         }
     })
 }
@@ -142,7 +142,7 @@ fn event(item: &Value) -> Markup {
     let text = |name: &str| item[name].as_str().unwrap_or_default();
     html! {
         li class="entry" {
-            p { strong { (text("name")) } " " time { (text("at")) } " " span class="code quiet" { (text("event_id")) } }
+            p { strong { (text("name")) } " " (named::when(text("at"))) " " span class="code quiet" { (text("event_id")) } }
             (payload::shown_again(&item["properties"]))
         }
     }

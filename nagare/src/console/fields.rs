@@ -170,8 +170,8 @@ impl Posted {
                     }
                 }
                 p class="row" {
-                    button type="submit" class="danger" { "Do it" }
-                    a href="./" { "Leave it" }
+                    button type="submit" class="danger" { "Confirm" }
+                    a href="./" { "Cancel" }
                 }
             }
         }

@@ -11,14 +11,14 @@ use maud::{Markup, html};
 
 use super::fields::Fields;
 use super::layout::{self, Place};
-use super::{Console, Mode, commands, letters, timeline};
+use super::{Console, Mode, commands, letters, live, timeline};
 
 /// Whose timeline the first steps are about, and who goes live in them.
 const VIEWER: &str = "visitor";
 const ACTOR: &str = "anna";
 
 pub(super) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/console/", get(view))
+    Router::new().route("/console/", get(view)).route("/console/live", get(live::region))
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
@@ -28,9 +28,13 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             "When somebody goes live or posts, every follower's timeline gets an entry. Reading a timeline is then one \
              cheap query, however many people one follows. Here you see it happen."
         }
+        section aria-label="Right now" {
+            h2 { "Right now" }
+            (live::shown(&console).await)
+        }
         @if console.mode == Mode::Write {
             section class="card" aria-label="First steps" {
-                h2 { "See it flow" }
+                h2 { "Try it" }
                 ol class="first" {
                     li {
                         (step(&console, "follow.created", &[("follower_id", VIEWER), ("followee_id", ACTOR)], here,
@@ -51,19 +55,21 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             }
         }
         section class="card" aria-label="Queues" {
-            h2 { "Right now" }
+            h2 { "Queues" }
             (letters::depths(&console).await)
         }
         section class="card" aria-label="Where to go" {
             h2 { "Where to go" }
             ul {
+                li { a href="people" { "People" } ": profiles, what they see and are told, whom they follow; "
+                    a href="room" { "rooms" } " to talk in, and " a href="activity" { "activities" } " with their tags and likes." }
                 li { a href="timeline" { "Timeline as anybody" } ": choose a viewer, page both ways, follow, like." }
-                li { a href="commands" { "Publish and watch" } ": every command from a form, and what becomes of it." }
+                li { a href="commands" { "Publish" } ": every command from a form, and what becomes of it." }
                 li { a href="show" { "Polls and battles" } ": as they move." }
                 li { a href="queues" { "Queues and dead letters" } ": depths, reasons, redrive and drop." }
-                li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "numbers" } " of the last hour, and their cost; "
+                li { a href="log" { "Log" } ": what the functions say; " a href="numbers" { "metrics" } " of the last hour, and their cost; "
                     a href="faults" { "faults" } ": make things go wrong, and see that nothing is lost." }
-                li { a href="audit" { "Is it right?" } ": what is stored against what it should be." }
+                li { a href="audit" { "Audit" } ": what is stored against what it should be." }
                 li { a href="tables" { "Tables" } ": what is stored under a key." }
             }
         }

@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 
 use super::fields::TOKEN;
-use super::{Console, Mode, PATH};
+use super::{Console, Mode, PATH, looking};
 use crate::failure::Failure;
 
 /// What htmx may do: nothing that the policy forbids, and nothing elsewhere.
@@ -19,6 +19,9 @@ const HTMX: &str = r#"{"allowEval":false,"includeIndicatorStyles":false,"selfReq
 pub(super) enum Place {
     Home,
     Timeline,
+    People,
+    Rooms,
+    Activities,
     Commands,
     Show,
     Events,
@@ -33,17 +36,20 @@ pub(super) enum Place {
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 11] = [
+const MENU: [(Place, &str, &str); 14] = [
     (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
+    (Place::People, "people", "People"),
+    (Place::Rooms, "room", "Rooms"),
+    (Place::Activities, "activity", "Activities"),
     (Place::Commands, "commands", "Publish"),
     (Place::Show, "show", "Polls and battles"),
     (Place::Events, "events", "Events"),
     (Place::Queues, "queues", "Queues"),
-    (Place::Audit, "audit", "Is it right?"),
+    (Place::Audit, "audit", "Audit"),
     (Place::Tables, "tables", "Tables"),
     (Place::Log, "log", "Log"),
-    (Place::Numbers, "numbers", "Numbers"),
+    (Place::Numbers, "numbers", "Metrics"),
     (Place::Faults, "faults", "Faults"),
 ];
 
@@ -65,7 +71,11 @@ pub(super) fn page(console: &Console, place: Place, title: &str, content: Markup
             }
         }
     };
-    frame(title, html! { a class="brand" href=(PATH) { "Nagare" } (stack) (menu) }, content)
+    frame(
+        title,
+        html! { a class="brand" href=(PATH) { "Nagare" } (stack) (looking::place()) (menu) },
+        content,
+    )
 }
 
 /// A page that says one thing.

@@ -19,7 +19,7 @@ use shared::values::{Timestamp, is_message_id};
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
-use super::{Console, Mode};
+use super::{Console, Mode, named};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::letters::redrive;
@@ -57,8 +57,8 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let content = html! {
         section class="card" aria-label="Depths" { (depths(&console).await) }
-        h2 { "Dead letters" }
-        p class="quiet" { "Commands that gave up, kept byte for byte until somebody sends them again or drops them." }
+        h2 { "Stored dead letters" }
+        p class="quiet" { "Commands that gave up, kept byte for byte until somebody resends or drops them." }
         (layout::or_problem(letters(&console, fields.get("reason")).await))
     };
     layout::page(&console, Place::Queues, "Queues and dead letters", content).into_response()
@@ -118,22 +118,22 @@ fn table(now: &Depth, all: &[Depth]) -> Markup {
         html! {
             tr {
                 th scope="row" { (name) }
-                td { (ready) } td { (processed) } td { (delayed) }
+                td data-label="Ready" { (ready) } td data-label="In flight" { (processed) } td data-label="Delayed" { (delayed) }
                 td { (plot(name, all, of)) }
             }
         }
     };
     html! {
-        div class="scroll" {
-            table {
+        div {
+            table class="stack" {
                 caption { "Messages, as SQS counts them: approximately" }
                 thead { tr {
-                    th scope="col" { "Queue" } th scope="col" { "Ready" } th scope="col" { "In work" }
-                    th scope="col" { "Delayed" } th scope="col" { "Since you look" }
+                    th scope="col" { "Queue" } th scope="col" { "Ready" } th scope="col" { "In flight" }
+                    th scope="col" { "Delayed" } th scope="col" { "Since you opened this page" }
                 } }
                 tbody {
                     (row("Commands", now.commands, &|depth| depth.commands.iter().sum()))
-                    (row("Dead letters", now.dead_letters, &|depth| depth.dead_letters.iter().sum()))
+                    (row("Dead-letter queue, not stored yet", now.dead_letters, &|depth| depth.dead_letters.iter().sum()))
                 }
             }
         }
@@ -190,18 +190,18 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
                     }
                 }
             }
-            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], [verified, chosen.len()].map(|n| format!("these {n}"))))
+            (buttons(console, &[("reason", reason.unwrap_or("")), ("all", "true")], [verified, chosen.len()].map(|n| if n == 1 { "this one".to_owned() } else { format!("these {n}") })))
             @if verified < chosen.len() {
                 p class="quiet" {
                     (layout::counted((chosen.len() - verified) as u64, "letter is", "letters are"))
-                    " unverified: nothing shows that they come from the command queue or the functions. They are not among those that are sent again together. Look at each: its page sends it."
+                    " unverified: nothing shows that they come from the command queue or the functions. They are left out when all are resent. Look at each: its page sends it."
                 }
             }
             ul class="entries" {
                 @for letter in chosen.iter().take(LISTED) {
                     li class="entry" {
                         a href=(layout::address("letter", &[("id", &letter.id)])) { (letter.id) }
-                        " " span class="tag" { (letter.reason) } " " time { (letter.stored_at) }
+                        " " span class="tag" { (letter.reason) } " " (named::instant(letter.stored_at))
                         p { @if !letter.is_verified() { "(unverified) " } (letter.detail) }
                     }
                 }
@@ -213,7 +213,7 @@ async fn letters(console: &Console, reason: Option<&str>) -> Result<Markup, Fail
 
 /// Redrive and drop, each with what it is done to; dropping is asked for once more.
 fn buttons(console: &Console, which: &[(&str, &str)], [sent, dropped]: [String; 2]) -> Markup {
-    let actions = [("redrive", "Send again", "", sent), ("drop", "Drop", "second", dropped)];
+    let actions = [("redrive", "Resend", "", sent), ("drop", "Drop", "second", dropped)];
     html! {
         @if console.mode == Mode::Write {
             div class="row" {
@@ -241,12 +241,12 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
             p class="problem" { strong { (letter.reason) } ": " @if !letter.is_verified() { "(unverified) " } (letter.detail) }
             (buttons(&console, &[("id", &letter.id)], ["this letter", "this letter"].map(ToOwned::to_owned)))
             @if !letter.is_verified() {
-                p class="problem" { "Unverified: nothing shows that it comes from the command queue or the functions. Whoever wrote it speaks for anybody once it is sent again, so read its body first." }
+                p class="problem" { "Unverified: nothing shows that it comes from the command queue or the functions. Whoever wrote it speaks for anybody once it is resent, so read its body first." }
             }
             dl {
                 dt { "Letter" } dd class="code" { (letter.id) }
-                dt { "Sent at" } dd { time { (letter.sent_at) } }
-                dt { "Stored at" } dd { time { (letter.stored_at) } }
+                dt { "Sent at" } dd { (named::instant(letter.sent_at)) }
+                dt { "Stored at" } dd { (named::instant(letter.stored_at)) }
                 dt { "Received" } dd { (letter.receive_count) @if letter.receive_count == 1 { " time" } @else { " times" } }
                 @if let Some(group) = &letter.group { dt { "Group" } dd class="code" { (group) } }
             }
@@ -259,7 +259,7 @@ async fn letter(State(console): State<Arc<Console>>, fields: Fields) -> Response
         Some(shown) => (StatusCode::OK, layout::or_problem(shown)),
         None => (
             StatusCode::NOT_FOUND,
-            html! { p role="status" { "There is no such dead letter: it was sent again or dropped." } },
+            html! { p role="status" { "There is no such dead letter: it was resent or dropped." } },
         ),
     };
     (status, layout::page(&console, Place::Queues, "Dead letter", content)).into_response()
@@ -275,7 +275,7 @@ enum Action {
 async fn again(State(console): State<Arc<Console>>, posted: Posted) -> Response {
     let posted = match posted.fields.get("all") {
         None => posted,
-        Some(_) => match posted.confirmed(&console, "Send all of these commands again?") {
+        Some(_) => match posted.confirmed(&console, "Resend all of these commands?") {
             Ok(posted) => posted,
             Err(question) => return question,
         },
@@ -294,7 +294,7 @@ async fn remove(State(console): State<Arc<Console>>, posted: Posted) -> Response
 /// Does something with each of the letters that a form names.
 async fn act(console: &Arc<Console>, fields: &Fields, action: Action) -> Response {
     let failed = match action {
-        Action::Redrive => "Not all were sent again",
+        Action::Redrive => "Not all were resent",
         Action::Drop => "Not all were dropped",
     };
     let named = fields.get("id");

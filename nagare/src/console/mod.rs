@@ -10,13 +10,20 @@
 //! reads     reading as a viewer does, and what it cost
 //! cost      what a page cost, and why that much
 //! payload   a payload as people read it
+//! named     people, things and instants as a page names them
+//! suggestions  names to begin with
 //! home      the first page
+//! live      what goes on right now
 //! timeline  a timeline as anybody reads it
+//! people    somebody: profile, lists, notifications
+//! looking   whom somebody looks as
+//! room      what is said in a room
+//! activity  one activity, its likes and tags
 //! commands  any command from a form, and what becomes of it
 //! show      which polls and battles there are, and how they move
 //! events    periods of events, and what a customer did
 //! letters   queues and dead letters
-//! audit     is it right?
+//! audit     what is stored against what it should be
 //! tables    what is stored under a key, decoded and raw
 //! inside    what goes on in a stack: log, numbers, faults
 //! journal   what the functions of the local stack say, line by line
@@ -44,6 +51,7 @@
 //! and asks before each change with the account's number to be typed.
 
 mod access;
+mod activity;
 mod assets;
 mod audit;
 mod cloudwatch;
@@ -57,10 +65,16 @@ pub mod inside;
 pub mod journal;
 mod layout;
 mod letters;
+pub mod live;
+mod looking;
+mod named;
 pub mod numbers;
 mod payload;
+mod people;
 mod reads;
+mod room;
 mod show;
+mod suggestions;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -128,6 +142,8 @@ pub(crate) struct Console {
     sent: Mutex<VecDeque<Arc<Sent>>>,
     /// How deep the queues were while somebody looked.
     depths: Mutex<Depths>,
+    /// Names to begin with, as they were a moment ago.
+    suggested: tokio::sync::Mutex<suggestions::Remembered>,
 }
 
 /// A real account, as the address of its queue names it.
@@ -167,7 +183,7 @@ impl Console {
         let reads = Reads::of(&remote)?;
         let token = Uuid::new_v4().simple().to_string();
         let (forms, sent, depths) = (Intake::of(LONGEST_FORM), Mutex::default(), Mutex::default());
-        let inside = None;
+        let (inside, suggested) = (None, tokio::sync::Mutex::default());
         Ok(Self {
             remote,
             reads,
@@ -180,6 +196,7 @@ impl Console {
             forms,
             sent,
             depths,
+            suggested,
         })
     }
 
@@ -203,6 +220,9 @@ impl Console {
         Router::new()
             .merge(home::routes())
             .merge(timeline::routes())
+            .merge(people::routes())
+            .merge(room::routes())
+            .merge(activity::routes())
             .merge(commands::routes())
             .merge(show::routes())
             .merge(events::routes())

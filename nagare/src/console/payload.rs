@@ -24,6 +24,12 @@ pub(super) fn shown_again(payload: &Value) -> Markup {
     readable(payload, Some("payload"))
 }
 
+/// What most of all tells what it is, in one line: a title, a name or a text, else the JSON.
+pub(super) fn line(payload: &Value) -> String {
+    let first = FIRST.iter().find_map(|name| text(&payload[*name]));
+    first.unwrap_or_else(|| layout::json(payload))
+}
+
 fn readable(payload: &Value, id: Option<&str>) -> Markup {
     let members = match payload {
         Value::Null => return html! {},

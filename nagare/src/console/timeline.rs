@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
-use super::{Console, Mode, cost, payload};
+use super::{Console, Mode, cost, named, payload, suggestions};
 use crate::failure::Failure;
 
 /// Activities of a page.
@@ -35,6 +35,7 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
             html! {
                 p { "What somebody sees who follows others: choose a viewer." }
                 (chooser(None))
+                (suggestions::people("Try: ", &suggestions::Suggestions::of(&console).await.followers, "timeline", "viewer"))
             },
         ),
         Some(viewer) => (
@@ -84,7 +85,7 @@ async fn read(console: &Console, viewer: &str, fields: &Fields) -> Result<Markup
             @if !is_first { a href=(here) { "To the newest" } }
             a href=(other.0) { (other.1) }
         }
-        p class="quiet" { "Shown is what is retained from " time { (body["retained_from"].as_str().unwrap_or("…")) } " on." }
+        p class="quiet" { "Shown is what is retained from " (named::when(body["retained_from"].as_str().unwrap_or("…"))) " on." }
     })
 }
 
@@ -181,13 +182,13 @@ fn entry(console: &Console, viewer: &str, item: &Value, back: &str) -> Markup {
     html! {
         li class="entry" {
             div class="entry-head" {
-                strong { (actor) }
+                (named::person(actor))
                 span class={ "tag kind-" (text("kind")) } { (text("kind")) }
-                time { (text("published_at")) }
+                (named::when(text("published_at")))
             }
             (payload::shown(&item["payload"]))
             div class="row quiet" {
-                a href=(layout::address("tables", &[("what", "an activity: its id, record and fan-out"), ("id", activity)])) { (activity) }
+                a href=(named::of("activity", activity)) { (activity) }
                 @if let Some(count) = item["likes"]["count"].as_u64() { span { (layout::counted(count, "like", "likes")) } }
                 @if console.mode == Mode::Write {
                     form method="post" action="send" {

@@ -1,11 +1,14 @@
 //! The built-in sample: a small, made-up streaming community, so that a new stack has something to show.
 //!
 //! Ids carry the hour in which the sample was loaded. Loading it again within the hour repeats the
-//! same commands and changes nothing; a later run adds its own. A poll, a battle and a chat ([`arena`]) go on while the stack runs.
+//! same commands and changes nothing; a later run adds its own. What goes on while the stack runs is [`life`].
 
 mod arena;
+mod life;
 
-pub(crate) use arena::{Arena, TICK};
+use super::Failure;
+pub(crate) use arena::Arena;
+pub(crate) use life::{Life, ROOM, TICK};
 use shared::activities::Publish;
 use shared::command::Command;
 use shared::follows::{FollowChange, FollowState};
@@ -21,7 +24,7 @@ const HOUR: i64 = 3_600_000;
 const MINUTE: i64 = 60_000;
 
 /// Who publishes, and about what.
-const ACTORS: [(&str, &str); 12] = [
+const ACTORS: [(&str, &str); 13] = [
     ("aoi", "Speedrun of an old favourite"),
     ("botan", "Drawing with viewers"),
     ("chika", "Late-night talk"),
@@ -34,7 +37,10 @@ const ACTORS: [(&str, &str); 12] = [
     ("jun", "Fishing at dawn"),
     ("kaede", "Reading aloud"),
     ("leo", "Tournament practice"),
+    ("anna", "Learning the cello"),
 ];
+/// Whom one tries first, among those who look.
+const NAMED: [&str; 4] = ["bob", "carol", "dan", "eve"];
 
 /// The commands of the sample, as of `now`.
 pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
@@ -51,7 +57,10 @@ pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
         liked.filter_map(move |viewer| like(viewer, actor, n, viewer % 3, hour))
     });
     let tags = ACTORS.iter().enumerate().filter_map(move |(n, (actor, _))| tag(n, actor, hour));
-    let profiles = (1..=VIEWERS).filter_map(move |viewer| profile(viewer, hour));
+    let numbered = (1..=VIEWERS).map(|n| (format!("viewer-{n:02}"), format!("Viewer {n}")));
+    let named = ACTORS.iter().map(|(actor, _)| *actor).chain(NAMED);
+    let named = named.map(|name| (name.to_owned(), capitalised(name)));
+    let profiles = numbered.chain(named).filter_map(move |(id, name)| profile(&id, &name, hour));
     follows.chain(lives).chain(likes).chain(tags).chain(profiles).collect()
 }
 
@@ -66,10 +75,26 @@ fn tag(n: usize, actor: &str, hour: Timestamp) -> Option<Command> {
     }))
 }
 
-fn profile(viewer: usize, hour: Timestamp) -> Option<Command> {
-    let payload = format!(r#"{{"name":"Viewer {viewer}"}}"#);
+/// Those who vote, hit, talk and like.
+fn viewers() -> impl Iterator<Item = ViewerId> {
+    let numbered = (1..=VIEWERS).map(|viewer| format!("viewer-{viewer:02}"));
+    numbered.chain(NAMED.map(ToOwned::to_owned)).filter_map(|id| ViewerId::new(id).ok())
+}
+
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn payload(member: &str, text: &str) -> Result<Payload, Failure> {
+    let payload = Payload::parse(&format!(r#"{{"{member}":"{text}"}}"#));
+    payload.map_err(|e| Failure::Usage(e.to_string()))
+}
+
+fn profile(id: &str, name: &str, hour: Timestamp) -> Option<Command> {
+    let payload = format!(r#"{{"name":"{name}"}}"#);
     Some(Command::Profile(ProfileUpdate {
-        viewer_id: ViewerId::new(format!("viewer-{viewer:02}")).ok()?,
+        viewer_id: ViewerId::new(id).ok()?,
         at: hour.plus_millis(-48 * HOUR),
         payload: Payload::parse(&payload).ok()?,
     }))

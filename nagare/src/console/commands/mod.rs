@@ -17,7 +17,7 @@ use shared::runtime::clock::Clock;
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
-use super::{Console, Mode};
+use super::{Console, Mode, named};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::effects::Standing;
@@ -29,7 +29,8 @@ pub(super) use sent::Sent;
 /// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
-const BACK: [&str; 5] = ["?first=", "timeline?", "poll?", "battle?", "tables?"];
+const BACK: [&str; 8] =
+    ["?first=", "timeline?", "poll?", "battle?", "tables?", "person?", "room?", "activity?"];
 /// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
@@ -65,7 +66,7 @@ fn form_page(console: &Console, fields: &Fields, wrong: &Wrong) -> Html<String> 
         (raw(console, fields, wrong))
         (list(console))
     };
-    layout::page(console, Place::Commands, "Publish and watch", content)
+    layout::page(console, Place::Commands, "Publish", content)
 }
 
 /// All types, by what they are about.
@@ -83,7 +84,7 @@ fn types(chosen: Option<&Kind>) -> Markup {
                     }
                 }
             }
-            button type="submit" class="second" { "Show its form" }
+            button type="submit" class="second" { "Show form" }
         }
     }
 }
@@ -178,7 +179,7 @@ fn list(console: &Console) -> Markup {
             @for sent in sent.iter().take(LISTED) {
                 li class="entry" {
                     a href=(layout::address("command", &[("id", &sent.message_id)])) { (sent.name) }
-                    " " time { (sent.at) } " " (summary(&sent.known()))
+                    " " (named::instant(sent.at)) " " (summary(&sent.known()))
                 }
             }
         }
@@ -234,7 +235,7 @@ async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Respons
         (course(&console, &sent).await)
         dl {
             dt { "Message" } dd class="code" { (sent.message_id) }
-            dt { "Sent at" } dd { time { (sent.at) } }
+            dt { "Sent at" } dd { (named::instant(sent.at)) }
         }
         h2 { "Body" }
         pre class="code" { (sent.body) }
@@ -272,20 +273,22 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
     let known = sent.known();
     let ended = !matches!(known, Known::OnItsWay(_));
     let address = layout::address("state", &[("id", &sent.message_id)]);
-    let (written, ended_well) = match &known {
-        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", false),
-        Known::Ended(..) => ("done", true),
-        _ => ("now", false),
+    let (written, stored) = match &known {
+        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", ""),
+        Known::Ended(standing, _) if !counts(standing) => ("done", "none"),
+        Known::Ended(..) => ("done", "done"),
+        _ => ("now", ""),
     };
+    let is_warning = matches!(&known, Known::Ended(standing, _) if !counts(standing));
     html! {
         section #course class="card" aria-label="What becomes of it"
             hx-get=[(!ended).then_some(&address)] hx-trigger=[(!ended).then_some("load delay:300ms")] hx-swap=[(!ended).then_some("outerHTML")] {
             ol class="steps" {
                 li class="done" { "Queue: accepted" }
                 li class=(written) { "Writer" }
-                li class=(if ended_well { "done" } else { "" }) { "Tables" }
+                li class=(stored) { "Tables" }
             }
-            p role="status" { strong { (sent.name) } ": " (summary(&known)) }
+            p role="status" class=[is_warning.then_some("warning")] { strong { (sent.name) } ": " (summary(&known)) }
             @if let Known::Ended(Standing::DeadLetter { detail, .. }, _) = &known {
                 p class="problem" { (detail) }
                 p { a href=(layout::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
@@ -293,6 +296,11 @@ async fn course(console: &Console, sent: &Sent) -> Markup {
             (fan_out(console, sent).await)
         }
     }
+}
+
+/// False for what is done and changes nothing, or nothing yet.
+fn counts(standing: &Standing) -> bool {
+    !matches!(standing, Standing::Overtaken(_) | Standing::Applied { remark: Some(_), .. })
 }
 
 fn summary(known: &Known) -> Markup {

@@ -19,7 +19,9 @@ pub(super) fn body(
 ) -> Result<String, Vec<(String, String)>> {
     let (mut members, mut wrong) = (vec![("type", quoted(&kind.name))], Vec::new());
     for member in &kind.members {
-        match value(kind, member, fields.get(&format!("{PREFIX}{}", member.name)), now) {
+        let said = (member.form == Form::Json).then(|| said(fields)).flatten();
+        let text = said.as_deref().or(fields.get(&format!("{PREFIX}{}", member.name)));
+        match value(kind, member, text, now) {
             Ok(None) => {}
             Ok(Some(value)) => members.push((&member.name, value)),
             Err(expected) => wrong.push((member.name.clone(), expected)),
@@ -30,6 +32,11 @@ pub(super) fn body(
         true => Ok(format!("{{{}}}", members.collect::<Vec<_>>().join(","))),
         false => Err(wrong),
     }
+}
+
+/// What somebody says in a room, as a payload: their form asks for words.
+fn said(fields: &Fields) -> Option<String> {
+    fields.get("text").map(|text| serde_json::json!({ "text": text }).to_string())
 }
 
 fn value(

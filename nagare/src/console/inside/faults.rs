@@ -101,21 +101,21 @@ fn page(console: &Console, inside: &Inside, value: &dyn Fn(&str) -> Option<Strin
             "Calls and deliveries fail as you say here, at once and without a restart. Whatever fails, every accepted \
              command ends in effect or as a dead letter, and every timeline is right."
         }
-        @if faults.is_off() { p role="status" class="good" { "Nothing goes wrong on purpose." } }
+        @if faults.is_off() { p role="status" class="good" { "No faults are injected." } }
         @else {
-            p role="status" { "In force: " strong class="code" { (faults) } }
+            p role="status" { "Active: " strong class="code" { (faults) } }
             p class="quiet" { "The same from the start: " code { "nagare up --faults=" (faults) } }
         }
         div class="row" {
-            (preset(console, OFF, "Everything off", "danger"))
+            (preset(console, OFF, "No faults", if faults.is_off() { "second" } else { "danger" }))
             @for (settings, label) in PRESETS { (preset(console, settings, label, "second")) }
         }
         form method="post" action={ (PATH) "faults" } class="card" aria-label="Settings" {
             (layout::token(console))
-            div class="scroll" {
-                table {
-                    caption { "What goes wrong, and how often it has since the start" }
-                    thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } th scope="col" { "Struck" } } }
+            div {
+                table class="stack" {
+                    caption { "Faults, and how often each was injected since the start" }
+                    thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } th scope="col" { "Injected" } } }
                     tbody {
                         @for setting in SETTINGS {
                             @let id = format!("{SETTING}{}", setting.name);
@@ -126,13 +126,13 @@ fn page(console: &Console, inside: &Inside, value: &dyn Fn(&str) -> Option<Strin
                                     p #(hint) class="hint" { (setting.meaning) }
                                 }
                                 td { input id=(id) name=(id) value=[value(setting.name)] placeholder=(setting.example()) aria-describedby=(hint) title=(setting.expected()) autocomplete="off"; }
-                                td { (count(setting.name)) }
+                                td data-label="Injected" { (count(setting.name)) }
                             }
                         }
                     }
                 }
             }
-            button type="submit" { "Put in force" }
+            button type="submit" { "Apply" }
         }
     }
 }

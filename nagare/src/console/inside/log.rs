@@ -227,7 +227,7 @@ fn form(fields: &Fields, spans: Option<Markup>) -> Markup {
                 (field("person", "Person"))
                 (field("message", "Message id"))
                 (field("text", "Text"))
-                (choice("outcome", "What became of it", ANY, &OUTCOMES, fields))
+                (choice("outcome", "Outcome", ANY, &OUTCOMES, fields))
                 (choice("level", "At least", ANY, &LEVELS, fields))
                 (choice("function", "Function", ANY, &FUNCTIONS, fields))
                 @if let Some(spans) = spans { (spans) }
@@ -254,7 +254,7 @@ fn choice(name: &str, label: &str, otherwise: &str, values: &[&str], fields: &Fi
     }
 }
 
-/// A page of lines. The newest one asks for itself again, unless it is told to stand still.
+/// A page of lines. The newest one asks for itself again, unless it is paused.
 fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
     let is_newest = fields.get("before").is_none();
     let is_paused = fields.get("paused").is_some();
@@ -269,8 +269,8 @@ fn section(fields: &Fields, excerpt: &Excerpt) -> Markup {
         section #lines aria-label="Lines" hx-get=[again] hx-trigger=[trigger] hx-swap="outerHTML" {
             div class="row" {
                 @if !is_newest { a href=(address("log", &narrowed)) { "Newest" } }
-                @else if is_paused { a #still href=(address("log", &narrowed)) { "Go on" } }
-                @else { a #still href=(with("log", "paused", "true")) { "Stand still" } }
+                @else if is_paused { a #still href=(address("log", &narrowed)) { "Resume" } }
+                @else { a #still href=(with("log", "paused", "true")) { "Pause" } }
                 (excerpt.said)
             }
             @if excerpt.lines.is_empty() { p role="status" { "No line fits." } }

@@ -23,6 +23,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 
 use super::journal::Journal;
+use super::live::Playing;
 use super::numbers::Numbers;
 use super::{Console, PATH};
 use crate::failure::Failure;
@@ -37,6 +38,8 @@ pub struct Inside {
     pub numbers: Numbers,
     /// What goes wrong on purpose. It may change while the stack runs.
     pub faults: FaultsHandle,
+    /// What the built-in sample has open.
+    pub playing: Playing,
 }
 
 pub(super) fn routes() -> Router<Arc<Console>> {

@@ -8,6 +8,10 @@ use shared::values::Timestamp;
 
 use super::{COMMANDS, COUNTS, Numbers, TIMES};
 
+/// How long it takes from `published_at` to the last entry. What was dated back says nothing about that.
+const LATENCY: &str = "FanOutLatency";
+/// From here on a publish counts as dated back, in milliseconds: ten minutes.
+pub(super) const LATE: f64 = 600_000.0;
 /// The longest line that is read.
 const LONGEST: usize = 64 * 1024;
 
@@ -32,6 +36,9 @@ impl Sink {
         for (name, value) in line.as_object()? {
             let Some(name) = known(name) else { continue };
             for (value, times) in observations(value) {
+                if name == LATENCY && value > LATE {
+                    continue;
+                }
                 self.numbers.observe(at, (name, reason), value, times);
             }
         }

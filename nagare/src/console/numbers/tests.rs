@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::sink::LATE;
 use super::*;
 use crate::cost::prices::Prices;
 
@@ -43,6 +44,18 @@ fn lines_of_metrics_are_read_in_whatever_pieces_they_come() {
         let lag = hour[POINTS - 1].percentile(0.5).unwrap();
         assert!((280.0..340.0).contains(&lag), "{lag}");
     }
+}
+
+#[test]
+fn a_publish_that_was_dated_back_says_nothing_about_how_long_it_took() {
+    let numbers = Numbers::new(Clock::manual(at(20)));
+    let mut sink = Sink::new(numbers.clone());
+    for millis in [40.0, LATE, LATE + 1.0, 1_293_700.0] {
+        let second = at(20).unix_millis();
+        let line = format!(r#"{{"_aws":{{"Timestamp":{second}}},"FanOutLatency":{millis}}}"#);
+        sink.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    assert_eq!(numbers.ever("FanOutLatency", None), Total { sum: 40.0 + LATE, count: 2 });
 }
 
 #[test]

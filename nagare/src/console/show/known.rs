@@ -19,7 +19,7 @@ use shared::values::Timestamp;
 
 use super::What;
 use crate::client::remote::soon;
-use crate::console::{Console, layout};
+use crate::console::{Console, layout, named};
 use crate::failure::Failure;
 
 /// Of each kind, beside all that run.
@@ -55,6 +55,7 @@ pub(super) async fn list(console: &Console) -> Result<Markup, Failure> {
         Some(_) => Found { all: opened_here(console), is_cut: false },
     };
     let Found { mut all, is_cut } = found;
+    all.extend(played(console, &all));
     all.sort();
     let (polls, battles) = all.into_iter().partition(|one| one.what == What::Poll);
     Ok(html! {
@@ -67,6 +68,18 @@ pub(super) async fn list(console: &Console) -> Result<Markup, Failure> {
             p role="status" { "There are many facts, and the first " (LOOKED_THROUGH) " were looked through: what is not listed is found by its id." }
         }
     })
+}
+
+/// Ids of polls and of battles, the latest first.
+pub(in crate::console) async fn latest(
+    console: &Console,
+) -> Result<(Vec<String>, Vec<String>), Failure> {
+    let mut all = looked_through(console).await?.all;
+    all.sort();
+    let (polls, battles): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| one.what == What::Poll);
+    let ids = |some: Vec<Opened>| some.into_iter().take(LISTED).map(|one| one.id).collect();
+    Ok((ids(polls), ids(battles)))
 }
 
 async fn of_kind(console: &Console, title: &str, all: Vec<Opened>) -> Result<Markup, Failure> {
@@ -115,11 +128,11 @@ fn row(opened: &Opened, body: &Value) -> Markup {
                 @match opened.what {
                     What::Poll => {
                         span { (layout::counted(number("votes"), "vote", "votes")) }
-                        span { "until " time { (text("closes_at")) } }
+                        span class="quiet" { @if text("state") == "closed" { "closed " } @else { "closes " } (named::when(text("closes_at"))) }
                     },
                     What::Battle => {
                         span { (number("hp_left")) " of " (number("hp")) " hit points left" }
-                        span { "opened " time { (opened.at.0) } }
+                        span class="quiet" { "opened " (named::instant(opened.at.0)) }
                     },
                 }
             }
@@ -163,6 +176,17 @@ fn of_row(row: &Row<'_>) -> Result<Option<Opened>, DynamoError> {
     };
     let at = row.optional(at, "an instant")?;
     Ok(at.map(|at| Opened { what, at: Reverse(at), id }))
+}
+
+/// What the sample has open, where that was not found.
+fn played(console: &Console, found: &[Opened]) -> Vec<Opened> {
+    let scene = console.inside.as_ref().and_then(|inside| inside.playing.get());
+    let Some(scene) = scene else { return Vec::new() };
+    let at = Reverse(crate::client::clock::clock().now());
+    let of = |what, id: Option<String>| id.map(|id| Opened { what, at, id });
+    let open = [of(What::Poll, scene.poll), of(What::Battle, scene.battle)];
+    let is_new = |one: &Opened| !found.iter().any(|it| it.what == one.what && it.id == one.id);
+    open.into_iter().flatten().filter(is_new).collect()
 }
 
 /// What was opened from this console.

@@ -2,6 +2,8 @@
 
 mod known;
 
+pub(super) use known::latest as known;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,7 +15,8 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
-use super::{Console, Mode, cost, payload};
+use super::looking::LooksAs;
+use super::{Console, Mode, cost, named, payload};
 
 pub(super) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -72,21 +75,29 @@ async fn choose(State(console): State<Arc<Console>>) -> Response {
     layout::page(&console, Place::Show, "Polls and battles", content).into_response()
 }
 
-async fn poll(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    page(&console, What::Poll, &fields).await
+async fn poll(
+    State(console): State<Arc<Console>>,
+    LooksAs(looks): LooksAs,
+    fields: Fields,
+) -> Response {
+    page(&console, What::Poll, looks.as_deref(), &fields).await
 }
 
-async fn battle(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    page(&console, What::Battle, &fields).await
+async fn battle(
+    State(console): State<Arc<Console>>,
+    LooksAs(looks): LooksAs,
+    fields: Fields,
+) -> Response {
+    page(&console, What::Battle, looks.as_deref(), &fields).await
 }
 
-async fn page(console: &Console, what: What, fields: &Fields) -> Response {
+async fn page(console: &Console, what: What, looks: Option<&str>, fields: &Fields) -> Response {
     let id = fields.get("id").unwrap_or_default();
     let news = super::commands::news(console, fields).await;
     let content = html! {
         (news)
         (stands(console, what, id).await)
-        @if console.mode == Mode::Write { (actions(console, what, id)) }
+        @if console.mode == Mode::Write { (actions(console, what, id, looks).await) }
     };
     layout::page(console, Place::Show, &format!("The {} {id}", what.name()), content)
         .into_response()
@@ -105,6 +116,7 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
     let shown = match read {
         Ok(None) => html! { p role="status" { "There is no " (what.name()) " " (id) " yet." } },
         Ok(Some(read)) => html! {
+            (payload::shown_again(&read.body["payload"]))
             @match what { What::Poll => (votes(&read.body)), What::Battle => (boss(&read.body)), }
             (cost::shown(&read.cost, what.why()))
         },
@@ -113,45 +125,65 @@ async fn stands(console: &Console, what: What, id: &str) -> Markup {
     html! { section #standing class="card" aria-label="How it stands" hx-get=(again) hx-trigger="load delay:1s" hx-swap="outerHTML" { (shown) } }
 }
 
-fn votes(poll: &Value) -> Markup {
+pub(super) fn votes(poll: &Value) -> Markup {
     let all = poll["votes"].as_u64().unwrap_or(0);
     html! {
-        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all, "vote", "votes")) ", until " time { (poll["closes_at"].as_str().unwrap_or_default()) } }
-        (payload::shown_again(&poll["payload"]))
+        p { strong { (poll["state"].as_str().unwrap_or_default()) } ", " (layout::counted(all, "vote", "votes")) @if poll["state"] == "closed" { ", closed " } @else { ", closes " } (named::when(poll["closes_at"].as_str().unwrap_or_default())) }
         @for choice in poll["choices"].as_array().into_iter().flatten() {
             (layout::bar(choice["choice"].as_str().unwrap_or_default(), choice["votes"].as_u64().unwrap_or(0), all, "votes"))
         }
     }
 }
 
-fn boss(battle: &Value) -> Markup {
+pub(super) fn boss(battle: &Value) -> Markup {
     let number = |name: &str| battle[name].as_u64().unwrap_or(0);
     let last = &battle["last_hit"];
     html! {
         p { strong { (battle["state"].as_str().unwrap_or_default()) } ", " (layout::counted(number("hits"), "hit", "hits")) }
-        (payload::shown_again(&battle["payload"]))
         (layout::bar("hit points left", number("hp_left"), number("hp"), "boss"))
         @if let Some(hit) = last["hit_id"].as_str() {
             p { @if battle["state"] == "defeated" { "The last hit: " } @else { "The latest hit: " }
-                (hit) " of " (last["viewer_id"].as_str().unwrap_or("somebody")) ", " (last["damage"].as_u64().unwrap_or(0)) " damage" }
+                (hit) " of " @match last["viewer_id"].as_str() { Some(viewer) => (named::person(viewer)), None => "somebody" } ", " (last["damage"].as_u64().unwrap_or(0)) " damage" }
         }
     }
 }
 
-/// A vote or a hit.
-fn actions(console: &Console, what: What, id: &str) -> Markup {
-    let (name, of, second, label) = match what {
-        What::Poll => ("vote.cast", "f.poll_id", ("f.choice", "Choice"), "Vote"),
-        What::Battle => ("battle.hit", "f.battle_id", ("f.damage", "Damage"), "Hit"),
+/// A vote or a hit. A poll that is known offers its choices, and what is over says so before anything is sent.
+async fn actions(console: &Console, what: What, id: &str, looks: Option<&str>) -> Markup {
+    let (name, of, label) = match what {
+        What::Poll => ("vote.cast", "f.poll_id", "Vote"),
+        What::Battle => ("battle.hit", "f.battle_id", "Hit"),
     };
+    let read = console.reads.find(&console.remote, &["v1", what.folder(), id], &[]).await;
+    let body = read.ok().flatten().map(|read| read.body).unwrap_or_default();
+    let state = body["state"].as_str().unwrap_or_default();
+    let choices: Vec<_> = body["choices"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["choice"].as_str())
+        .collect();
     html! {
+        @match (what, state) {
+            (What::Poll, "closed") => p class="warning" { "This poll is closed: a vote does not count any more." },
+            (What::Poll, "upcoming") => p class="warning" { "This poll is not open yet: a vote does not count before." },
+            (What::Battle, "defeated") => p class="warning" { "The boss is defeated: a hit does not count any more." },
+            _ => {}
+        }
         form method="post" action="send" class="row" aria-label=(label) {
             (layout::token(console))
             input type="hidden" name="type" value=(name);
             input type="hidden" name=(of) value=(id);
             input type="hidden" name="back" value=(layout::address(what.name(), &[("id", id)]));
-            (layout::input("f.viewer_id", "Viewer", None, true))
-            (layout::input(second.0, second.1, None, true))
+            (layout::input("f.viewer_id", "Viewer", looks, true))
+            @match what {
+                What::Poll if !choices.is_empty() => div class="field" {
+                    label for="f.choice" { "Choice" }
+                    select id="f.choice" name="f.choice" { @for choice in &choices { option value=(choice) { (choice) } } }
+                },
+                What::Poll => (layout::input("f.choice", "Choice", None, true)),
+                What::Battle => (layout::input("f.damage", "Damage", None, true)),
+            }
             button type="submit" { (label) }
         }
     }

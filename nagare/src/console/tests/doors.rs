@@ -178,7 +178,7 @@ async fn a_letter_that_nothing_vouches_for_is_sent_again_only_by_itself() {
     );
     let queues = console.get("/console/queues").await.text;
     assert!(
-        queues.contains("1 letter is unverified") && queues.contains("Send again these 0"),
+        queues.contains("1 letter is unverified") && queues.contains("Resend these 0"),
         "{queues}"
     );
     for fields in [

@@ -1,6 +1,6 @@
 //! Battles.
 
-use shared::battles::{BattleHit, BattleOpened, Definition, Hit};
+use shared::battles::{BattleHit, BattleOpened, Definition, Hit, HitState};
 use shared::dynamo::DynamoError;
 use shared::values::BattleId;
 
@@ -17,11 +17,22 @@ impl Effects {
         Ok(if there == Some(definition) { Standing::applied() } else { Standing::Pending })
     }
 
-    /// A hit: it is on record. Whether it lands is decided later.
+    /// A hit: it is on record, and has landed or come too late, which is decided once. Without the battle it waits.
     pub(super) async fn hit(&self, hit: &BattleHit) -> Result<Standing, DynamoError> {
         let (battle, hit): (BattleId, Hit) = hit.clone().into();
         let there = self.battles.hit_state(&battle, &hit.hit_id, soon()).await?;
-        let is_there = there.is_some_and(|(there, _)| there == hit);
-        Ok(if is_there { Standing::applied() } else { Standing::Pending })
+        let Some((_, state)) = there.filter(|(there, _)| *there == hit) else {
+            return Ok(Standing::Pending);
+        };
+        Ok(match state {
+            HitState::Landed => Standing::applied(),
+            HitState::Late => {
+                Standing::Overtaken("the boss was defeated before this hit".to_owned())
+            }
+            HitState::Pending => match self.battles.definition(&battle, soon()).await? {
+                Some(_) => Standing::Pending,
+                None => Standing::but("there is no such battle yet: the hit waits for it"),
+            },
+        })
     }
 }

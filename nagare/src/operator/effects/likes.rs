@@ -12,6 +12,14 @@ impl Effects {
         // The undo wins a tie.
         let order = |state: LikeState| (state.changed_at, !state.liked);
         Ok(match there.map(|recorded| recorded.state) {
+            Some(there) if there == change.state && there.liked => {
+                match self.activities.published(&change.activity_id, soon()).await? {
+                    Some(_) => Standing::applied(),
+                    None => Standing::but(
+                        "there is no such activity: the like counts only once it is published",
+                    ),
+                }
+            }
             Some(there) if there == change.state => Standing::applied(),
             Some(there) if order(there) > order(change.state) => {
                 let what = if there.liked { "like" } else { "undo" };

@@ -16,10 +16,12 @@
 //!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
 //! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
 //!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
-//! * **The count.** A like is done when its row is recorded; the count follows, normally within a second.
+//! * **The count.** A like is done when its row is recorded; the count follows, normally within a second. Of an activity that
+//!   nobody has published it says so.
 //! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed among what the person is
 //!   tagged in; a publish, when it is listed so for everybody who was tagged before.
-//! * **Polls and battles.** A vote or a hit is done when it is recorded; sums and hit points follow likewise.
+//! * **Polls and battles.** A vote is done when it is recorded; the sums follow likewise. One outside the poll's time, or for
+//!   no choice of it, is without effect. A hit is done when it has landed, or is too late, which says so.
 //! * **Rooms.** A message is done when its claim and both its rows are there, a delete when its marker is and both rows are
 //!   tombstones.
 //! * **Events.** An event is done when it is in its table; several, when each of them is there, or is refused.

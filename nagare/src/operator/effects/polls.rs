@@ -2,7 +2,7 @@
 
 use shared::dynamo::DynamoError;
 use shared::polls::{Cast, Definition, PollClosed, PollOpened, Vote};
-use shared::values::PollId;
+use shared::values::{Choice, PollId};
 
 use super::{Effects, Standing, soon};
 
@@ -31,11 +31,34 @@ impl Effects {
         })
     }
 
-    /// A vote or a withdrawal: it is on record. Which of a viewer's votes counts is decided later.
+    /// A vote or a withdrawal: it is on record. Which of a viewer's votes counts is decided later; one that is outside the
+    /// poll's time, or for no choice of it, never does. An end only comes forward, so what is after it stays without effect.
     pub(super) async fn voted(&self, vote: &Vote) -> Result<Standing, DynamoError> {
         let Vote { poll_id, viewer_id, choice, at } = vote;
         let history = self.polls.history(viewer_id, poll_id, soon()).await?;
-        let is_there = history.has(*at, &Cast::of(choice.clone()));
-        Ok(if is_there { Standing::applied() } else { Standing::Pending })
+        if !history.has(*at, &Cast::of(choice.clone())) {
+            return Ok(Standing::Pending);
+        }
+        let Some(Definition { rules, .. }) = self.polls.definition(poll_id, soon()).await? else {
+            return Ok(Standing::but(
+                "there is no such poll yet: the vote counts once it is opened",
+            ));
+        };
+        let closed = self.polls.ended(poll_id, &rules.actor_id, soon()).await?;
+        let end = closed.map_or(rules.closes_at, |closed| closed.min(rules.closes_at));
+        let is_choice = choice.as_ref().is_none_or(|choice| rules.choices.contains(choice));
+        Ok(if *at < rules.opens_at {
+            Standing::Overtaken(format!("the poll opens at {}", rules.opens_at))
+        } else if *at >= end {
+            Standing::Overtaken(format!("the poll was closed at {end}"))
+        } else if !is_choice {
+            let choices: Vec<_> = rules.choices.iter().map(Choice::as_str).collect();
+            Standing::Overtaken(format!(
+                "that is no choice of the poll; it has {}",
+                choices.join(", ")
+            ))
+        } else {
+            Standing::applied()
+        })
     }
 }

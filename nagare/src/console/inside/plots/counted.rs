@@ -10,6 +10,8 @@ use crate::cost::prices::Prices;
 
 /// Points of a row of a table: five minutes.
 const IN_ROW: usize = 10;
+/// Points of the shortest plot: two minutes.
+const FEWEST: usize = 4;
 /// Points of what is shown as the present value: a minute. The last point has begun just now.
 const PRESENT: usize = 2;
 
@@ -18,30 +20,43 @@ type Value = fn(&Point) -> Option<f64>;
 
 pub(super) fn report(numbers: &Numbers) -> Report {
     Report {
-        plots: plots(numbers),
+        plots: since_start(plots(numbers), numbers),
         kinds: kinds(numbers),
         cost: numbers.cost(&Prices::default()),
         caption: html! { "What units and requests would have cost on AWS (us-east-1, on demand) since " time { (numbers.since()) } },
         remark: html! {
             p class="quiet" {
-                "Calls of functions count; those of the command line and this console do not, but for what they ask of the queues and the API."
+                "Calls of functions count; those of the command line and this console do not, but for what they ask of the queues and the API. What was dated back by more than ten minutes is left out of \"Publish to last entry\"."
             }
         },
         every: "every 5s",
     }
 }
 
+/// A stack that has run for less than an hour fills its plots: they begin when it did.
+fn since_start(mut plots: Vec<Plot>, numbers: &Numbers) -> Vec<Plot> {
+    let seconds = numbers.observed_millis() as f64 / 1e3;
+    let points = ((seconds / Point::SECONDS).ceil() as usize + 1).clamp(FEWEST, POINTS);
+    for plot in &mut plots {
+        plot.minutes = (points as f64 * Point::SECONDS / 60.0).round() as usize;
+        for line in &mut plot.lines {
+            line.points.drain(..line.points.len().saturating_sub(points));
+        }
+    }
+    plots
+}
+
 fn plots(numbers: &Numbers) -> Vec<Plot> {
     let one = |title, points: &[Point], value: Value| {
         let over =
             |points: &[Point]| value(&Point::all(points)).map(|all| all / points.len() as f64);
-        Plot { title, unit: "a second", lines: vec![line(title, points, value, over)] }
+        Plot { title, unit: "a second", minutes: 60, lines: vec![line(title, points, value, over)] }
     };
     let times = |title, name| {
         let points = numbers.hour(name, None);
         let of =
             |name, value: Value| line(name, &points, value, |points| value(&Point::all(points)));
-        Plot { title, unit: "ms", lines: vec![of("half of them", half), of("99 %", most)] }
+        Plot { title, unit: "ms", minutes: 60, lines: vec![of("median", half), of("p99", most)] }
     };
     let hour = |name: &str| numbers.hour(name, None);
     let sum = |names: &[&str]| -> Vec<Point> {
@@ -53,7 +68,7 @@ fn plots(numbers: &Numbers) -> Vec<Plot> {
     vec![
         one("Commands", &sum(&COMMANDS.map(|(name, _)| name)), rate),
         one("Entries written", &hour("EntriesWritten"), rate),
-        one("Entries sent again or in vain", &hour("EntriesRepeated"), rate),
+        one("Entries written again", &hour("EntriesRepeated"), rate),
         times("Publish to last entry", "FanOutLatency"),
         times("Fact to view", "ProjectionLag"),
         one("Pages", &hour("PageLatency"), frequency),
@@ -61,7 +76,7 @@ fn plots(numbers: &Numbers) -> Vec<Plot> {
         one("Units written", &hour(WRITE_UNITS), rate),
         one("Units read", &hour(READ_UNITS), rate),
         one("Requests to queues", &hour(QUEUE_REQUESTS), rate),
-        one("Calls made again", &sum(&["CallsRetried", "ReadsRetried"]), rate),
+        one("Retried calls", &sum(&["CallsRetried", "ReadsRetried"]), rate),
         one("Dead letters", &hour("DeadLetters"), rate),
     ]
 }

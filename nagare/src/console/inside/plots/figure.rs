@@ -16,9 +16,10 @@ pub(super) fn figure(plot: &Plot) -> Markup {
     let said: Vec<_> =
         plot.lines.iter().map(|line| format!("{} {}", line.name, present(line))).collect();
     let label = format!(
-        "{}, {}, over the last hour. In the last minute: {}. At most {}.",
+        "{}, {}, over the last {}. In the last minute: {}. At most {}.",
         plot.title,
         plot.unit,
+        span(plot),
         said.join(", "),
         short(highest)
     );
@@ -38,9 +39,14 @@ pub(super) fn figure(plot: &Plot) -> Markup {
                     path class=(format!("line-{index}")) d=(path(&line.points, highest)) {}
                 }
             }
-            p class="quiet hint" { "an hour ago to now, at most " (short(highest)) }
+            p class="quiet hint" { "the last " (span(plot)) ", at most " (short(highest)) }
         }
     }
+}
+
+/// The time that it shows.
+fn span(plot: &Plot) -> String {
+    if plot.minutes == 60 { "hour".to_owned() } else { format!("{} minutes", plot.minutes) }
 }
 
 /// A line through the values, with gaps where there is none.

@@ -23,7 +23,7 @@ use crate::console::layout::{self, Place};
 use crate::console::numbers::Cost;
 use crate::console::{Console, PATH};
 
-const TITLE: &str = "Numbers";
+const TITLE: &str = "Metrics";
 
 /// What there is to tell of the last hour.
 struct Report {
@@ -42,6 +42,8 @@ struct Report {
 struct Plot {
     title: &'static str,
     unit: &'static str,
+    /// How far back it begins.
+    minutes: usize,
     lines: Vec<Line>,
 }
 
@@ -155,7 +157,7 @@ fn cost(report: &Report) -> Markup {
                 @for line in &cost.lines {
                     tr { td { (line.service) } td { (line.what) } td { (short(line.amount * 1e6)) } td { (format!("{:.6}", line.dollars)) } }
                 }
-                tr { th scope="row" { "Together" } td {} td {} td { strong { (format!("{:.6}", cost.dollars)) } } }
+                tr { th scope="row" { "Total" } td {} td {} td { strong { (format!("{:.6}", cost.dollars)) } } }
                 tr { th scope="row" { "A month of hours like the last" } td {} td {} td { strong { (format!("{:.2}", cost.month)) } } }
             }
         }

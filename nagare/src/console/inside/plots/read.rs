@@ -112,14 +112,14 @@ impl Hour<'_> {
         vec![
             rate("Commands", &self.sum(&commands)),
             rate("Entries written", &self.sum(&["EntriesWritten"])),
-            rate("Entries sent again or in vain", &self.sum(&["EntriesRepeated"])),
+            rate("Entries written again", &self.sum(&["EntriesRepeated"])),
             self.times("Publish to last entry", "FanOutLatency"),
             self.times("Fact to view", "ProjectionLag"),
             rate("Pages", &pages),
             self.times("Page, inside the reader", PAGES),
             rate("Units written", &written),
             rate("Units read", &read),
-            rate("Calls made again", &self.sum(&["CallsRetried", "ReadsRetried"])),
+            rate("Retried calls", &self.sum(&["CallsRetried", "ReadsRetried"])),
             rate("Dead letters", &self.sum(&["DeadLetters"])),
         ]
     }
@@ -135,8 +135,8 @@ impl Hour<'_> {
                 points: points.to_vec(),
             }
         };
-        let lines = vec![line("half of them", Statistic::Median), line("99 %", Statistic::P99)];
-        Plot { title, unit: "ms", lines }
+        let lines = vec![line("median", Statistic::Median), line("p99", Statistic::P99)];
+        Plot { title, unit: "ms", minutes: 60, lines }
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -186,7 +186,7 @@ fn rate(title: &'static str, minutes: &[f64]) -> Plot {
         present: minutes.last().map(|last| last / 60.0),
         rows: minutes.chunks(IN_ROW).map(a_second).collect(),
     };
-    Plot { title, unit: "a second", lines: vec![line] }
+    Plot { title, unit: "a second", minutes: 60, lines: vec![line] }
 }
 
 fn total(minutes: &[f64]) -> f64 {
