@@ -38,6 +38,18 @@ pub fn object_key(period: Period, tenant: &TenantId, segment: u32, chunk: u32) -
     format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}.jsonl.gz")
 }
 
+/// The key of what is left of an object since something was taken out of it. An edition is named by its content, so two of them are
+/// never under one key.
+#[must_use]
+pub fn edition_key(
+    period: Period,
+    tenant: &TenantId,
+    (segment, chunk): (u32, u32),
+    edition: &str,
+) -> String {
+    format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}-{edition}.jsonl.gz")
+}
+
 /// The key of the manifest of a period, or of its nth further file. No tenant's key is among these: that has another
 /// slash.
 #[must_use]
