@@ -122,6 +122,7 @@ kinds! {
     Period, "ledger: period", 49_152;
     Archiving, "ledger: archiving", 2_048;
     Archived, "ledger: archived", 1_024;
+    Keeper, "ledger: keeper", 256;
     Event, "events: event", 4_600;
 }
 
@@ -162,6 +163,7 @@ impl Kind {
             LedgerItem::Events(EventItem::Period(_)) => Self::Period,
             LedgerItem::Events(EventItem::Archiving(_)) => Self::Archiving,
             LedgerItem::Events(EventItem::Archived(..)) => Self::Archived,
+            LedgerItem::Events(EventItem::Keeper) => Self::Keeper,
             LedgerItem::Events(EventItem::Seen(_)) => Self::SeenSet,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })

@@ -345,7 +345,7 @@ def test_help_is_wrapped_to_the_terminal(tmp_path, columns):
     (["update"], ["--actor <ACTOR> --activity <ACTIVITY> --payload <PAYLOAD>"]),
     (["delete"], ["--actor <ACTOR> --activity <ACTIVITY>"]),
     (["follow"], ["<FOLLOWER> <FOLLOWEE>"]),
-    (["audit"], ["<--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--sample <SAMPLE>>"]),
+    (["audit"], ["<--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--tenant <TENANT>|--sample <SAMPLE>>"]),
     (["dead-letters", "redrive"], ["<IDS|--reason <REASON>|--all>"]),
     (["estimate"], ["<--followers-csv <FILE> --posts-csv <FILE>|--deliveries-per-day <N>>"]),
     (["bench", "fanout"], ["--followers <FOLLOWERS>"]),

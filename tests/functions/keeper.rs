@@ -2,6 +2,7 @@
 
 mod deaths;
 mod disputes;
+mod forgetting;
 mod listed;
 mod together;
 

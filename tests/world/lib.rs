@@ -15,6 +15,7 @@ mod bucket;
 mod dynamodb_local;
 mod events;
 mod observed;
+mod operator;
 mod periods;
 pub mod properties;
 mod queues;
@@ -44,7 +45,7 @@ use shared::command::InternalSeal;
 use shared::crypto::seal::Secrets;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
-use shared::events::{Archives, EventSettings, EventTables, Periods};
+use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::queue;
@@ -291,6 +292,7 @@ impl World {
             keeper: Keeper {
                 periods: Periods::new(&keepers.ledger),
                 archives: Archives::new(&keepers.ledger),
+                keepers: Keepers::new(&keepers.ledger),
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 settings: EventSettings::default(),

@@ -33,6 +33,11 @@
 //!
 //! A dispute stops everything for that period, and its table stays protected against deletion.
 //!
+//! # Who takes events out of it
+//!
+//! Whoever erases a tenant or a customer marks the row of a period, and waits for the keepers that may not have seen that
+//! ([`Keepers`]). A period that is marked is left alone.
+//!
 //! # What bounds it
 //!
 //! It holds one chunk of a table, or one object, in memory: 64 MiB and what that compresses to. Rows of periods are read as a whole: a hundred
@@ -44,7 +49,10 @@ mod steps;
 use futures::future::BoxFuture;
 use shared::dynamo::DynamoError;
 use shared::events::keeping::{self, Step};
-use shared::events::{Archives, EventSettings, EventTables, PeriodRow, PeriodState, Periods};
+use shared::events::manifest::ManifestError;
+use shared::events::{
+    Archives, EventSettings, EventTables, Keepers, PeriodRow, PeriodState, Periods,
+};
 use shared::objects::{ObjectError, Objects};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
@@ -62,6 +70,8 @@ pub struct Keeper {
     pub periods: Periods,
     /// What is known of archives.
     pub archives: Archives,
+    /// Who else is at work.
+    pub keepers: Keepers,
     /// The tables of periods.
     pub tables: EventTables,
     /// Where archives are.
@@ -118,6 +128,15 @@ pub enum KeeperError {
     DeadlineExceeded(#[from] DeadlineExceeded),
 }
 
+impl From<ManifestError> for KeeperError {
+    fn from(error: ManifestError) -> Self {
+        match error {
+            ManifestError::Dynamo(error) => error.into(),
+            ManifestError::Object(error) => error.into(),
+        }
+    }
+}
+
 impl KeeperError {
     /// True if nothing went wrong but that the time was up.
     #[must_use]
@@ -139,6 +158,16 @@ impl Keeper {
     /// # Errors
     /// [`KeeperError`]: it is not even known what is due.
     pub fn tick(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
+        Box::pin(async move {
+            let at_work = self.keepers.begin(deadline).await?;
+            let ticked = self.tick_at_work(deadline).await;
+            // Where that fails it is waited for a little longer.
+            let _ = self.keepers.end(at_work, deadline).await;
+            ticked
+        })
+    }
+
+    fn tick_at_work(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
         Box::pin(async move {
             let now = self.clock.now();
             let mut tick = Tick::default();

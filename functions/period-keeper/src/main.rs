@@ -4,7 +4,7 @@ use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use period_keeper::{Keeper, Sizes};
 use serde_json::Value;
 use shared::dynamo::{Dynamo, sdk_config};
-use shared::events::{Archives, EventSettings, EventTables, Periods};
+use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
 use shared::runtime::clock::Clock;
@@ -22,6 +22,7 @@ async fn main() -> Result<(), Error> {
     let keeper = Keeper {
         periods: Periods::new(&ledger),
         archives: Archives::new(&ledger),
+        keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
         settings: EventSettings::of_environment()?,

@@ -1,6 +1,7 @@
 //! `nagare audit`: compares stored timelines with what the ledger says they should be, and likes, notifications, polls
 //! and battles with a recount of the facts.
 
+mod tenant;
 mod words;
 
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::values::{ActivityId, BattleId, PollId, RoomId, ViewerId};
+use shared::values::{ActivityId, BattleId, CustomerId, PollId, RoomId, TenantId, ViewerId};
 
 use super::Failure;
 use super::print::{counted, print_json, printable, say, tell};
@@ -23,12 +24,12 @@ use words::InWords;
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--sample <SAMPLE>> [OPTIONS]"
+    override_usage = "nagare audit <--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--tenant <TENANT>|--sample <SAMPLE>> [OPTIONS]"
 )]
 pub(super) struct Audit {
     /// The viewers whose timelines, lists of whom they follow, of what they like and of what they are tagged in, and unread
     /// numbers are compared.
-    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle", "room", "liked"])]
+    #[arg(long, num_args = 1.., required_unless_present_any = ["sample", "activity", "poll", "battle", "room", "liked", "tenant"])]
     viewer: Vec<ViewerId>,
     /// The activities whose likes and notifications are recounted, and whose tags and places on pages are compared.
     /// Reads through all likes.
@@ -47,10 +48,17 @@ pub(super) struct Audit {
     /// The lists of what they like, of all viewers. Reads through all facts.
     #[arg(long)]
     liked: bool,
+    /// The tenant whose events are compared: what is in the tables of periods with what is in their archives, and both with what
+    /// is known of them. Reads through all of these, and repairs nothing of them.
+    #[arg(long)]
+    tenant: Option<TenantId>,
+    /// The same of one customer of that tenant alone. Of tables it reads their events only.
+    #[arg(long, requires = "tenant")]
+    customer: Option<CustomerId>,
     /// This many viewers, picked at random from all who follow somebody, as many activities, from all that
     /// somebody likes, as many polls, as many battles and as many rooms. Reads through all edges and facts, and twice
     /// through the ledger.
-    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle", "room", "liked"])]
+    #[arg(long, conflicts_with_all = ["viewer", "activity", "poll", "battle", "room", "liked", "tenant"])]
     sample: Option<usize>,
     /// Repair what differs.
     #[arg(long)]
@@ -106,6 +114,7 @@ impl Audit {
         let printed = printed.and(self.add(&found, &mut ended));
         let found = views.battles(battles, self.repair).await?;
         let printed = printed.and(self.add(&found, &mut ended));
+        let printed = printed.and(self.tenants(&remote, &mut ended).await?);
         self.conclude(viewers.len(), &audited, ended).and(printed)
     }
 
@@ -263,6 +272,7 @@ impl Audit {
             (polls.len(), "poll", "polls"),
             (battles.len(), "battle", "battles"),
             (rooms.len(), "room", "rooms"),
+            (usize::from(self.tenant.is_some()), "tenant", "tenants"),
         ];
         let audited = kinds.into_iter().filter(|(number, ..)| *number > 0);
         let audited = audited.map(|(number, one, many)| counted(number as u64, one, many));

@@ -5,7 +5,6 @@ mod history;
 mod import;
 mod rows;
 
-use crate::client::clock;
 use clap::{Args, Subcommand};
 use shared::command::Command;
 use shared::events::{Customer, Event, EventKey, EventRecorded};
@@ -15,6 +14,7 @@ use uuid::Uuid;
 use super::Failure;
 use super::periods::{Advance, Periods, Verify};
 use super::submit::Submission;
+use crate::client::clock;
 pub(super) use history::History;
 
 /// Record what customers of tenants did.

@@ -1,19 +1,29 @@
-//! `nagare forget`: everything about one person, as viewer and as actor.
+//! `nagare forget`: everything about one person, as viewer and as actor, or the events of a tenant.
+
+mod tenant;
 
 use clap::Args;
 use serde::Serialize;
-use shared::values::{ActorId, Timestamp};
+use shared::values::{ActorId, CustomerId, TenantId, Timestamp};
 
 use super::Failure;
 use super::print::{counted, print_json, say, tell};
 use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::erasure::{Erasure, ErasureError, letters};
+use crate::operator::event_scope::EventScope;
 
 #[derive(Debug, Args)]
 pub(super) struct Forget {
     /// The viewer's or actor's id.
-    person: ActorId,
+    #[arg(required_unless_present = "tenant", conflicts_with = "tenant")]
+    person: Option<ActorId>,
+    /// The tenant whose events are erased, from tables and archives.
+    #[arg(long)]
+    tenant: Option<TenantId>,
+    /// Only those of this customer of the tenant.
+    #[arg(long, requires = "tenant")]
+    customer: Option<CustomerId>,
     /// Print what was done as a JSON object.
     #[arg(long)]
     json: bool,
@@ -57,14 +67,18 @@ struct Report {
 
 impl Forget {
     pub(super) async fn run(self) -> Result<(), Failure> {
+        if let Some(tenant_id) = self.tenant {
+            return tenant::run(EventScope { tenant_id, customer_id: self.customer }, self.json)
+                .await;
+        }
+        let person_id = self.person.ok_or_else(|| Failure::Usage("nobody is named".to_owned()))?;
         let remote = Remote::from_environment().await?;
         let (drain, letters) = (remote.drain()?, remote.dead_letters()?);
         let (ledger, timelines, clock) = (remote.ledger()?, remote.timelines()?, clock::clock());
         let retention = remote.retention()?;
-        let person_id = self.person.clone();
         let (facts, views) = (remote.facts()?, remote.views()?);
         let erasure = Erasure::new(
-            self.person,
+            person_id.clone(),
             &ledger,
             (&facts, &views),
             timelines,

@@ -217,6 +217,7 @@ impl Wiring {
         let keeper = Keeper {
             periods: Periods::new(&self.tables.ledger),
             archives: Archives::new(&self.tables.ledger),
+            keepers: shared::events::Keepers::new(&self.tables.ledger),
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             settings: self.events,

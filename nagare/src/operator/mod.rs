@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod effects;
 pub mod erasure;
+pub mod event_scope;
 pub(crate) mod fanout;
 pub(crate) mod letters;
 pub(crate) mod periods;
@@ -14,6 +15,9 @@ use shared::runtime::deadline::Deadline;
 
 /// How long a single call is tried for.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long one object of an archive may take.
+pub(crate) const PER_OBJECT: Duration = Duration::from_secs(120);
 
 /// The deadline of one call made now.
 pub(crate) fn soon() -> Deadline {

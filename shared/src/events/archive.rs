@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Event, EventKey, Period, Tally};
 use crate::crypto::hash::sha256;
@@ -36,6 +36,18 @@ const KEY_BYTES: usize = 256;
 #[must_use]
 pub fn object_key(period: Period, tenant: &TenantId, segment: u32, chunk: u32) -> String {
     format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}.jsonl.gz")
+}
+
+/// The key of what is left of an object since something was taken out of it. An edition is named by its content, so two of them are
+/// never under one key.
+#[must_use]
+pub fn edition_key(
+    period: Period,
+    tenant: &TenantId,
+    (segment, chunk): (u32, u32),
+    edition: &str,
+) -> String {
+    format!("{PREFIX}{period}/{tenant}/{segment:04}-{chunk:06}-{edition}.jsonl.gz")
 }
 
 /// The key of the manifest of a period, or of its nth further file. No tenant's key is among these: that has another
@@ -116,6 +128,28 @@ pub fn read(object: &[u8], mut each: impl FnMut(&str)) -> Result<(), ArchiveErro
         each(line.ok_or(ArchiveError::Line(number))?);
     }
     Ok(())
+}
+
+/// What a line says of whom it is about, and when.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Line<'a> {
+    /// Whose customer.
+    pub tenant_id: &'a str,
+    /// Which one.
+    pub customer_id: &'a str,
+    /// When, as it is written in all lines.
+    pub at: &'a str,
+    /// Which event of that instant.
+    pub event_id: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line; nothing if it is none of an event.
+    #[must_use]
+    pub fn parse(line: &'a str) -> Option<Self> {
+        // Ids and instants are written without escapes, so they can be borrowed.
+        serde_json::from_str(line).ok()
+    }
 }
 
 /// What is in an object.

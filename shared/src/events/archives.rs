@@ -5,8 +5,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::archive::{Listed, Packed, object_key};
-use super::{Period, Tally, keys};
+use super::{ArchivedObject, Period, Tally, keys};
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::Ledger;
@@ -16,26 +15,7 @@ use crate::values::TenantId;
 /// The rows. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Archives {
-    ledger: Ledger,
-}
-
-/// An object of an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchivedObject {
-    /// Whose events are in it.
-    pub tenant_id: TenantId,
-    /// Of which period.
-    pub period: Period,
-    /// Of which segment of its table.
-    pub segment: u32,
-    /// Which chunk of that.
-    pub chunk: u32,
-    /// How many bytes it has.
-    pub size: u64,
-    /// Its SHA-256, in hex.
-    pub sha256: String,
-    /// What is in it.
-    pub tally: Tally,
+    pub(super) ledger: Ledger,
 }
 
 /// How far a segment of a table is archived.
@@ -75,70 +55,6 @@ pub struct ReadBack {
     pub position: Option<Key>,
     /// What was in the objects so far.
     pub tally: Tally,
-}
-
-impl ArchivedObject {
-    /// One that was made.
-    #[must_use]
-    pub fn of(
-        tenant: &TenantId,
-        period: Period,
-        (segment, chunk): (u32, u32),
-        it: &Packed,
-    ) -> Self {
-        Self {
-            tenant_id: tenant.clone(),
-            period,
-            segment,
-            chunk,
-            size: it.bytes.len() as u64,
-            sha256: it.sha256.clone(),
-            tally: it.tally,
-        }
-    }
-
-    /// Its key.
-    #[must_use]
-    pub fn key(&self) -> String {
-        object_key(self.period, &self.tenant_id, self.segment, self.chunk)
-    }
-
-    /// As a manifest lists it.
-    #[must_use]
-    pub fn listed(&self) -> Listed {
-        let (bytes, events) = (self.size, self.tally.events);
-        Listed { key: self.key(), bytes, sha256: self.sha256.clone(), events }
-    }
-
-    fn keys(&self) -> [Key; 2] {
-        let Self { tenant_id, period, segment, chunk, .. } = self;
-        [
-            keys::archived_in(*period, *segment, *chunk, tenant_id),
-            keys::archived(tenant_id, *period, *segment, *chunk),
-        ]
-    }
-
-    fn attributes(&self) -> Item {
-        let mut item = self.tally.attributes();
-        item.insert("size".to_owned(), number(self.size));
-        item.insert("sha256".to_owned(), text(self.sha256.as_str()));
-        item
-    }
-
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let named = keys::of_archived(row.text("pk")?, row.text("sk")?);
-        let (tenant_id, period, segment, chunk) =
-            named.ok_or_else(|| row.corrupt("sk", "the key of an archive object"))?;
-        Ok(Self {
-            tenant_id,
-            period,
-            segment,
-            chunk,
-            size: row.count("size")?,
-            sha256: row.text("sha256")?.to_owned(),
-            tally: Tally::read(row)?.ok_or_else(|| row.corrupt("sum", "a tally"))?,
-        })
-    }
 }
 
 impl Archives {

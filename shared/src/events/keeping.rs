@@ -54,10 +54,13 @@ impl Step {
 
 /// The next step of a period; none if nothing is left to do, or nothing goes on until somebody has looked.
 ///
-/// What follows at once upon another step is due `now`. A table is made when the period before it begins.
+/// Nothing is done with a period that somebody takes events out of. What follows at once upon another step is due `now`. A table is made when the period before it begins.
 #[must_use]
 pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option<Due> {
     let period = row.period;
+    if row.forgetting {
+        return None;
+    }
     let (step, at) = match row.state {
         PeriodState::Planned => (Step::Make, period.previous().from()),
         PeriodState::Made => (Step::Begin, period.from()),
@@ -160,6 +163,8 @@ mod tests {
                 None,
             ]
         );
+        let forgetting = PeriodRow { forgetting: true, ..row(PeriodState::Past) };
+        assert_eq!(next(&forgetting, &SETTINGS, now), None);
         let expired = PeriodRow { expired: true, ..row(PeriodState::Dropped) };
         assert_eq!(next(&expired, &SETTINGS, now), None);
         let for_ever = EventSettings { archive_days: 0, ..SETTINGS };

@@ -8,6 +8,7 @@
 //! ledger                   events#archiving#<period> <segment>              how far an archive has come
 //! ledger                   events#archiving#<period> object#<object>#<tenant>  the same, of an archive object
 //! ledger                   events#archiving#<period> read-back              how far an archive was read back
+//! ledger                   events#keepers            <number>               a keeper that is at work
 //! ledger                   events#archive#<tenant>   <period>#<object>      an archive object
 //! ledger                   person##<tenant>#<customer>#seen <set>           what clients have seen of a history
 //! ```
@@ -25,6 +26,8 @@ use crate::values::{TenantId, spread};
 
 /// The partition of the ledger that has the rows of periods.
 pub const PERIODS: &str = "events#periods";
+/// The partition of the ledger that has the keepers that are at work.
+pub const KEEPERS: &str = "events#keepers";
 const ARCHIVING: &str = "events#archiving#";
 const ARCHIVE: &str = "events#archive#";
 const SEEN: &str = "#seen";
@@ -44,6 +47,8 @@ pub enum EventItem {
     Archived(TenantId, Period),
     /// What clients have seen of a customer's history.
     Seen(Customer),
+    /// A keeper that is at work.
+    Keeper,
 }
 
 /// What the item of the ledger with this key is, if it is one about events.
@@ -51,6 +56,9 @@ pub enum EventItem {
 pub fn of_key(pk: &str, sk: &str) -> Option<EventItem> {
     if pk == PERIODS {
         return sk.parse().ok().map(EventItem::Period);
+    }
+    if pk == KEEPERS {
+        return Some(EventItem::Keeper);
     }
     if let Some(period) = pk.strip_prefix(ARCHIVING) {
         return period.parse().ok().map(EventItem::Archiving);
@@ -74,6 +82,18 @@ pub fn seen(customer: &Customer) -> String {
 #[must_use]
 pub fn period(period: Period) -> LedgerKey {
     LedgerKey { pk: PERIODS.to_owned(), sk: period.to_string() }
+}
+
+/// A keeper that is at work.
+#[must_use]
+pub fn keeper(number: u64) -> LedgerKey {
+    LedgerKey { pk: KEEPERS.to_owned(), sk: format!("{number:016x}") }
+}
+
+/// How the partitions begin of what clients have seen of the histories of a tenant's customers.
+#[must_use]
+pub fn seen_of(tenant: &TenantId) -> String {
+    format!("{PERSON}#{tenant}#")
 }
 
 /// The partition of what is known of the archive of a period.

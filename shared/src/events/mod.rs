@@ -9,7 +9,12 @@
 //! keeping    what becomes of a period, and when
 //! keys       where events, periods and archives are
 //! periods    what is known of each period
+//! archived   an object of an archive, as the ledger knows it
+//! tally      number, bytes and sum of many events
 //! archives   what is known of archive objects, and how far they have come
+//! manifest   the files that list the objects of a period
+//! exchanging an object is replaced by what is left of it
+//! keepers    which keepers are at work
 //! tables     the tables, one for each period
 //! known      what a process knows of periods
 //! recording  one conditional put an event
@@ -34,18 +39,23 @@
 //! customers in it.
 
 pub mod archive;
+mod archived;
 pub mod archives;
 mod command;
 mod event;
+mod exchanging;
+mod keepers;
 pub mod keeping;
 pub mod keys;
 mod known;
+pub mod manifest;
 mod period;
 pub mod periods;
 mod reading;
 mod recording;
 mod settings;
 mod tables;
+mod tally;
 
 use std::sync::Arc;
 
@@ -54,15 +64,18 @@ use known::Known;
 use crate::dynamo::Dynamo;
 use crate::ledger::Ledger;
 
-pub use archives::{ArchivedObject, Archives};
+pub use archived::ArchivedObject;
+pub use archives::Archives;
 pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
+pub use keepers::{AtWork, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
-pub use periods::{MadeTable, PeriodRow, PeriodState, Periods, Tally};
+pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
 pub use recording::{MOST_KEYS, Recorded};
 pub use settings::EventSettings;
-pub use tables::EventTables;
+pub use tables::{EventTables, Seal};
+pub use tally::Tally;
 
 /// The history of events. Cheap to clone; clones share what is known of periods.
 #[derive(Debug, Clone)]

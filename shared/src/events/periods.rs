@@ -14,11 +14,12 @@ use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Customer, Period, keys};
+use super::{Customer, Period, Tally, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query};
-use crate::ledger::Ledger;
+use crate::ledger::{FORGET_AT, Ledger};
 use crate::runtime::deadline::Deadline;
+use crate::values::Timestamp;
 
 /// The most customers of one period that have more than one key. It bounds the row at 48 KB.
 pub const MOST_SPREAD: usize = 160;
@@ -48,18 +49,6 @@ pub enum PeriodState {
     Disputed,
 }
 
-/// A number of events, their bytes as lines of an archive, and the sum of the digests of these lines modulo 2^128. Whatever holds
-/// the same events has the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// How many.
-    pub events: u64,
-    /// Bytes of their lines, uncompressed.
-    pub bytes: u64,
-    /// The sum of the first 16 bytes of the SHA-256 of each line, big-endian.
-    pub sum: u128,
-}
-
 /// The table of a period, as it was when it was made: another one of the same name is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeTable {
@@ -69,8 +58,29 @@ pub struct MadeTable {
     pub created_millis: i64,
 }
 
+/// The attributes that this version writes.
+const ATTRIBUTES: [&str; 17] = [
+    "pk",
+    "sk",
+    "state",
+    "version",
+    "arn",
+    "created",
+    "spread",
+    "segments",
+    "events",
+    "bytes",
+    "sum",
+    "dropping",
+    "expired",
+    "dispute",
+    "forgetting",
+    "forgotten_at",
+    FORGET_AT,
+];
+
 /// The row of a period.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PeriodRow {
     /// Which period.
     pub period: Period,
@@ -92,6 +102,12 @@ pub struct PeriodRow {
     pub expired: bool,
     /// Why it is disputed.
     pub dispute: Option<String>,
+    /// True while somebody takes events out of it: the keeper leaves it alone.
+    pub forgetting: bool,
+    /// When that was last done. For a day the table may still say how many items it had before.
+    pub forgotten_at: Option<Timestamp>,
+    /// Attributes of a later version, which stay as they are.
+    pub unknown: Item,
 }
 
 /// The rows. Cheap to clone.
@@ -202,6 +218,9 @@ impl PeriodRow {
             dropping: false,
             expired: false,
             dispute: None,
+            forgetting: false,
+            forgotten_at: None,
+            unknown: Item::new(),
         }
     }
 
@@ -211,8 +230,9 @@ impl PeriodRow {
         self.spread.get(customer).copied().unwrap_or(1)
     }
 
-    fn attributes(&self) -> Item {
-        let mut item = Item::from([
+    pub(super) fn attributes(&self) -> Item {
+        let mut item = self.unknown.clone();
+        item.extend([
             ("state".to_owned(), text(self.state.to_string())),
             ("version".to_owned(), number(self.version)),
         ]);
@@ -231,13 +251,20 @@ impl PeriodRow {
         if let Some(tally) = &self.tally {
             item.extend(tally.attributes());
         }
-        for (name, is_set) in [("dropping", self.dropping), ("expired", self.expired)] {
+        for (name, is_set) in [
+            ("dropping", self.dropping),
+            ("expired", self.expired),
+            ("forgetting", self.forgetting),
+        ] {
             if is_set {
                 item.insert(name.to_owned(), truth(true));
             }
         }
         if let Some(dispute) = &self.dispute {
             item.insert("dispute".to_owned(), text(dispute.as_str()));
+        }
+        if let Some(at) = self.forgotten_at {
+            item.insert("forgotten_at".to_owned(), text(at.to_string()));
         }
         item
     }
@@ -254,7 +281,9 @@ impl PeriodRow {
             }
             None => None,
         };
+        let unknown = row.item.iter().filter(|(name, _)| !ATTRIBUTES.contains(&name.as_str()));
         Ok(Self {
+            unknown: unknown.map(|(name, value)| (name.clone(), value.clone())).collect(),
             period: row.parsed("sk", "the name of a period")?,
             state: row.parsed("state", "the state of a period")?,
             version: row.count("version")?,
@@ -265,6 +294,11 @@ impl PeriodRow {
             expired: row.flag("expired")?,
             tally: Tally::read(row)?,
             dispute: row.optional_text("dispute")?.map(ToOwned::to_owned),
+            forgetting: row.flag("forgetting")?,
+            forgotten_at: row
+                .optional_text("forgotten_at")?
+                .map(|at| at.parse().map_err(|_| row.corrupt("forgotten_at", "an instant")))
+                .transpose()?,
         })
     }
 }
@@ -285,36 +319,6 @@ fn spread(row: &Row<'_>) -> Result<BTreeMap<Customer, u32>, DynamoError> {
     };
     let map = value.as_m().map_err(|_| corrupt())?;
     map.iter().map(|entry| of_customer(entry).ok_or_else(corrupt)).collect()
-}
-
-impl Tally {
-    /// Adds another.
-    pub fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.bytes += other.bytes;
-        self.sum = self.sum.wrapping_add(other.sum);
-    }
-
-    /// As attributes of an item.
-    #[must_use]
-    pub fn attributes(&self) -> Item {
-        Item::from([
-            ("events".to_owned(), number(self.events)),
-            ("bytes".to_owned(), number(self.bytes)),
-            ("sum".to_owned(), text(format!("{:032x}", self.sum))),
-        ])
-    }
-
-    /// What an item says, if it says anything.
-    ///
-    /// # Errors
-    /// [`DynamoError::Corrupt`]
-    pub fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
-        let Some(sum) = row.optional_text("sum")? else { return Ok(None) };
-        let sum = u128::from_str_radix(sum, 16);
-        let sum = sum.map_err(|_| row.corrupt("sum", "128 bits in hex"))?;
-        Ok(Some(Self { events: row.count("events")?, bytes: row.count("bytes")?, sum }))
-    }
 }
 
 /// The text is no state of a period.

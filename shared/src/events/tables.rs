@@ -2,8 +2,31 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::Period;
-use crate::dynamo::{Dynamo, Table};
+use crate::dynamo::{Dynamo, DynamoError, Table};
+use crate::runtime::deadline::Deadline;
+
+/// The operations that add to a table or change it, as policies name them. Transactions are authorized by these.
+const PUTS: [&str; 5] = [
+    "dynamodb:BatchWriteItem",
+    "dynamodb:PartiQLInsert",
+    "dynamodb:PartiQLUpdate",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+];
+/// Those that take away from it.
+const DELETES: [&str; 2] = ["dynamodb:DeleteItem", "dynamodb:PartiQLDelete"];
+
+/// What a sealed table refuses, from everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seal {
+    /// Whatever writes items.
+    All,
+    /// All but single deletes, while somebody takes events out of it. It never takes any.
+    Puts,
+}
 
 /// The tables of periods. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -29,6 +52,37 @@ impl EventTables {
     #[must_use]
     pub fn table(&self, period: Period) -> Table {
         self.dynamo.table(&self.name(period))
+    }
+
+    /// Has the table of a period refuse what a seal says, by its policy.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be sealed.
+    pub async fn seal(
+        &self,
+        (period, arn): (Period, &str),
+        seal: Seal,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let deletes = if seal == Seal::All { DELETES.as_slice() } else { &[] };
+        let mut actions: Vec<_> = PUTS.iter().chain(deletes).collect();
+        actions.sort_unstable();
+        let policy = json!({
+            "Version": "2012-10-17",
+            "Statement": [{
+                "Sid": "Sealed",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": actions,
+                "Resource": arn,
+            }],
+        });
+        let (table, policy) = (self.table(period), policy.to_string());
+        let put = || {
+            let put = table.client().put_resource_policy().resource_arn(arn);
+            put.policy(policy.as_str()).send()
+        };
+        table.attempt(deadline, put).await.map(|_| ())
     }
 
     /// What it is called.

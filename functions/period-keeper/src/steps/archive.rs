@@ -7,7 +7,7 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, Key};
 use shared::dynamo::{DynamoError, Query};
-use shared::events::archive::{Chunk, Listed, MOST_LISTED, Manifest, manifest_key};
+use shared::events::archive::Chunk;
 use shared::events::archives::{ChunkEnd, SegmentProgress};
 use shared::events::{ArchivedObject, Event, Period, PeriodRow, PeriodState, Tally};
 use shared::runtime::deadline::Deadline;
@@ -61,7 +61,8 @@ impl Keeper {
             tally.add(progress.tally);
             objects += progress.objects;
         }
-        self.put_manifest(row.period, tally, objects, deadline).await?;
+        let (archives, of) = (&self.archives, (row.period, tally));
+        archives.put_manifest(&self.objects, of, objects, deadline).await?;
         let row = PeriodRow { state: PeriodState::Archived, tally: Some(tally), ..row.clone() };
         self.moved(row, deadline).await
     }
@@ -203,53 +204,5 @@ impl Keeper {
             return Err(table.row(Item::new()).corrupt("pk", "the last event of a chunk").into());
         }
         Ok(Scanned { chunk, end: ChunkEnd { last, is_last_chunk: true } })
-    }
-
-    /// Puts the files of the manifest, the first one last: where that is, all are.
-    async fn put_manifest(
-        &self,
-        period: Period,
-        tally: Tally,
-        objects: u64,
-        deadline: Deadline,
-    ) -> Result<(), KeeperError> {
-        let objects = usize::try_from(objects).unwrap_or(usize::MAX);
-        let files = objects.div_ceil(MOST_LISTED).max(1);
-        let (mut listed, mut file, mut behind) = (Vec::new(), 1, None);
-        loop {
-            let page = self.archives.of_period(period, behind, 1_000, deadline).await?;
-            listed.extend(page.0.iter().map(ArchivedObject::listed));
-            behind = page.1;
-            let is_end = behind.is_none();
-            // The first file has the last objects.
-            while file < files && (listed.len() >= MOST_LISTED || is_end) {
-                let rest = listed.split_off(listed.len().min(MOST_LISTED));
-                let objects = std::mem::replace(&mut listed, rest);
-                self.put_file(period, (file, files), tally, objects, deadline).await?;
-                file += 1;
-            }
-            if is_end {
-                break;
-            }
-        }
-        self.put_file(period, (0, files), tally, listed, deadline).await
-    }
-
-    async fn put_file(
-        &self,
-        period: Period,
-        (file, files): (usize, usize),
-        tally: Tally,
-        objects: Vec<Listed>,
-        deadline: Deadline,
-    ) -> Result<(), KeeperError> {
-        let Tally { events, bytes: line_bytes, sum } = tally;
-        let (name, sum) = (period.to_string(), format!("{sum:032x}"));
-        let manifest = Manifest { period: name, file, files, events, line_bytes, sum, objects };
-        let bytes = serde_json::to_vec(&manifest).map_err(|_| {
-            DynamoError::Unavailable("the manifest could not be written as JSON".to_owned())
-        })?;
-        let key = manifest_key(period, file);
-        Ok(self.objects.put(&key, bytes.into(), deadline).await?)
     }
 }

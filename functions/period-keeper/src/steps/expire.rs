@@ -2,7 +2,8 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::events::PeriodRow;
-use shared::events::archive::{MOST_LISTED, manifest_key};
+use shared::events::archive::manifest_key;
+use shared::events::manifest::files;
 use shared::runtime::deadline::Deadline;
 
 use super::Outcome;
@@ -27,6 +28,9 @@ impl Keeper {
         loop {
             let (page, next) = self.archives.of_period(period, None, 100, deadline).await?;
             let deleted = page.into_iter().map(|object| async move {
+                if let Some(replaced) = object.replaced_key() {
+                    self.objects.delete(&replaced, deadline).await?;
+                }
                 self.objects.delete(&object.key(), deadline).await?;
                 self.archives.forget(&object, deadline).await.map_err(KeeperError::from)
             });
@@ -35,8 +39,7 @@ impl Keeper {
                 break;
             }
         }
-        let files = usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1);
-        for file in (0..files).rev() {
+        for file in (0..files(objects)).rev() {
             self.objects.delete(&manifest_key(period, file), deadline).await?;
         }
         self.archives.forget_progress(period, row.segments, deadline).await?;

@@ -9,6 +9,7 @@ use shared::events::PeriodRow;
 
 /// How a step ended that did not fail.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum Outcome {
     /// The row is another one now: this step's, or what somebody else has made of it.
     Moved(PeriodRow),

@@ -6,9 +6,8 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, PointInTimeRecoverySpecification,
     ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription, TableStatus,
 };
-use serde_json::json;
 use shared::dynamo::{DynamoError, Table};
-use shared::events::{MadeTable, PeriodRow, PeriodState};
+use shared::events::{MadeTable, PeriodRow, PeriodState, Seal};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
@@ -19,17 +18,6 @@ use crate::{Keeper, KeeperError};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// DynamoDB says some hours late how many items there are.
 const COUNTED_AFTER_MILLIS: i64 = 24 * 3_600_000;
-/// The operations that write items, as policies name them. Transactions are authorized by these.
-const WRITES: [&str; 7] = [
-    "dynamodb:BatchWriteItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:PartiQLDelete",
-    "dynamodb:PartiQLInsert",
-    "dynamodb:PartiQLUpdate",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
-];
-
 impl Keeper {
     /// Makes the table, has it backed up, and notes which one it is.
     pub(crate) async fn make(
@@ -66,23 +54,7 @@ impl Keeper {
             return self.dispute(row, why, deadline).await;
         }
         let arn = row.table.as_ref().map(|made| made.arn.as_str()).unwrap_or_default();
-        let policy = json!({
-            "Version": "2012-10-17",
-            "Statement": [{
-                "Sid": "Sealed",
-                "Effect": "Deny",
-                "Principal": "*",
-                "Action": WRITES,
-                "Resource": arn,
-            }],
-        });
-        let policy = policy.to_string();
-        table
-            .attempt(deadline, || {
-                let put = table.client().put_resource_policy().resource_arn(arn);
-                put.policy(policy.as_str()).send()
-            })
-            .await?;
+        self.tables.seal((row.period, arn), Seal::All, deadline).await?;
         let row = PeriodRow { state: PeriodState::Sealed, ..row.clone() };
         self.moved(row, deadline).await
     }
@@ -155,7 +127,8 @@ impl Keeper {
         let items = found.item_count.and_then(|items| u64::try_from(items).ok());
         let items = items.unwrap_or_default();
         let sealed = self.settings.sealed_from(row.period);
-        let is_counted = sealed.plus_millis(COUNTED_AFTER_MILLIS) <= self.clock.now();
+        let changed = row.forgotten_at.map_or(sealed, |at| at.max(sealed));
+        let is_counted = changed.plus_millis(COUNTED_AFTER_MILLIS) <= self.clock.now();
         let is_there = found.table_status != Some(TableStatus::Deleting);
         (is_counted && is_there && items != tally.events).then(|| {
             format!("the table has {items} items, and its archive {} events", tally.events)

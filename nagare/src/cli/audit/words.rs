@@ -6,8 +6,9 @@ use shared::rooms::Reason;
 use shared::values::Timestamp;
 
 use crate::operator::audit::{
-    BattleDifference, Difference, FollowingDifference, InboxDifference, LikedDifference,
-    LikesDifference, PageDifference, PollDifference, RoomDifference, TagDifference,
+    BattleDifference, Difference, EventDifference, FollowingDifference, InboxDifference,
+    LikedDifference, LikesDifference, PageDifference, PollDifference, RoomDifference,
+    TagDifference,
 };
 
 /// A difference as people read it.
@@ -114,6 +115,15 @@ impl InWords for InboxDifference {
             "inbox    {viewer_id}  {stored} unread instead of {recounted}, {} listed instead of {}",
             self.stored_notifications, self.recounted_notifications
         )
+    }
+}
+
+impl InWords for EventDifference {
+    fn in_words(&self) -> String {
+        let Self { tenant_id, period, difference, of, detail } = self;
+        let kind = format!("{difference:?}").to_lowercase();
+        let detail = detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        format!("{kind:<8} {tenant_id}  {period}  {of}{detail}")
     }
 }
 

@@ -1,7 +1,5 @@
 //! `nagare events verify`: whether archives hold what was scanned, and what is in the table where that is still there.
 
-use std::time::Duration;
-
 use clap::Args;
 use futures::TryStreamExt;
 use indicatif::ProgressBar;
@@ -17,10 +15,9 @@ use shared::runtime::deadline::Deadline;
 use super::super::Failure;
 use super::super::print::{print_json, say};
 use crate::client::remote::{Remote, soon};
+use crate::operator::PER_OBJECT;
 use crate::progress;
 
-/// How long one object may take.
-const PER_OBJECT: Duration = Duration::from_secs(120);
 /// Objects whose rows are read together.
 const AT_ONCE: i32 = 50;
 

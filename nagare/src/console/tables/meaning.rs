@@ -109,6 +109,7 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
         LedgerItem::Events(item) => match item {
             EventItem::Period(period) => format!("what is known of the events of {period}"),
             EventItem::Archiving(period) => format!("how far the archive of {period} has come"),
+            EventItem::Keeper => "a keeper of periods that is at work".to_owned(),
             EventItem::Seen(customer) => {
                 format!("what clients have seen of the history of {customer}")
             }

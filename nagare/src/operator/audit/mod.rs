@@ -11,6 +11,7 @@
 //! entry anyway, notice nothing but the entries that were missing.
 
 mod battles;
+mod events;
 mod following;
 mod inboxes;
 mod liked;
@@ -41,6 +42,7 @@ use shared::values::{ActorId, Retention, SortKey, Timestamp, ViewerId};
 use super::soon;
 
 pub use battles::BattleDifference;
+pub use events::{EventDifference, EventFault, EventsAuditError, EventsAuditor};
 pub use following::FollowingDifference;
 pub use inboxes::InboxDifference;
 pub use liked::{LikedAuditor, LikedDifference};

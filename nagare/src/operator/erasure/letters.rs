@@ -108,8 +108,13 @@ fn body_names(letter: &DeadLetter, person: &str, now: Timestamp) -> bool {
         // All of the row is in it.
         Ok(Command::Changed(_)) => stands_in(&letter.body, person),
         Ok(command) => command.subject().people().any(|id| id == person),
-        Err(_) => stands_in(&letter.body, person) || stands_in(&unescaped(&letter.body), person),
+        Err(_) => is_named(&letter.body, person),
     }
+}
+
+/// True if an id occurs in a body, however it is written.
+pub(super) fn is_named(body: &str, id: &str) -> bool {
+    stands_in(body, id) || stands_in(&unescaped(body), id)
 }
 
 /// A text with its `\u0061` escapes decoded, so that an id is found however it is written.

@@ -8,11 +8,13 @@
 
 mod activities;
 mod edges;
+pub mod events;
 mod facts;
 pub mod letters;
 pub mod marks;
 mod strays;
 mod tags;
+pub mod tenant_letters;
 pub mod traces;
 mod views;
 

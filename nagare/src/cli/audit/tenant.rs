@@ -1,0 +1,35 @@
+//! `nagare audit --tenant`: what there is of a tenant, or of one of its customers.
+
+use shared::events::Archives;
+
+use super::super::Failure;
+use super::{Audit, Ended};
+use crate::client::remote::Remote;
+use crate::operator::audit::{EventsAuditError, EventsAuditor};
+use crate::operator::event_scope::EventScope;
+
+impl Audit {
+    /// Compares what there is of the tenant that is named, if one is. The inner result says whether what was found could be printed.
+    pub(super) async fn tenants(
+        &self,
+        remote: &Remote,
+        ended: &mut Ended,
+    ) -> Result<Result<(), Failure>, Failure> {
+        let Some(tenant_id) = self.tenant.clone() else { return Ok(Ok(())) };
+        let scope = EventScope { tenant_id, customer_id: self.customer.clone() };
+        let archives = Archives::new(&remote.ledger()?);
+        let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
+        let found = auditor.differences(&scope).await?;
+        // What is folded from events is recounted here, too.
+        Ok(self.add(&found, ended))
+    }
+}
+
+impl From<EventsAuditError> for Failure {
+    fn from(error: EventsAuditError) -> Self {
+        match error {
+            EventsAuditError::Dynamo(error) => error.into(),
+            EventsAuditError::Object(error) => Self::Unreachable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! An object of an archive is exchanged for an edition of it that lacks something, together with what was noted of both.
+//!
+//! # Why the archive can be verified at every moment
+//!
+//! The edition is under another key, and is put before anything else. Then one transaction writes both rows of the object and takes
+//! from the period's tally what the edition lacks, under the version of the period's row. So the rows name an object that is there
+//! and has what they say, and the period's tally is that of its objects, before and after. What was replaced is deleted behind that; the row
+//! remembers it, so whoever comes next deletes it where somebody died in between.
+//!
+//! Somebody who exchanges at the same time has written the period's row, and one of both is refused.
+
+use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
+
+use super::{ArchivedObject, Archives, PeriodRow, Tally, keys};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, number};
+use crate::ledger::LedgerKey;
+use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::Backoff;
+
+impl Archives {
+    /// Writes what is known of an edition in place of what was known of an object. Returns what the period's row has become; nothing if
+    /// somebody else has written that meanwhile.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be written.
+    pub async fn exchange(
+        &self,
+        row: &PeriodRow,
+        object: &ArchivedObject,
+        edition: &ArchivedObject,
+        deadline: Deadline,
+    ) -> Result<Option<PeriodRow>, DynamoError> {
+        let lowered = row.tally.map(|mut tally: Tally| {
+            tally.subtract(object.tally);
+            tally.add(edition.tally);
+            tally
+        });
+        let next = PeriodRow { tally: lowered, version: row.version + 1, ..row.clone() };
+        let mut backoff = Backoff::default();
+        loop {
+            let items = self.items(row, &next, edition)?;
+            match self.ledger.table().transact(items, deadline).await {
+                Ok(true) => return Ok(Some(next)),
+                // Nobody else makes exactly this of it: an attempt whose answer was lost has.
+                Ok(false) => {
+                    let found = self.period_row(row, deadline).await?;
+                    return Ok(found.filter(|found| *found == next));
+                }
+                Err(failure) if !failure.is_retryable() => return Err(failure),
+                Err(failure) => {
+                    if backoff.wait(deadline).await.is_err() {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn period_row(
+        &self,
+        row: &PeriodRow,
+        deadline: Deadline,
+    ) -> Result<Option<PeriodRow>, DynamoError> {
+        let found = self.ledger.get(keys::period(row.period), deadline).await?;
+        found.as_ref().map(PeriodRow::read).transpose()
+    }
+
+    fn items(
+        &self,
+        row: &PeriodRow,
+        next: &PeriodRow,
+        edition: &ArchivedObject,
+    ) -> Result<Vec<TransactWriteItem>, DynamoError> {
+        let put = |key: LedgerKey, attributes: Item| {
+            let mut item = key.into_item();
+            item.extend(attributes);
+            TransactPut::builder().table_name(self.ledger.table().name()).set_item(Some(item))
+        };
+        let unchanged = put(keys::period(row.period), next.attributes())
+            .condition_expression("version = :read")
+            .expression_attribute_values(":read", number(row.version));
+        let [in_period, of_tenant] = edition.keys().map(|key| put(key, edition.attributes()));
+        let items = [unchanged, in_period, of_tenant]
+            .map(|put| Ok(TransactWriteItem::builder().put(put.build()?).build()));
+        items.into_iter().collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! The manifest of a period is written: files that list its objects.
+
+use super::archive::{Listed, MOST_LISTED, Manifest, manifest_key};
+use super::{ArchivedObject, Archives, Period, Tally};
+use crate::dynamo::DynamoError;
+use crate::objects::{ObjectError, Objects};
+use crate::runtime::deadline::Deadline;
+
+/// A manifest was not written, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// A row.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// A file.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+}
+
+impl Archives {
+    /// Puts the files of the manifest of a period that has so many objects, the first one last: where that is, all are.
+    ///
+    /// # Errors
+    /// [`ManifestError`]; some files may be there.
+    pub async fn put_manifest(
+        &self,
+        bucket: &Objects,
+        (period, tally): (Period, Tally),
+        objects: u64,
+        deadline: Deadline,
+    ) -> Result<(), ManifestError> {
+        let files = files(objects);
+        let (mut listed, mut file, mut behind) = (Vec::new(), 1, None);
+        loop {
+            let page = self.of_period(period, behind, 1_000, deadline).await?;
+            listed.extend(page.0.iter().map(ArchivedObject::listed));
+            behind = page.1;
+            let is_end = behind.is_none();
+            // The first file has the last objects.
+            while file < files && (listed.len() >= MOST_LISTED || is_end) {
+                let rest = listed.split_off(listed.len().min(MOST_LISTED));
+                let objects = std::mem::replace(&mut listed, rest);
+                put_file(bucket, (period, tally), (file, files), objects, deadline).await?;
+                file += 1;
+            }
+            if is_end {
+                break;
+            }
+        }
+        put_file(bucket, (period, tally), (0, files), listed, deadline).await
+    }
+}
+
+/// How many files list so many objects.
+#[must_use]
+pub fn files(objects: u64) -> usize {
+    usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1)
+}
+
+async fn put_file(
+    bucket: &Objects,
+    (period, tally): (Period, Tally),
+    (file, files): (usize, usize),
+    objects: Vec<Listed>,
+    deadline: Deadline,
+) -> Result<(), ManifestError> {
+    let Tally { events, bytes: line_bytes, sum } = tally;
+    let (name, sum) = (period.to_string(), format!("{sum:032x}"));
+    let manifest = Manifest { period: name, file, files, events, line_bytes, sum, objects };
+    let bytes = serde_json::to_vec(&manifest).map_err(|_| {
+        DynamoError::Unavailable("the manifest could not be written as JSON".to_owned())
+    })?;
+    Ok(bucket.put(&manifest_key(period, file), bytes.into(), deadline).await?)
+}

@@ -1,0 +1,30 @@
+//! The tables and the bucket, as an operator's command reaches them.
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use nagare::local::connector::{self, InProcess};
+use nagare::local::schema;
+use nagare::local::sqs::Wire;
+use nagare::tables::Tables;
+use shared::objects::Objects;
+
+use crate::{World, bucket};
+
+impl World {
+    /// Tables and bucket, with something between them and the command.
+    pub fn operator(
+        &self,
+        behind: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
+    ) -> (Tables, Objects) {
+        let wire = Wire::new(self.queues.clone(), "http://queue");
+        let inside = SharedHttpConnector::new(InProcess::new(self.engine.clone(), wire));
+        let bucket = self.bucket.clone();
+        let connector = behind(SharedHttpConnector::new(bucket::Beside { bucket, inside }));
+        let keys = Credentials::new("key", "secret", None, None, "test");
+        let keys = SharedCredentialsProvider::new(keys);
+        let objects =
+            Objects::over(connector.clone(), keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
+        (Tables::new(connector::dynamodb(connector), &schema::names()), objects)
+    }
+}
