@@ -24,6 +24,7 @@ mod following;
 mod forgetting;
 mod forgetting_views;
 mod hidden;
+mod intake;
 mod keeper;
 mod leaving;
 mod likes;

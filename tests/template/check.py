@@ -296,7 +296,7 @@ def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
     [route] = routes
     assert route["Condition"] == "UseCors"
     assert route["Properties"]["AuthorizationType"] == "NONE"
-    assert f'"{PREFLIGHT}"' in read("functions/timeline-reader/src/http/preflight.rs")
+    assert f'"{PREFLIGHT}"' in read("api/src/preflight.rs")
 
 
 def test_origins_are_written_as_browsers_send_them(stack):
@@ -320,7 +320,7 @@ def test_the_reader_is_never_open(stack):
     """Each mode of the API has one of the reader, that demands what this one's authorizer finds out."""
     environment = stack.properties("TimelineReader")["Environment"]["Variables"]
     assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}
-    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/http/auth.rs")))
+    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("api/src/auth.rs")))
     assert accepted == {"jwt", "iam", "open"}
     assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
     assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]

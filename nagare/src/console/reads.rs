@@ -182,6 +182,7 @@ impl Reads {
             hold: Hold::default(),
             seal: self.seal.clone(),
             authorization: timeline_reader::Authorization::Open,
+            tenant_claim: timeline_reader::TenantClaim::default(),
             retention: remote.retention()?,
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.

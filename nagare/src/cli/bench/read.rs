@@ -165,6 +165,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         hold: Hold::default(),
         seal: CursorSeal::new(&secrets),
         authorization: Authorization::Open,
+        tenant_claim: timeline_reader::TenantClaim::default(),
         metrics: RequestMetrics::new(Metrics::off()),
         log_sampling: LogSampling::ALL,
         retention: Retention::default(),

@@ -5,20 +5,21 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use aws_lambda_events::http::{HeaderMap, HeaderValue};
 
-use super::encoding::Accepted;
+use crate::encoding::Accepted;
 
-/// What a request is answered with.
+/// What a request that went well is answered with.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The body, JSON.
-    pub(crate) body: String,
+    pub body: String,
     /// How many items it holds.
-    pub(crate) items: usize,
+    pub items: usize,
 }
 
 impl Answer {
     /// The answer to a request with these headers.
-    pub(crate) fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
+    #[must_use]
+    pub fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
         let compressed = Accepted::of(requested).compressed(&self.body);
         let mut response = json(200, "application/json", self.body);
         if let Some(bytes) = compressed {
@@ -31,11 +32,8 @@ impl Answer {
 }
 
 /// An answer with a JSON body that nobody may keep.
-pub(crate) fn json(
-    status: u16,
-    content_type: &'static str,
-    body: String,
-) -> ApiGatewayV2httpResponse {
+#[must_use]
+pub fn json(status: u16, content_type: &'static str, body: String) -> ApiGatewayV2httpResponse {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
