@@ -36,6 +36,7 @@ mod show;
 mod span;
 mod submit;
 mod tags;
+mod tenant;
 mod time;
 mod timeline;
 mod token;
@@ -159,6 +160,8 @@ enum Subcommands {
     Events(events::Events),
     /// Read what CUSTOMER of TENANT did.
     History(events::History),
+    #[command(subcommand)]
+    Tenant(tenant::Tenant),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -295,6 +298,7 @@ impl Cli {
             Subcommands::Room(room) => room.run().await,
             Subcommands::Events(events) => events.run().await,
             Subcommands::History(history) => history.run().await,
+            Subcommands::Tenant(tenant) => tenant.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,
