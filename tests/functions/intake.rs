@@ -370,3 +370,34 @@ async fn a_refused_request_uses_up_nothing() {
     }
     assert_eq!(send(&world, logins(1)).await.0, 202);
 }
+
+#[tokio::test]
+async fn every_route_of_a_tenant_is_for_its_tokens_alone() {
+    let mut world = world().await;
+    world.reader.authorization = Authorization::Jwt;
+    world.reader.tenant_claim = "team".parse().unwrap();
+    let claims = |claims: Value| Some(json!({"jwt": {"claims": claims}}));
+    let mut routes = 0;
+    for route in timeline_reader::ROUTES.iter().filter(|route| route.contains("{tenant_id}")) {
+        routes += 1;
+        let segments = route.split('/').map(|segment| match segment {
+            "{tenant_id}" => "acme",
+            parameter if parameter.starts_with('{') => "c-9",
+            other => other,
+        });
+        let path = segments.collect::<Vec<_>>().join("/");
+        for (authorizer, expected) in [
+            (claims(json!({"sub": "bob", "team": "acme"})), &[200, 404][..]),
+            (claims(json!({"sub": "bob", "team": "other"})), &[403]),
+            (claims(json!({"sub": "bob", "team": "other", "tenant_id": "acme"})), &[403]),
+            (claims(json!({"sub": "bob", "team": "acme acme"})), &[403]),
+            (claims(json!({"sub": "acme"})), &[403]),
+            (claims(json!({"team": "acme"})), &[401]),
+            (None, &[401]),
+        ] {
+            let (status, ..) = world.answer(api_event("GET", &path, "", authorizer), soon()).await;
+            assert!(expected.contains(&status), "{path}: {status}, expected {expected:?}");
+        }
+    }
+    assert!(routes >= 2, "there are some");
+}
