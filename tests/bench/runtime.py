@@ -43,7 +43,8 @@ TIMEOUT = 60
 class Runtime:
     """Runs a program as a function, for as long as the block lasts."""
 
-    def __init__(self, program, environment, as_event=None):
+    def __init__(self, program, environment, as_event=None, sqs=None):
+        """`sqs` is the address of other queues than this one."""
         self.as_event = as_event or event
         self.events, self.answers = queue.Queue(), queue.Queue()
         self.sent, self.usage = 0, None
@@ -51,7 +52,7 @@ class Runtime:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         address = "{}:{}".format(*self.server.server_address)
         environment = ENVIRONMENT | environment
-        environment |= {"AWS_LAMBDA_RUNTIME_API": address, "AWS_ENDPOINT_URL_SQS": f"http://{address}"}
+        environment |= {"AWS_LAMBDA_RUNTIME_API": address, "AWS_ENDPOINT_URL_SQS": sqs or f"http://{address}"}
         self.process = subprocess.Popen([program], env=environment, stdout=subprocess.DEVNULL)
 
     def __enter__(self):

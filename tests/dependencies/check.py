@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["dlq-alerter", "fanout-writer", "period-keeper", "projector", "timeline-reader"]
+FUNCTIONS = ["dlq-alerter", "event-intake", "fanout-writer", "period-keeper", "projector", "timeline-reader"]
 
 
 def metadata():

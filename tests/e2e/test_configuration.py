@@ -17,6 +17,7 @@ NEEDED = {
         "NAGARE_TIMELINES_TABLE", "NAGARE_LEDGER_TABLE", "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_CURSOR_SECRET",
         "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET",
     ],
+    "event-intake": ["NAGARE_QUEUE_URL"],
     "period-keeper": ["NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET"],
     "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE", "NAGARE_QUEUE_ARN", "NAGARE_INTERNAL_SECRET"],
     "projector": [
@@ -55,6 +56,8 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
     [
         ("timeline-reader", "NAGARE_AUTHORIZATION", "none"), ("timeline-reader", "NAGARE_RETENTION_DAYS", "0"),
         ("timeline-reader", "NAGARE_PUBLIC_CACHE_SECONDS", "often"),
+        ("event-intake", "NAGARE_AUTHORIZATION", "none"), ("event-intake", "NAGARE_TENANT_CLAIM", "sub"),
+        ("event-intake", "NAGARE_TENANT_EVENTS_PER_SECOND", "-1"), ("timeline-reader", "NAGARE_TENANT_CLAIM", " "),
         ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
     ],
 )

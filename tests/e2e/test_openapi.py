@@ -83,7 +83,7 @@ def test_its_examples_obey_its_schemas():
         validator(schema).validate(example)
 
 
-@pytest.mark.parametrize("path", ["template.yaml", "functions/timeline-reader/src/http/problem.rs"])
+@pytest.mark.parametrize("path", ["template.yaml", "api/src/problem.rs"])
 def test_it_names_what_the_code_names(path):
     """The routes of the template; the sorts of problem of the reader."""
     code = (ROOT / path).read_text()

@@ -22,7 +22,7 @@ def blocks(language):
 
 
 PYTHON = "\n".join(blocks("python"))
-_, ONE_BY_ONE, BATCH = blocks("sh")
+_, _, ONE_BY_ONE, BATCH = blocks("sh")
 
 
 def run(stack, folder, *command):

@@ -25,6 +25,7 @@ mod forgetting;
 mod forgetting_views;
 mod groups;
 mod hidden;
+mod intake;
 mod keeper;
 mod leaving;
 mod likes;

@@ -18,7 +18,7 @@ use tests::{NOW, World, event, message, publish, unfinished};
 use super::split::{FOLLOWERS, with_followers};
 
 /// Faults after which a call to a queue is repeated.
-const PASSING: [Fault; 7] = [
+pub(super) const PASSING: [Fault; 7] = [
     Fault::Throttled,
     Fault::Leftovers(1),
     Fault::ServerError,
@@ -28,31 +28,31 @@ const PASSING: [Fault; 7] = [
     Fault::Hang,
 ];
 /// Faults that no other attempt helps against.
-const LASTING: [Fault; 2] = [Fault::TableMissing, Fault::Denied];
+pub(super) const LASTING: [Fault; 2] = [Fault::TableMissing, Fault::Denied];
 /// The time of an invocation.
 const ENOUGH: Duration = Duration::from_secs(58);
 const COMMANDS: &str = "http://queue/000000000000/commands";
 
 /// The faults of the next calls to the queues, and the calls that there have been.
 #[derive(Debug, Clone, Default)]
-struct Script {
+pub(super) struct Script {
     next: Arc<Mutex<VecDeque<Fault>>>,
     calls: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Script {
-    fn fail(&self, times: usize, fault: Fault) {
+    pub(super) fn fail(&self, times: usize, fault: Fault) {
         *self.next.lock().unwrap() = vec![fault; times].into();
         self.calls.lock().unwrap().clear();
     }
 
     /// How many messages each call had.
-    fn calls(&self) -> Vec<usize> {
+    pub(super) fn calls(&self) -> Vec<usize> {
         self.calls.lock().unwrap().clone()
     }
 
     /// A world in which calls to the queues go by this script, and a sender to its commands.
-    fn world(&self) -> (World, Sender) {
+    pub(super) fn world(&self) -> (World, Sender) {
         let (script, mut sqs) = (self.clone(), None);
         let world = World::behind(|inside| {
             let scripted = SharedHttpConnector::new(Scripted { inside, script });

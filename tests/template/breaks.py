@@ -735,7 +735,43 @@ BREAKS = {
     ),
     "an API around the alias": (
         set_at(*properties("ReaderIntegration", "IntegrationUri", {"Fn::GetAtt": "TimelineReader.Arn"})),
-        check.test_the_api_calls_the_alias_of_the_reader,
+        check.test_the_api_calls_the_aliases_of_reader_and_intake,
+    ),
+    "events that are sent to the reader": (
+        set_at(*properties("EventIntakeRoute", "Target", {"Fn::Sub": "integrations/${ReaderIntegration}"})),
+        check.test_the_api_calls_the_aliases_of_reader_and_intake,
+    ),
+    "another path for events": (
+        set_at(*properties("EventIntakeRoute", "RouteKey", "POST /v1/events")),
+        check.test_every_route_has_an_authorizer,
+    ),
+    "an intake that takes anything from anybody": (
+        set_at(*properties("EventIntake", "Environment", "Variables", "NAGARE_AUTHORIZATION", "open")),
+        check.test_the_reader_is_never_open,
+    ),
+    "an intake with a claim of its own": (
+        set_at(*properties("EventIntake", "Environment", "Variables", "NAGARE_TENANT_CLAIM", "team")),
+        check.test_the_reader_is_never_open,
+    ),
+    "a subject that is a tenant": (
+        set_at("Parameters", "TenantClaim", "AllowedPattern", "^[\\x21-\\x7e]{1,128}$"),
+        check.test_the_reader_is_never_open,
+    ),
+    "an intake that the API gives up before it answers": (
+        set_at(*properties("IntakeIntegration", "TimeoutInMillis", 9000)),
+        check.test_timeouts_are_the_code_s,
+    ),
+    "an intake that may receive commands": (
+        set_at(*statement("EventIntakeRole", 0, "Action", ["sqs:SendMessage", "sqs:ReceiveMessage"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "an intake that sends elsewhere": (
+        set_at(*statement("EventIntakeRole", 0, "Resource", {"Fn::GetAtt": "DeadLetterQueue.Arn"})),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "named producers who silence the intake": (
+        replace_at(*properties("CommandQueuePolicy", "PolicyDocument", "Statement", 2, "Fn::If", 1, "Condition", "ArnNotEquals", "aws:PrincipalArn", "Fn::Split", 1, "Fn::Sub", 0, "${EventIntakeRole.Arn},", "")),
+        check.test_producers_can_be_named,
     ),
     "a function without an alarm": (
         drop_at("Resources", "FanoutWriterThrottlesAlarm"),

@@ -16,6 +16,7 @@ from expand import ROOT, expand, source
 FUNCTIONS = {
     "FanoutWriter": "CommandQueue.Arn",
     "TimelineReader": None,
+    "EventIntake": None,
     "DlqAlerter": "DeadLetterQueue.Arn",
     "Projector": "FactsTable.StreamArn",
     "PeriodKeeper": None,
@@ -254,7 +255,8 @@ def test_every_route_has_an_authorizer(stack):
     routes = {name: r for name, r in routes.items() if (r["Properties"]["RouteKey"], r.get("Condition")) != (PREFLIGHT, "UseCors")}
     keys = {r["Properties"]["RouteKey"] for r in routes.values()}
     paths = re.findall(r'^    "(/v1/[^"]+)" => \w+,$', read("functions/timeline-reader/src/router.rs"), re.MULTILINE)
-    assert keys == {f"GET {path}" for path in paths} | {"$default"} and paths
+    sent = one(r'pub const EVENTS_ROUTE: &str = "([^"]+)";', "api/src/path.rs")
+    assert keys == {f"GET {path}" for path in paths} | {f"POST {sent}", "$default"} and paths
     for name, route in routes.items():
         properties = route["Properties"]
         kind = properties.get("AuthorizationType", "NONE")
@@ -296,7 +298,7 @@ def test_a_preflight_needs_no_token_and_reaches_nothing(stack):
     [route] = routes
     assert route["Condition"] == "UseCors"
     assert route["Properties"]["AuthorizationType"] == "NONE"
-    assert f'"{PREFLIGHT}"' in read("functions/timeline-reader/src/http/preflight.rs")
+    assert f'"{PREFLIGHT}"' in read("api/src/preflight.rs")
 
 
 def test_origins_are_written_as_browsers_send_them(stack):
@@ -317,10 +319,17 @@ def test_nothing_else_invokes_a_function_by_http(stack):
 
 
 def test_the_reader_is_never_open(stack):
-    """Each mode of the API has one of the reader, that demands what this one's authorizer finds out."""
-    environment = stack.properties("TimelineReader")["Environment"]["Variables"]
-    assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}
-    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("functions/timeline-reader/src/http/auth.rs")))
+    """Nor is the intake. Each mode of the API has one of theirs, that demands what this one's authorizer finds out."""
+    for function in ("TimelineReader", "EventIntake"):
+        environment = stack.properties(function)["Environment"]["Variables"]
+        assert environment[variables()["AUTHORIZATION"]] == {"Fn::If": ["UseJwt", "jwt", "iam"]}, function
+        # One claim for both: who may read a tenant's may send it.
+        assert environment[variables()["TENANT_CLAIM"]] == {"Ref": "TenantClaim"}, function
+    assert stack.default("TenantClaim") == one(r'Self\("(\w+)"\.to_owned\(\)\)', "api/src/auth.rs")
+    pattern = stack.expanded["Parameters"]["TenantClaim"]["AllowedPattern"]
+    assert all(re.fullmatch(pattern, name) for name in ("tenant_id", "custom:team", "https://example.com/t", "subject"))
+    assert not any(re.fullmatch(pattern, name) for name in ("", "sub", "two words", "x" * 129))
+    accepted = set(re.findall(r'"(\w+)" => Ok\(Self::', read("api/src/auth.rs")))
     assert accepted == {"jwt", "iam", "open"}
     assert stack.expanded["Conditions"]["UseJwt"] == {"Fn::Equals": [{"Ref": "Authorization"}, "jwt"]}
     assert stack.expanded["Parameters"]["Authorization"]["AllowedValues"] == ["jwt", "iam"]
@@ -589,6 +598,9 @@ def test_timeouts_are_the_code_s(stack):
     integration = stack.properties("ReaderIntegration")["TimeoutInMillis"] / 1000
     # The reader's own answer comes first, Lambda's end next, the API's last.
     assert patience < reader < integration <= 30
+    patience = seconds("PATIENCE", "functions/event-intake/src/lib.rs")
+    intake = stack.properties("EventIntake")["Timeout"]
+    assert patience < intake < stack.properties("IntakeIntegration")["TimeoutInMillis"] / 1000 <= 30
 
 
 def test_secrets_are_generated_and_long_enough(stack):
@@ -816,7 +828,7 @@ def test_producers_can_be_named(stack):
     assert deny["Effect"] == "Deny" and deny["Principal"] == "*"
     assert set(deny["Condition"]) == {"ArnNotEquals"}
     [(key, others)] = deny["Condition"]["ArnNotEquals"].items()
-    assert key == "aws:PrincipalArn" and names_in(others) - {"Named"} == {"Producers", "FanoutWriterRole"}
+    assert key == "aws:PrincipalArn" and names_in(others) - {"Named"} == {"Producers", "EventIntakeRole", "FanoutWriterRole"}
     assert stack.expanded["Conditions"]["NameProducers"] == {
         "Fn::Not": [{"Fn::Equals": [{"Fn::Select": [0, {"Ref": "Producers"}]}, ""]}]
     }
@@ -972,13 +984,16 @@ def test_an_account_that_cannot_reserve_readers_is_told_so_before_anything_is_ma
     assert re.search(r'^ *# "AccountConcurrency=', read("samconfig.toml"), re.MULTILINE)
 
 
-def test_the_api_calls_the_alias_of_the_reader(stack):
-    integration = stack.properties("ReaderIntegration")
-    assert named(integration["IntegrationUri"]) == "TimelineReaderAliaslive"
-    assert (integration["IntegrationType"], integration["PayloadFormatVersion"]) == ("AWS_PROXY", "2.0")
-    assert named(stack.properties("ReaderPermission")["FunctionName"]) == "TimelineReaderAliaslive"
+def test_the_api_calls_the_aliases_of_reader_and_intake(stack):
+    """What is sent goes to the intake, and all else to the reader."""
+    for door, function in (("Reader", "TimelineReader"), ("Intake", "EventIntake")):
+        integration = stack.properties(f"{door}Integration")
+        assert named(integration["IntegrationUri"]) == f"{function}Aliaslive"
+        assert (integration["IntegrationType"], integration["PayloadFormatVersion"]) == ("AWS_PROXY", "2.0")
+        assert named(stack.properties(f"{door}Permission")["FunctionName"]) == f"{function}Aliaslive"
     for name, route in stack.of_type("AWS::ApiGatewayV2::Route").items():
-        assert route["Properties"]["Target"] == {"Fn::Sub": "integrations/${ReaderIntegration}"}, name
+        door = "Intake" if route["Properties"]["RouteKey"].startswith("POST ") else "Reader"
+        assert route["Properties"]["Target"] == {"Fn::Sub": f"integrations/${{{door}Integration}}"}, name
 
 
 # --- Alarms ---------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
+use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use nagare::cli::Sender;
 use nagare::local::connector::{self, InProcess};
@@ -55,7 +56,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::values::{Retention, Timestamp};
-use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics};
+use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
 
 pub use bucket::Bucket;
 pub use events::{
@@ -79,6 +80,8 @@ pub struct World {
     pub writer: Writer,
     /// The timeline reader.
     pub reader: Reader,
+    /// The intake of events.
+    pub intake: Intake,
     /// The alerter.
     pub alerter: Alerter,
     /// The projector.
@@ -265,8 +268,19 @@ impl World {
                 seal: CursorSeal::new(&secrets(7)),
                 authorization: Authorization::Open,
                 public_cache_seconds: 0,
+                tenant_claim: TenantClaim::default(),
                 retention,
                 metrics: RequestMetrics::new(metrics.clone()),
+                log_sampling: LogSampling::ALL,
+                clock: clock.clone(),
+            },
+            intake: Intake {
+                commands: sender_of("event-intake", COMMANDS),
+                authorization: Authorization::Open,
+                tenant_claim: TenantClaim::default(),
+                rates: TenantRates::default(),
+                earliest: EventSettings::EARLIEST,
+                metrics: metrics.clone(),
                 log_sampling: LogSampling::ALL,
                 clock: clock.clone(),
             },

@@ -3,14 +3,8 @@
 //! ```text
 //! handle        an API Gateway event (payload 2.0) in, an answer out; never an error
 //!   router      which path is read, by which feature
-//!   http/       what all features have in common
-//!     auth      who the caller is, and what they may read
-//!     encoding  bodies compressed, for those who accept it
-//!     path      paths with parameters in them
-//!     preflight what browsers ask first
+//!   http/       what all features have in common: who the caller is, paths, problems (the crate `api`), and
 //!     query     query parameters
-//!     response  answers in JSON
-//!     problem   what is answered instead
 //!   page/       pages of lists in the order of time
 //!   timeline/   a page of one viewer's timeline
 //!   activity/   one activity
@@ -73,14 +67,13 @@ use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp, ViewerId};
 use tokio::time::Instant;
 
+pub use api::encoding::COMPRESSED_FROM;
+pub use api::{Authorization, AuthorizationError, LogSampling, TenantClaim};
 use http::auth::Caller;
-pub use http::auth::{Authorization, AuthorizationError};
-pub use http::encoding::COMPRESSED_FROM;
-use http::path::{Path, Route};
+use http::path::{EVENTS_ROUTE, Path, Route};
 use http::preflight;
 use http::problem::Problem;
 use http::response::Shareable;
-pub use log::LogSampling;
 use log::Outcome;
 pub use metrics::{METRICS_PAGES, METRICS_WINDOW, RequestMetrics};
 pub use router::ROUTES;
@@ -114,6 +107,8 @@ pub struct Reader {
     pub authorization: Authorization,
     /// For how many seconds caches may keep what is the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
+    /// Which claim of a token says whose tenant's caller it is.
+    pub tenant_claim: TenantClaim,
     /// How long activities are shown.
     pub retention: Retention,
     /// Where requests are counted.
@@ -163,6 +158,10 @@ impl Reader {
             let matched = router::matched(event);
             let result = match &matched {
                 Some((route, path)) => self.read(*route, path, event, &dynamo, deadline).await,
+                // The intake has `POST` of this path alone, and everything else comes here.
+                None if Path::of(event, Route(EVENTS_ROUTE)).is_some() => {
+                    Err(Problem::MethodNotAllowed("POST"))
+                }
                 None => Err(Problem::NotFound(ROUTES)),
             };
             let items = result.as_ref().map(|found| found.answer.items);
@@ -185,12 +184,12 @@ impl Reader {
         deadline: Deadline,
     ) -> Result<Shareable, Problem> {
         if event.request_context.http.method != "GET" {
-            return Err(Problem::MethodNotAllowed);
+            return Err(Problem::MethodNotAllowed("GET"));
         }
         let cx = Context {
             event,
             path,
-            caller: self.authorization.caller(event)?,
+            caller: self.authorization.caller(event, &self.tenant_claim)?,
             reader: self,
             dynamo,
             now: self.clock.now(),

@@ -7,11 +7,9 @@
 //!
 //! `sampled` says for how many requests a line stands, so sums of it are numbers of requests.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::num::{NonZeroU32, ParseIntError};
-use std::str::FromStr;
 use std::time::Duration;
 
+use api::LogSampling;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::dynamo::Usage;
 use shared::values::ViewerId;
@@ -22,31 +20,6 @@ use crate::http::problem::Problem;
 
 /// A page that took this long has a line of its own.
 const SLOW: Duration = Duration::from_secs(1);
-
-/// How many requests that went well have one line between them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogSampling(NonZeroU32);
-
-impl LogSampling {
-    /// Every request has its line.
-    pub const ALL: Self = Self(NonZeroU32::MIN);
-
-    /// Whether the request with this id is the one that is logged. The same in every process of a version.
-    fn picks(self, request_id: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        request_id.hash(&mut hasher);
-        hasher.finish().is_multiple_of(u64::from(self.0.get()))
-    }
-}
-
-impl FromStr for LogSampling {
-    type Err = ParseIntError;
-
-    /// A whole number from 1.
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        text.parse().map(Self)
-    }
-}
 
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
@@ -65,7 +38,7 @@ impl Outcome<'_> {
     /// For how many requests this one's line stands; `None` if it has none.
     fn sampled(&self, sampling: LogSampling, request_id: Option<&str>) -> Option<u32> {
         match request_id.filter(|_| self.is_smooth() && self.took < SLOW) {
-            Some(id) => sampling.picks(id).then_some(sampling.0.get()),
+            Some(id) => sampling.of(id),
             None => Some(1),
         }
     }

@@ -18,7 +18,7 @@ use shared::runtime::function::Function;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
-use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics};
+use timeline_reader::{Authorization, LogSampling, PATIENCE, Reader, RequestMetrics, TenantClaim};
 
 /// The allocator of the writer too (docs/PERFORMANCE.md).
 #[global_allocator]
@@ -45,6 +45,7 @@ async fn main() -> Result<(), Error> {
         seal: CursorSeal::new(&env::secrets(env::CURSOR_SECRETS)?),
         authorization: env::parsed_or(env::AUTHORIZATION, Authorization::default())?,
         public_cache_seconds: env::parsed_or(env::PUBLIC_CACHE_SECONDS, 0)?,
+        tenant_claim: env::parsed_or(env::TENANT_CLAIM, TenantClaim::default())?,
         retention: env::retention()?,
         metrics: RequestMetrics::new(Metrics::to(std::io::stdout(), &env::stage())),
         log_sampling: env::parsed_or(env::LOG_ONE_IN, LogSampling::ALL)?,

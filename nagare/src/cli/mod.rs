@@ -40,6 +40,7 @@ mod span;
 mod status;
 mod submit;
 mod tags;
+mod tenant;
 mod time;
 mod timeline;
 mod token;
@@ -174,6 +175,8 @@ enum Subcommands {
     Events(events::Events),
     /// Read what CUSTOMER of TENANT did.
     History(events::History),
+    #[command(subcommand)]
+    Tenant(tenant::Tenant),
     /// Change what an activity says.
     Update(UpdateActivity),
     /// Delete an activity permanently.
@@ -317,6 +320,7 @@ impl Cli {
             Subcommands::Room(room) => room.run().await,
             Subcommands::Events(events) => events.run().await,
             Subcommands::History(history) => history.run().await,
+            Subcommands::Tenant(tenant) => tenant.run().await,
             Subcommands::Update(update) => update.send().await,
             Subcommands::Delete(delete) => delete.send().await,
             Subcommands::Timeline(timeline) => timeline.run().await,

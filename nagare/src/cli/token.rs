@@ -2,7 +2,7 @@
 
 use clap::Args;
 use shared::runtime::env;
-use shared::values::ViewerId;
+use shared::values::{TenantId, ViewerId};
 
 use super::Failure;
 use super::print::say;
@@ -14,6 +14,9 @@ use crate::client::token::mint;
 pub(super) struct Token {
     /// Who reads with it.
     viewer: ViewerId,
+    /// The tenant that it speaks for, by the claim `tenant_id`. Without it, it reaches no tenant's routes.
+    #[arg(long)]
+    tenant: Option<TenantId>,
     /// How long it is valid, from 1s to 365d: 90s, 15m, 1h, 7d.
     #[arg(long, value_name = "TIME", default_value = "1h")]
     expires_in: Span,
@@ -26,7 +29,7 @@ impl Token {
             None => Target::find()?.optional(env::JWT_KEY),
         };
         let key = key.ok_or_else(|| Failure::Usage(without_key()))?;
-        say!("{}", mint(key, &self.viewer, self.expires_in.as_seconds())?)
+        say!("{}", mint(key, &self.viewer, self.tenant.as_ref(), self.expires_in.as_seconds())?)
     }
 }
 

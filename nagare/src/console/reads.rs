@@ -183,6 +183,7 @@ impl Reads {
             seal: self.seal.clone(),
             authorization: timeline_reader::Authorization::Open,
             public_cache_seconds: 0,
+            tenant_claim: timeline_reader::TenantClaim::default(),
             retention: remote.retention()?,
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.

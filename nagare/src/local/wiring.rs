@@ -11,7 +11,9 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
+use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use futures::future::BoxFuture;
 use period_keeper::Keeper;
 use projector::Projector;
 use shared::activities::ChangeLog;
@@ -30,7 +32,7 @@ use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::values::Retention;
-use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
+use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -50,7 +52,7 @@ use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
 use super::stack::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
 use super::stream_source::StreamSource;
-use crate::console::numbers::{Numbers, READER};
+use crate::console::numbers::{INTAKE, Numbers, READER};
 use crate::tables::Tables;
 
 /// How long one invocation may take, as the template sets it.
@@ -178,6 +180,20 @@ impl Wiring {
         authorizer: Option<JwtAuthorizer>,
         config: &StackConfig,
     ) -> Router {
+        let trusted = match authorizer {
+            Some(_) => timeline_reader::Authorization::Jwt,
+            None => timeline_reader::Authorization::Open,
+        };
+        let intake = Intake {
+            commands: self.sender(COMMANDS),
+            authorization: trusted,
+            tenant_claim: TenantClaim::default(),
+            rates: TenantRates::default(),
+            earliest: self.events.earliest,
+            metrics: self.numbers.metrics(),
+            log_sampling: LogSampling::ALL,
+            clock: self.clock.clone(),
+        };
         let reader = Reader {
             ledger: self.tables.ledger.clone(),
             facts: self.tables.facts.clone(),
@@ -189,10 +205,8 @@ impl Wiring {
             hold: Hold::default(),
             seal: self.cursors.clone(),
             public_cache_seconds: config.public_cache_seconds,
-            authorization: match authorizer {
-                Some(_) => timeline_reader::Authorization::Jwt,
-                None => timeline_reader::Authorization::Open,
-            },
+            authorization: trusted,
+            tenant_claim: TenantClaim::default(),
             retention: Retention::default(),
             metrics: RequestMetrics::new(self.numbers.metrics()),
             // Whoever develops wants to see every request.
@@ -201,15 +215,22 @@ impl Wiring {
         };
         let numbers = self.numbers.clone();
         let handler = move |event: ApiGatewayV2httpRequest| {
-            let reader = reader.clone();
-            numbers.invocation(READER, 0);
+            let (intake, reader) = (intake.clone(), reader.clone());
+            // Routes that are sent to are the intake's, and the reader has all others.
+            let is_sent = event.route_key.as_deref().is_some_and(|key| key.starts_with("POST "));
+            numbers.invocation(if is_sent { INTAKE } else { READER }, 0);
             async move {
-                let deadline = Deadline::after(timeline_reader::PATIENCE);
-                Ok::<_, Infallible>(invocation().scope(reader.handle(&event, deadline)).await)
+                let answer: BoxFuture<'_, _> = if is_sent {
+                    intake.handle(&event, Deadline::after(event_intake::PATIENCE))
+                } else {
+                    reader.handle(&event, Deadline::after(timeline_reader::PATIENCE))
+                };
+                Ok::<_, Infallible>(invocation().scope(answer).await)
             }
         };
         let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
         let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        let gateway = gateway.taking(event_intake::ROUTES);
         gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
     }
 

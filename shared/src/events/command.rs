@@ -18,6 +18,9 @@ pub const MOST_EVENTS: usize = 100;
 const EVENTS: &str = "events";
 const EXPECTED: &str = "an array of 1 to 100 events";
 const NAMES: Names = Names { known: &[EventRecorded::MEMBERS], besides: &[] };
+/// The members of an event whose tenant is known: what it says of that itself is ignored.
+const OF_TENANT: Names =
+    Names { known: &[&["customer_id", "event_id", "name", "at", "properties"]], besides: &[] };
 
 /// A customer of a tenant did something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,10 +46,14 @@ pub struct SentEvent {
 
 impl Event {
     fn of(members: &Members<'_>) -> Result<Self, CommandError> {
+        Self::of_tenant(members.parsed("tenant_id", TenantId::new)?, members)
+    }
+
+    fn of_tenant(tenant_id: TenantId, members: &Members<'_>) -> Result<Self, CommandError> {
         Ok(Self {
             key: EventKey {
                 customer: Customer {
-                    tenant_id: members.parsed("tenant_id", TenantId::new)?,
+                    tenant_id,
                     customer_id: members.parsed("customer_id", CustomerId::new)?,
                 },
                 at: members.instant_by_hand("at")?,
@@ -163,6 +170,30 @@ impl EventsRecorded {
 impl From<Event> for SentEvent {
     fn from(event: Event) -> Self {
         Self { json: event.write(Body::new(EventRecorded::TYPES[0])).end(), event: Ok(event) }
+    }
+}
+
+impl Event {
+    /// Reads an event that a tenant sends at the instant `now`, of which it need not say that it is the tenant's. Events
+    /// from `earliest` on are taken.
+    ///
+    /// # Errors
+    /// [`CommandError`] names the member and what was expected.
+    pub fn parse(
+        json: &str,
+        tenant_id: &TenantId,
+        earliest: Timestamp,
+        now: Timestamp,
+    ) -> Result<Self, CommandError> {
+        let members = Members::read(json, OF_TENANT, now)?;
+        is_event(&members)?;
+        let event = Self::of_tenant(tenant_id.clone(), &members)?;
+        let found = event.key.at;
+        if found < earliest {
+            let problem = MemberError::TooEarly { found, earliest };
+            return Err(CommandError::Malformed { member: "at", problem });
+        }
+        Ok(event)
     }
 }
 

@@ -84,6 +84,16 @@ impl CommandError {
         }
     }
 
+    /// The member that is wrong, if one is.
+    #[must_use]
+    pub fn member(&self) -> Option<&'static str> {
+        match self {
+            Self::NotAnObject(_) => None,
+            Self::UnknownType { .. } => Some(super::TYPE),
+            Self::Missing(member) | Self::Malformed { member, .. } => Some(member),
+        }
+    }
+
     /// A short fixed word for metrics and dead letters.
     #[must_use]
     pub fn reason(&self) -> &'static str {

@@ -49,6 +49,10 @@ pub const CURSOR_SECRETS: [&str; 2] = ["NAGARE_CURSOR_SECRET", "NAGARE_OTHER_CUR
 pub const INTERNAL_SECRETS: [&str; 2] = ["NAGARE_INTERNAL_SECRET", "NAGARE_OTHER_INTERNAL_SECRET"];
 /// `jwt`, `iam` or `open`: who vouches for callers of the API. The command line signs its requests with `iam`.
 pub const AUTHORIZATION: &str = "NAGARE_AUTHORIZATION";
+/// The claim of a token that says for which tenant its owner speaks.
+pub const TENANT_CLAIM: &str = "NAGARE_TENANT_CLAIM";
+/// How many events a second a tenant may send through one instance of the intake; 0: as many as it likes.
+pub const TENANT_EVENTS_PER_SECOND: &str = "NAGARE_TENANT_EVENTS_PER_SECOND";
 /// The base address of the HTTP API, for the command line.
 pub const API_URL: &str = "NAGARE_API_URL";
 /// The bearer token the command line sends to the HTTP API, if any.

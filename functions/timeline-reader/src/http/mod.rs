@@ -1,9 +1,5 @@
-//! What all that is read over HTTP has in common.
+//! What all that is read over HTTP has in common, and what it shares with the other function behind the API.
 
-pub(crate) mod auth;
-pub(crate) mod encoding;
-pub(crate) mod path;
-pub(crate) mod preflight;
-pub(crate) mod problem;
 pub(crate) mod query;
-pub(crate) mod response;
+
+pub(crate) use api::{auth, path, preflight, problem, response};

@@ -35,7 +35,7 @@ struct Event<'a> {
 impl History {
     pub(in super::super) async fn run(self) -> Result<(), Failure> {
         let Self { tenant, customer, names, pages } = self;
-        let mut api = Api::on_behalf_of(tenant.as_str()).await?;
+        let mut api = Api::for_tenant(&tenant).await?;
         let list = List {
             path: &["v1", "tenants", tenant.as_str(), "customers", customer.as_str(), "events"],
             always: Query::new(),

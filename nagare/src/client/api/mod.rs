@@ -17,13 +17,16 @@
 //! "unreserved"). What is sent is then exactly what is signed, byte by byte.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
+use shared::values::TenantId;
 use timeline_reader::Authorization;
 
 use super::signer::Signer;
@@ -34,6 +37,7 @@ use crate::failure::Failure;
 
 /// API Gateway, as signatures name it.
 const SERVICE: &str = "execute-api";
+const JSON: &str = "application/json";
 /// What is escaped in paths and queries.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -57,6 +61,16 @@ enum Caller {
     Signer(Signer),
 }
 
+/// What became of something that was sent.
+pub(crate) enum Posted {
+    /// It is taken.
+    Taken,
+    /// It is wrong; this is the answer that says how.
+    Refused(Vec<u8>),
+    /// It is to be sent again after this time, or else this is the failure.
+    Later(Duration, Failure),
+}
+
 /// An error's body: Nagare's own (RFC 9457), or API Gateway's.
 #[derive(Deserialize)]
 struct Problem {
@@ -71,11 +85,44 @@ impl Api {
     /// # Errors
     /// [`Failure::Usage`] if there is no such stack, if the environment does not name an API, or `NAGARE_AUTHORIZATION` no mode.
     pub(crate) async fn on_behalf_of(viewer: &str) -> Result<Self, Failure> {
+        Self::with_token(|target| token::for_reading(target, viewer)).await
+    }
+
+    /// The same, on behalf of a tenant.
+    ///
+    /// # Errors
+    /// As those of [`Api::on_behalf_of`].
+    pub(crate) async fn for_tenant(tenant: &TenantId) -> Result<Self, Failure> {
+        Self::with_token(|target| token::for_tenant(target, tenant)).await
+    }
+
+    async fn with_token(own: impl FnOnce(&Target) -> Option<String>) -> Result<Self, Failure> {
         let target = Target::find()?;
         let base = base_address(target.required(env::API_URL)?)?;
-        let caller = Caller::of(&target, viewer).await?;
+        let caller = Caller::of(&target, own).await?;
         let client = proxy::http_client()?;
         Ok(Self { client, base, caller })
+    }
+
+    /// Sends JSON to a path.
+    ///
+    /// # Errors
+    /// [`Failure::No`] if the API does not let the caller, and [`Failure::Unreachable`] if it does not answer.
+    pub(crate) async fn post(&mut self, path: &[&str], body: &[u8]) -> Result<Posted, Failure> {
+        let url = address(&self.base, path, &Query::new())?;
+        let answer = self.answer(&url, Some(body)).await?;
+        let status = answer.status();
+        let later = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let later = later.and_then(|seconds| seconds.parse().ok()).unwrap_or(1);
+        let body = answer.bytes().await.map_err(|e| self.unreachable(e))?;
+        match status {
+            _ if status.is_success() => Ok(Posted::Taken),
+            StatusCode::BAD_REQUEST => Ok(Posted::Refused(body.into())),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                Ok(Posted::Later(Duration::from_secs(later), self.refusal(status, &body)))
+            }
+            _ => Err(self.refusal(status, &body)),
+        }
     }
 
     /// Asks for what is at a path, given by its segments.
@@ -125,32 +172,39 @@ impl Api {
         query: &Query,
     ) -> Result<(StatusCode, Vec<u8>), Failure> {
         let url = address(&self.base, path, query)?;
-        let answer = self.answer(&url).await?;
+        let answer = self.answer(&url, None).await?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(|e| self.unreachable(e))?;
         Ok((status, body.into()))
     }
 
     /// The answer to the caller, or, where the API turns out to demand a signature, to a signed request.
-    async fn answer(&mut self, url: &Url) -> Result<Response, Failure> {
-        let answer = self.send(url).await?;
+    async fn answer(&mut self, url: &Url, body: Option<&[u8]>) -> Result<Response, Failure> {
+        let answer = self.send(url, body).await?;
         let demands_signature = answer.status() == StatusCode::FORBIDDEN
             && matches!(self.caller, Caller::Nobody { may_sign: true });
         if !demands_signature {
             return Ok(answer);
         }
         self.caller = Caller::signing().await?;
-        self.send(url).await
+        self.send(url, body).await
     }
 
-    async fn send(&self, url: &Url) -> Result<Response, Failure> {
-        let request = self.client.get(url.clone());
+    async fn send(&self, url: &Url, body: Option<&[u8]>) -> Result<Response, Failure> {
+        let (method, request) = match body {
+            None => ("GET", self.client.get(url.clone())),
+            Some(body) => {
+                let request = self.client.post(url.clone()).header(CONTENT_TYPE, JSON);
+                ("POST", request.body(body.to_vec()))
+            }
+        };
         let request = match &self.caller {
             Caller::Nobody { .. } => request,
             Caller::Bearer(token) => request.bearer_auth(token),
             Caller::Signer(signer) => {
                 let now = Clock::system().now();
-                request.headers(signer.headers("GET", url, &[], &[], now).await.map_err(unsigned)?)
+                let signed = signer.headers(method, url, &[], body.unwrap_or_default(), now);
+                request.headers(signed.await.map_err(unsigned)?)
             }
         };
         request.send().await.map_err(|e| self.unreachable(e))
@@ -180,12 +234,15 @@ impl Api {
 }
 
 impl Caller {
-    async fn of(target: &Target, viewer: &str) -> Result<Self, Failure> {
+    async fn of(
+        target: &Target,
+        own: impl FnOnce(&Target) -> Option<String>,
+    ) -> Result<Self, Failure> {
         let mode = target.authorization()?;
         if mode == Some(Authorization::Iam) {
             return Self::signing().await;
         }
-        let token = env::optional(env::TOKEN).or_else(|| token::for_reading(target, viewer));
+        let token = env::optional(env::TOKEN).or_else(|| own(target));
         let nobody = Self::Nobody { may_sign: mode.is_none() };
         Ok(token.map_or(nobody, Self::Bearer))
     }

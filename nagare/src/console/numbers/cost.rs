@@ -1,6 +1,6 @@
 //! What the units and requests so far would have cost on AWS.
 
-use super::{INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, READER, Total, WRITE_UNITS};
+use super::{INTAKE, INVOCATIONS, Numbers, QUEUE_REQUESTS, READ_UNITS, READER, Total, WRITE_UNITS};
 use crate::cost::bill::Line;
 use crate::cost::month::DAYS;
 use crate::cost::prices::Prices;
@@ -71,14 +71,15 @@ impl Counted {
 }
 
 fn lines(prices: &Prices, total: impl Fn(&str, Option<&str>) -> Total) -> Vec<Line> {
+    let sum = |name, by: &[Option<&str>]| by.iter().map(|by| total(name, *by).sum).sum();
     let counted = [
-        (Counted::WriteUnits, WRITE_UNITS, None),
-        (Counted::ReadUnits, READ_UNITS, None),
-        (Counted::Invocations, INVOCATIONS, None),
-        (Counted::QueueRequests, QUEUE_REQUESTS, None),
-        (Counted::ApiRequests, INVOCATIONS, Some(READER)),
+        (Counted::WriteUnits, sum(WRITE_UNITS, &[None])),
+        (Counted::ReadUnits, sum(READ_UNITS, &[None])),
+        (Counted::Invocations, sum(INVOCATIONS, &[None])),
+        (Counted::QueueRequests, sum(QUEUE_REQUESTS, &[None])),
+        (Counted::ApiRequests, sum(INVOCATIONS, &[Some(READER), Some(INTAKE)])),
     ];
-    counted.map(|(counted, name, by)| counted.line(prices, total(name, by).sum)).into()
+    counted.map(|(counted, number)| counted.line(prices, number)).into()
 }
 
 fn lines_sum(lines: &[Line]) -> f64 {

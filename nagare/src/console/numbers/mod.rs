@@ -46,7 +46,7 @@ pub const COMMANDS: [(&str, &str); 8] = [
     ("CommandsGivenUp", "given up"),
 ];
 /// The other metrics that count things.
-const COUNTS: [&str; 12] = [
+const COUNTS: [&str; 17] = [
     "EntriesWritten",
     "EntriesRepeated",
     "ItemsUnprocessed",
@@ -59,13 +59,20 @@ const COUNTS: [&str; 12] = [
     "ReadsRetried",
     "KeysUnprocessed",
     "DeadLetters",
+    "EventsAccepted",
+    "RequestsRejected",
+    "RequestsLimited",
+    "RequestsUnsent",
+    "SendsRetried",
 ];
 /// Those that measure a time, in milliseconds.
 pub const TIMES: [&str; 4] = ["FanOutLatency", "FanOutDuration", "ProjectionLag", "PageLatency"];
 /// Invocations, by function.
 pub const INVOCATIONS: &str = "Invocations";
-/// The function whose invocations are the API's requests.
+/// The functions whose invocations are the API's requests.
 pub const READER: &str = "timeline reader";
+/// See [`READER`].
+pub const INTAKE: &str = "event intake";
 /// Requests to the queues: those of producers, of functions, and those of Lambda for them.
 pub const QUEUE_REQUESTS: &str = "QueueRequests";
 /// Write units of calls by functions, by table.

@@ -10,6 +10,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value, json};
+use timeline_reader::TenantClaim;
 
 use super::hs256;
 use super::problem::Problem;
@@ -75,7 +76,24 @@ impl JwtAuthorizer {
     ///
     /// When it cannot be signed.
     pub fn mint(&self, sub: &str, expires_at: i64) -> Result<String, MintError> {
-        let claims = json!({ "sub": sub, "exp": expires_at });
+        self.mint_for(sub, None, expires_at)
+    }
+
+    /// Like [`mint`](Self::mint), of somebody who speaks for a tenant.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be signed.
+    pub fn mint_for(
+        &self,
+        sub: &str,
+        tenant: Option<&str>,
+        expires_at: i64,
+    ) -> Result<String, MintError> {
+        let mut claims = json!({ "sub": sub, "exp": expires_at });
+        if let Some(tenant) = tenant {
+            claims[TenantClaim::default().as_str()] = tenant.into();
+        }
         let key = EncodingKey::from_secret(self.key.as_bytes());
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key).map_err(MintError)
     }

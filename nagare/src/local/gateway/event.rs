@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use axum::extract::ConnectInfo;
-use http::header::{COOKIE, HOST, USER_AGENT};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HOST, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method};
 use percent_encoding::percent_decode_str;
@@ -15,6 +17,43 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 const DEFAULT_ROUTE: &str = "$default";
+/// Types of text besides those that begin with `text/`.
+const TEXTS: [&str; 3] = ["application/json", "application/javascript", "application/xml"];
+
+/// The route that a request is for, and its path parameters.
+pub(super) struct Route<'a> {
+    method: &'static str,
+    /// `None`: `$default`.
+    matched: Option<(&'static str, BTreeMap<&'static str, Cow<'a, str>>)>,
+}
+
+impl<'a> Route<'a> {
+    /// That of a request, if some routes are read with `GET` and others sent to with `POST`.
+    pub(super) fn of(
+        head: &'a Parts,
+        gets: &'static [&'static str],
+        posts: &'static [&'static str],
+    ) -> Self {
+        let (method, routes): (_, &[_]) = match head.method {
+            Method::GET => ("GET", gets),
+            Method::POST => ("POST", posts),
+            _ => ("", &[]),
+        };
+        let path = head.uri.path();
+        let matched = routes.iter().find_map(|it| Some((*it, parameters(it, path)?)));
+        Self { method, matched }
+    }
+
+    /// Whether the handler gets the body.
+    pub(super) fn has_body(&self) -> bool {
+        self.matched.is_some() && self.method == "POST"
+    }
+
+    fn key(&self) -> String {
+        let key = self.matched.as_ref().map(|(template, _)| format!("{} {template}", self.method));
+        key.unwrap_or_else(|| DEFAULT_ROUTE.to_owned())
+    }
+}
 
 /// A request that was let in, and what is known about it.
 pub(super) struct Arrival<'a> {
@@ -23,34 +62,37 @@ pub(super) struct Arrival<'a> {
     /// What the authorizer verified; `None` where there is no authorizer.
     pub(super) claims: Option<HashMap<String, String>>,
     pub(super) head: &'a Parts,
+    /// What was sent, where it is handed on.
+    pub(super) body: Option<&'a [u8]>,
 }
 
 impl Arrival<'_> {
-    /// The event, by way of its JSON: see the module's documentation.
+    /// The event, by way of its JSON: see the module's documentation. The body is put into it as it is.
     pub(super) fn into_event(
         self,
-        routes: &'static [&'static str],
+        route: &Route<'_>,
     ) -> Result<ApiGatewayV2httpRequest, serde_json::Error> {
         let Parts { headers, uri, .. } = self.head;
-        let matched = matched(self.head, routes);
-        let (route, parameters) = matched
-            .map_or((DEFAULT_ROUTE.to_owned(), None), |(template, p)| {
-                (format!("GET {template}"), Some(p))
-            });
-        let route = route.as_str();
+        let key = route.key();
 
-        serde_json::from_value(json!({
+        let mut event: ApiGatewayV2httpRequest = serde_json::from_value(json!({
             "version": "2.0",
-            "routeKey": route,
+            "routeKey": key,
             "rawPath": uri.path(),
             "rawQueryString": uri.query().unwrap_or_default(),
             "cookies": cookies(headers),
             "headers": joined_headers(headers),
             "queryStringParameters": query_parameters(uri.query().unwrap_or_default()),
-            "pathParameters": parameters,
-            "requestContext": self.context(route),
+            "pathParameters": route.matched.as_ref().map(|(_, parameters)| parameters),
+            "requestContext": self.context(&key),
             "isBase64Encoded": false,
-        }))
+        }))?;
+        if let Some(bytes) = self.body {
+            let text = std::str::from_utf8(bytes).ok().filter(|_| is_text(headers));
+            event.is_base64_encoded = text.is_none();
+            event.body = Some(text.map_or_else(|| STANDARD.encode(bytes), str::to_owned));
+        }
+        Ok(event)
     }
 
     fn context(&self, route: &str) -> Value {
@@ -78,17 +120,15 @@ impl Arrival<'_> {
     }
 }
 
-/// The route that a request is for, and its path parameters: one segment each, and not an empty one.
-fn matched<'h>(
-    head: &'h Parts,
-    routes: &'static [&'static str],
-) -> Option<(&'static str, BTreeMap<&'static str, Cow<'h, str>>)> {
-    if head.method != Method::GET {
-        return None;
-    }
-    routes.iter().find_map(|template| Some((*template, parameters(template, head.uri.path())?)))
+/// Whether a body is handed on as text: if its type says so, and it is not compressed.
+fn is_text(headers: &HeaderMap) -> bool {
+    let kind = joined(headers, &CONTENT_TYPE);
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_text = kind.starts_with("text/") || TEXTS.contains(&kind.as_str());
+    is_text && !headers.contains_key(CONTENT_ENCODING)
 }
 
+/// The segments of a path in the places of a template's parameters: one each, and not an empty one.
 fn parameters<'h>(
     template: &'static str,
     path: &'h str,

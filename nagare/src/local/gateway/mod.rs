@@ -5,20 +5,20 @@
 //! one listener.
 //!
 //! ```text
-//! request ─ head size ─ authorizer ─ admission ─ event (payload 2.0) ─ handler ─ response
-//!             431          401          429                             500/503
+//! request ─ head size ─ authorizer ─ (body) ─ admission ─ event (payload 2.0) ─ handler ─ response
+//!             431          401       413        429                             500/503
 //! ```
 //!
 //! # What is emulated
 //!
-//! - **Routes**: those of the reader and `$default`; all reach the handler, which answers 404 and
-//!   405 itself.
+//! - **Routes**: those that are read with `GET`, those that are [sent to](Gateway::taking) with `POST`, and `$default`; all reach
+//!   the handler, which answers 404 and 405 itself.
 //! - **Payload format 2.0** of events and responses. An event is built as the JSON that AWS
 //!   documents and read by the parser that the Lambda runtime uses, so that the handler sees what
 //!   it would see there.
 //! - **The JWT authorizer**, on every route: a bearer token, its signature, `exp`, `nbf`, `iat`.
 //!   Like the real one it never compares the caller with the path: the handler does.
-//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds.
+//! - **Quotas**: 10,240 bytes of request line and headers, 30 seconds, and of a body what an event of Lambda's holds.
 //! - **Throttling** as a concurrency limit: a number of requests in flight, a short queue behind them,
 //!   and 429 for the rest.
 //! - **CORS**, where it is [asked for](Gateway::with_cors): [`super::cors`].
@@ -36,8 +36,10 @@
 //! - `GET /openapi.yaml` is answered with the API's description.
 //! - With CORS, refusals carry its headers too; AWS promises them for answers of an integration only.
 //! - Throttling counts requests in flight, not requests a second.
-//! - A body is discarded unread: none of the API's requests has one, and nobody holds a permit by not
-//!   sending it. Events have no body.
+//! - A body is discarded unread, but of a request that is sent to a route with `POST`. That is read before a permit is taken, so
+//!   nobody holds one by not sending it.
+//! - A body of 6 MiB is taken as it is. In an event of Lambda's it is part of a JSON document, which is to hold no more than
+//!   that: there a quotation mark counts twice, and base64 a third more.
 //! - No TLS, custom domains, stages, access logs, `x-forwarded-*` and `x-amzn-*` headers, and
 //!   no response inferred from something that is not a response.
 //! - A caller who hangs up cancels the handler; a Lambda would run to its end.
@@ -71,12 +73,13 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::cors::{self, Cors};
+use super::ports::intake::Intake;
 
 pub use self::authorizer::{Authorization, JwtAuthorizer, MintError};
 pub use self::limits::Limits;
 
 use self::admission::Admission;
-use self::event::Arrival;
+use self::event::{Arrival, Route};
 use self::problem::Problem;
 
 /// The header in which API Gateway returns the request's id.
@@ -91,6 +94,9 @@ pub struct Gateway<H> {
     admission: Admission,
     clock: Clock,
     cors: Cors,
+    /// Routes that are sent to with `POST`.
+    posts: &'static [&'static str],
+    bodies: Intake,
 }
 
 impl<H, F, E> Gateway<H>
@@ -115,7 +121,15 @@ where
             limits,
             clock: Clock::system(),
             cors: Cors::default(),
+            posts: &[],
+            bodies: Intake::of(event_intake::MOST_BYTES),
         }
+    }
+
+    /// Hands on what is sent to these routes with `POST`, with its body.
+    #[must_use]
+    pub fn taking(self, posts: &'static [&'static str]) -> Self {
+        Self { posts, ..self }
     }
 
     /// Takes the time for tokens and events from `clock` instead of the system.
@@ -148,14 +162,21 @@ where
 
     async fn answer(self: Arc<Self>, request: Request, id: Uuid) -> Result<Response, Problem> {
         let (head, body) = request.into_parts();
-        body::discard(body, &head.headers);
+        let route = Route::of(&head, self.routes, self.posts);
+        let mut body = body::Unread::new(body, &head.headers);
         let now = time_of(self.clock.now());
 
         self.limits.check_head(&head)?;
         let claims = self.authorization.claims(&head.headers, now.unix_timestamp())?;
+        let sent = match route.has_body() {
+            true => Some(body.read(&self.bodies).await?),
+            false => None,
+        };
+        drop(body);
         let _permit = self.admission.enter().await?;
 
-        let event = Arrival { id, now, claims, head: &head }.into_event(self.routes);
+        let sent = sent.as_ref().map(|taken| taken.bytes.as_slice());
+        let event = Arrival { id, now, claims, head: &head, body: sent }.into_event(&route);
         let answer = self.invoke(event.map_err(|error| fault(id, &error))?, id).await?;
         response::from_answer(answer).map_err(|error| fault(id, &error))
     }

@@ -5,6 +5,8 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
+use crate::local::ports::intake::Refused;
+
 /// An answer that the gateway gives without, or instead of, the handler's.
 ///
 /// The texts are constants, so nothing of the inside can get into one.
@@ -36,6 +38,24 @@ impl Problem {
     pub(super) fn overloaded() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "More requests are in flight than can be served.")
             .with(RETRY_AFTER, "1")
+    }
+
+    /// A body cannot be handed on.
+    pub(super) fn body_refused(why: Refused) -> Self {
+        match why {
+            Refused::Cut => Self::new(StatusCode::BAD_REQUEST, "The request's body ended early."),
+            Refused::TooSlow => {
+                Self::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time.")
+            }
+            Refused::TooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "The request's body is too large.")
+            }
+            Refused::NoRoom => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The bodies of other requests take all the room there is.",
+            )
+            .with(RETRY_AFTER, "1"),
+        }
     }
 
     pub(super) fn integration_timed_out() -> Self {

@@ -54,6 +54,11 @@ impl Intake {
         Self { room: Arc::new(Semaphore::new(room)), largest, patience }
     }
 
+    /// Whether a body of this length may be taken.
+    pub(crate) fn takes(&self, length: usize) -> bool {
+        length <= self.largest
+    }
+
     /// Reads a body to its end.
     ///
     /// # Errors

@@ -14,7 +14,7 @@
 //! - **Time.** A head that does not come ends its connection, and so does an idle connection (*:
 //!   without an answer).
 //! - **Bytes.** The bodies that a port holds share one bound, and each has a size and a time
-//!   ([`intake`]). The API reads none, and the console its forms.
+//!   ([`intake`]). The API reads those of its intake of events, and the console its forms.
 
 pub(crate) mod intake;
 mod origin;

@@ -68,6 +68,7 @@ fn get(target: &str) -> Request {
 /// An API whose handler answers with the event that it got.
 fn echo(authorization: Authorization, limits: Limits) -> Router {
     Gateway::new(echo_handler, ROUTES, authorization, limits)
+        .taking(event_intake::ROUTES)
         .with_clock(Clock::manual(Timestamp::from_unix_millis(NOW * 1000)))
         .router()
 }

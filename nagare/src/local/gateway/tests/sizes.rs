@@ -38,6 +38,60 @@ async fn bodies_are_not_waited_for() {
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
+const EVENTS: &str = "/v1/tenants/acme/events";
+
+#[tokio::test]
+async fn a_body_is_handed_on_where_there_is_a_route_for_it() {
+    let api = echo(Authorization::Open, Limits::default());
+    for (kind, coding, body, is_base64) in [
+        ("application/json; charset=utf-8", None, "{}", false),
+        ("text/plain", None, "ä", false),
+        ("application/x-www-form-urlencoded", None, "e30=", true),
+        ("application/json", Some("gzip"), "e30=", true),
+    ] {
+        let sent = if is_base64 { "{}" } else { body };
+        let mut request = Request::post(EVENTS).header("content-type", kind);
+        if let Some(coding) = coding {
+            request = request.header("content-encoding", coding);
+        }
+        let event = send(&api, request.body(Body::from(sent)).unwrap()).await.json();
+        assert_eq!(event["routeKey"], "POST /v1/tenants/{tenant_id}/events");
+        assert_eq!(event["pathParameters"]["tenant_id"], "acme");
+        assert_eq!((&event["body"], &event["isBase64Encoded"]), (&body.into(), &is_base64.into()));
+    }
+    for (method, path) in [("PUT", EVENTS), ("GET", EVENTS), ("POST", "/v1/timelines/bob")] {
+        let request = Request::builder().method(method).uri(path).body(Body::from("{}")).unwrap();
+        let event = send(&api, request).await.json();
+        assert_eq!(
+            (&event["routeKey"], event.get("body").is_some_and(|it| !it.is_null())),
+            (&"$default".into(), false)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let api = echo(Authorization::Open, Limits::default());
+    let of = |bytes: usize| Request::post(EVENTS).body(Body::from(vec![b' '; bytes])).unwrap();
+    assert_eq!(send(&api, of(event_intake::MOST_BYTES)).await.status, 200);
+    send(&api, of(event_intake::MOST_BYTES + 1)).await.assert_problem(413, "without its length");
+    let mut said = of(event_intake::MOST_BYTES + 1);
+    said.headers_mut().insert("content-length", (event_intake::MOST_BYTES + 1).into());
+    send(&api, said).await.assert_problem(413, "with its length");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_holds_no_permit() {
+    let api = echo(Authorization::Open, Limits { in_flight: 1, queued: 0, ..Limits::default() });
+    let waiting = api.clone();
+    let slow = tokio::spawn(async move {
+        send(&waiting, Request::post(EVENTS).body(Body::new(Never)).unwrap()).await
+    });
+    tokio::task::yield_now().await;
+    assert_eq!(send(&api, get("/")).await.status, 200);
+    slow.await.unwrap().assert_problem(408, "it never came");
+}
+
 #[tokio::test]
 async fn request_lines_and_headers() {
     // The two take GET / HTTP/1.1\r\n and x: \r\n besides what is counted out here.

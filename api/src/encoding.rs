@@ -22,7 +22,7 @@ pub const COMPRESSED_FROM: usize = 1024;
 
 /// How much a caller wants each of the codings that we have; nought is not at all.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Accepted {
+pub struct Accepted {
     gzip: f32,
     /// The body as it is. `None` if the caller does not say: then it is taken, and anything that is named is
     /// preferred to it.
@@ -31,7 +31,8 @@ pub(crate) struct Accepted {
 
 impl Accepted {
     /// What the headers of a request say.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
         let (mut gzip, mut identity, mut any) = (None, None, None);
         let values =
             headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
@@ -54,7 +55,8 @@ impl Accepted {
     }
 
     /// The body compressed; `None` if it is sent as it is.
-    pub(crate) fn compressed(self, body: &str) -> Option<Vec<u8>> {
+    #[must_use]
+    pub fn compressed(self, body: &str) -> Option<Vec<u8>> {
         // Writing to memory does not fail. If it ever did, the body itself is an answer too.
         self.compresses(body.len()).then(|| gzip(body.as_bytes()).ok()).flatten()
     }

@@ -5,23 +5,24 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use aws_lambda_events::http::{HeaderMap, HeaderValue};
 
-use super::encoding::Accepted;
+use crate::encoding::Accepted;
 
-/// What a request is answered with.
+/// What a request that went well is answered with.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The body, JSON.
-    pub(crate) body: String,
+    pub body: String,
     /// How many items it holds.
-    pub(crate) items: usize,
+    pub items: usize,
 }
 
 /// An answer, and who else may be given it.
 #[derive(Debug)]
-pub(crate) struct Shareable {
-    pub(crate) answer: Answer,
+pub struct Shareable {
+    /// What is said.
+    pub answer: Answer,
     /// Every caller who may read it would be given the same, and everybody may read it.
-    pub(crate) is_public: bool,
+    pub is_public: bool,
 }
 
 impl From<Answer> for Shareable {
@@ -33,7 +34,8 @@ impl From<Answer> for Shareable {
 
 impl Shareable {
     /// The answer to a request with these headers, which caches may keep for so many seconds if it is public.
-    pub(crate) fn into_response(
+    #[must_use]
+    pub fn into_response(
         self,
         requested: &HeaderMap,
         seconds: u8,
@@ -49,7 +51,8 @@ impl Shareable {
 
 impl Answer {
     /// The answer to a request with these headers.
-    fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
+    #[must_use]
+    pub fn into_response(self, requested: &HeaderMap) -> ApiGatewayV2httpResponse {
         let compressed = Accepted::of(requested).compressed(&self.body);
         let mut response = json(200, "application/json", self.body);
         if let Some(bytes) = compressed {
@@ -62,11 +65,8 @@ impl Answer {
 }
 
 /// An answer with a JSON body that nobody may keep.
-pub(crate) fn json(
-    status: u16,
-    content_type: &'static str,
-    body: String,
-) -> ApiGatewayV2httpResponse {
+#[must_use]
+pub fn json(status: u16, content_type: &'static str, body: String) -> ApiGatewayV2httpResponse {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

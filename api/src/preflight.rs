@@ -10,7 +10,8 @@ use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpR
 const ROUTE: &str = "OPTIONS /{proxy+}";
 
 /// Answers a preflight. Returns `None` if the request is not one.
-pub(crate) fn answer(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpResponse> {
+#[must_use]
+pub fn answer(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpResponse> {
     let is_preflight =
         event.route_key.as_deref() == Some(ROUTE) && event.request_context.http.method == "OPTIONS";
     is_preflight.then(|| {

@@ -6,15 +6,21 @@ use std::fmt::Display;
 use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use percent_encoding::percent_decode_str;
 
-use super::problem::Problem;
+use crate::problem::Problem;
+
+/// Where events are sent to, with `POST`.
+pub const EVENTS_ROUTE: &str = "/v1/tenants/{tenant_id}/events";
 
 /// A path that there is, with the names of its parameters in braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Route(pub(crate) &'static str);
+pub struct Route(
+    /// It.
+    pub &'static str,
+);
 
 /// The path of a request, and the segments in the places of the route's parameters.
 #[derive(Debug)]
-pub(crate) struct Path<'a> {
+pub struct Path<'a> {
     event: &'a ApiGatewayV2httpRequest,
     /// By the name of the parameter, still encoded.
     segments: Vec<(&'static str, &'a str)>,
@@ -22,7 +28,8 @@ pub(crate) struct Path<'a> {
 
 impl<'a> Path<'a> {
     /// The path of an event, if it is one of this route.
-    pub(crate) fn of(event: &'a ApiGatewayV2httpRequest, route: Route) -> Option<Self> {
+    #[must_use]
+    pub fn of(event: &'a ApiGatewayV2httpRequest, route: Route) -> Option<Self> {
         let path = event.raw_path.as_deref().unwrap_or_default();
         // A stage other than the default one is part of the raw path.
         let stage = event.request_context.stage.as_deref().filter(|stage| *stage != "$default");
@@ -47,7 +54,10 @@ impl<'a> Path<'a> {
     /// Reads a parameter: that of the event where API Gateway has matched the route, else the segment
     /// itself. (API Gateway decodes the former; whether it decodes the raw path it does not say, and
     /// decoding an id twice changes nothing, for no id contains a `%`.)
-    pub(crate) fn parameter<T, E: Display>(
+    ///
+    /// # Errors
+    /// [`Problem::Invalid`] names the parameter.
+    pub fn parameter<T, E: Display>(
         &self,
         name: &'static str,
         parse: impl FnOnce(String) -> Result<T, E>,

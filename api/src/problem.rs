@@ -1,0 +1,210 @@
+//! What is answered instead: RFC 9457 problem details. They tell the caller what to correct,
+//! and nothing about the inside.
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpResponse;
+use aws_lambda_events::http::HeaderValue;
+use aws_lambda_events::http::header::{
+    ACCEPT_ENCODING, ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use serde_json::{Value, json};
+use shared::dynamo::DynamoError;
+use shared::queue::SendError;
+
+use crate::response;
+
+/// Why a request is not answered as it was meant.
+#[derive(Debug)]
+pub enum Problem {
+    /// A parameter is not what it should be.
+    Invalid {
+        /// Its name.
+        parameter: &'static str,
+        /// What was expected.
+        problem: String,
+    },
+    /// What was sent cannot be taken, nor any part of it.
+    Rejected(Vec<Fault>),
+    /// What was sent is larger than this many bytes.
+    TooLarge(usize),
+    /// It is encoded in a way that nobody here reads.
+    UnknownEncoding,
+    /// The tenant has sent more than it may; it may again after so many seconds.
+    TooMuch(u64),
+    /// Nobody vouches for the caller.
+    Unauthenticated,
+    /// It is another viewer's.
+    Forbidden,
+    /// There is nothing at this path; these are the paths that there are, if it is none of them.
+    NotFound(&'static [&'static str]),
+    /// There is, but it is asked for with this method alone.
+    MethodNotAllowed(&'static str),
+    /// The tables cannot be read now: more is asked of them than they admit, or worse. The caller is
+    /// told no more than when to come back.
+    Unread(DynamoError),
+    /// What was sent is not, or not all of it, on the queue.
+    Unsent(SendError),
+    /// The answer was read, and cannot be written as JSON: a defect of ours.
+    Unwritten(serde_json::Error),
+}
+
+/// What is wrong with one part of what was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Which one of several, from 0; `None`, all of it.
+    pub index: Option<usize>,
+    /// The name of the member that is wrong, if one is.
+    pub member: Option<&'static str>,
+    /// What is wrong, and what was expected.
+    pub detail: String,
+}
+
+impl Fault {
+    fn json(&self) -> Value {
+        json!({"index": self.index, "member": self.member, "detail": self.detail})
+    }
+}
+
+impl Problem {
+    /// A parameter is not what it should be.
+    #[must_use]
+    pub fn invalid(parameter: &'static str, problem: String) -> Self {
+        Self::Invalid { parameter, problem }
+    }
+
+    /// The answer that says it.
+    #[must_use]
+    pub fn into_response(self) -> ApiGatewayV2httpResponse {
+        let mut response = response::json(self.status(), "application/problem+json", self.body());
+        if let Some((name, value)) = self.header() {
+            response.headers.insert(name, value);
+        }
+        response
+    }
+
+    /// Written member by member, which cannot fail: behind a problem there is nothing to fall back on.
+    fn body(&self) -> String {
+        let (status, name, title) = self.kind();
+        let (detail, parameter) = self.detail();
+        let text = |text: &str| Value::from(text).to_string();
+        let (title, detail) = (text(title), text(&detail));
+        let parameter = parameter.map(|name| format!(",\"parameter\":{}", text(name)));
+        let parameter = parameter.as_deref().unwrap_or("");
+        let errors = match self {
+            Self::Rejected(faults) => {
+                let errors: Vec<_> = faults.iter().map(|fault| fault.json().to_string()).collect();
+                format!(",\"errors\":[{}]", errors.join(","))
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{{\"type\":\"urn:nagare:problem:{name}\",\"title\":{title},\"status\":{status},\
+             \"detail\":{detail}{parameter}{errors}}}"
+        )
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.kind().0
+    }
+
+    /// The last part of its type: a short fixed word.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.kind().1
+    }
+
+    /// The parameter that is wrong, if one is.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid { parameter, .. } => Some(parameter),
+            _ => None,
+        }
+    }
+
+    fn kind(&self) -> (u16, &'static str, &'static str) {
+        match self {
+            Self::Invalid { .. } => (400, "invalid-parameter", "A parameter is invalid"),
+            Self::Unauthenticated => (401, "unauthenticated", "The caller is not known"),
+            Self::Forbidden => (403, "forbidden", "Not the caller's own"),
+            Self::NotFound(_) => (404, "not-found", "There is nothing here"),
+            Self::MethodNotAllowed(_) => (405, "method-not-allowed", "The method is not allowed"),
+            Self::Rejected(_) => (400, "invalid-events", "Nothing of it was taken"),
+            Self::TooLarge(_) => (413, "too-large", "The body is too large"),
+            Self::UnknownEncoding => (415, "unknown-encoding", "The body cannot be read"),
+            Self::Unread(DynamoError::Throttled) => (429, "throttled", "Too many requests"),
+            Self::TooMuch(_) => (429, "too-many-events", "Too many events"),
+            Self::Unsent(_) => (503, "unavailable", "It cannot be taken now"),
+            Self::Unread(_) | Self::Unwritten(_) => (503, "unavailable", "It cannot be read now"),
+        }
+    }
+
+    fn detail(&self) -> (String, Option<&'static str>) {
+        let sentence = match self {
+            Self::Invalid { parameter, problem } => {
+                return (format!("{parameter}: {problem}"), Some(parameter));
+            }
+            Self::Unauthenticated => "Send a bearer token with a `sub` claim, or sign the request.",
+            Self::Forbidden => "Callers reach only what is their own, or their tenant's.",
+            Self::NotFound([]) => "The path is right, and nobody has put anything there.",
+            Self::NotFound(paths) => return (format!("Paths: {}", paths.join(", ")), None),
+            Self::MethodNotAllowed("GET") => "It is read with GET.",
+            Self::MethodNotAllowed(method) => return (format!("It is sent with {method}."), None),
+            Self::Rejected(faults) => {
+                let sentence =
+                    "Nothing was queued. Correct what `errors` names, and send the whole again.";
+                let all = faults.iter().find(|fault| fault.index.is_none());
+                return (all.map_or(sentence, |fault| &fault.detail).to_owned(), None);
+            }
+            Self::TooLarge(most) => {
+                return (
+                    format!("Nothing was queued. Send at most {most} bytes, in several requests."),
+                    None,
+                );
+            }
+            Self::UnknownEncoding => {
+                "Send the body as it is, or with Content-Encoding: gzip, which it has to be then."
+            }
+            Self::TooMuch(_) => {
+                "The tenant has sent more events than it may. Nothing was queued; try again after the time in Retry-After."
+            }
+            Self::Unsent(_) => {
+                "Some of it may be queued. Send the whole again after the time in Retry-After; that changes nothing."
+            }
+            Self::Unread(_) | Self::Unwritten(_) => "Try again after the time in Retry-After.",
+        };
+        (sentence.to_owned(), None)
+    }
+
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        let (name, value) = match self {
+            Self::Unauthenticated => (WWW_AUTHENTICATE, "Bearer"),
+            Self::MethodNotAllowed(method) => (ALLOW, *method),
+            Self::UnknownEncoding => (ACCEPT_ENCODING, "gzip"),
+            Self::TooMuch(seconds) => return Some((RETRY_AFTER, HeaderValue::from(*seconds))),
+            Self::Unread(DynamoError::Throttled) => (RETRY_AFTER, "1"),
+            Self::Unread(_) | Self::Unwritten(_) | Self::Unsent(_) => (RETRY_AFTER, "5"),
+            _ => return None,
+        };
+        Some((name, HeaderValue::from_static(value)))
+    }
+}
+
+impl From<DynamoError> for Problem {
+    fn from(failure: DynamoError) -> Self {
+        Self::Unread(failure)
+    }
+}
+
+impl From<SendError> for Problem {
+    fn from(failure: SendError) -> Self {
+        Self::Unsent(failure)
+    }
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(defect: serde_json::Error) -> Self {
+        Self::Unwritten(defect)
+    }
+}

@@ -1,0 +1,32 @@
+//! Which requests that went well have a log line.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::{NonZeroU32, ParseIntError};
+use std::str::FromStr;
+
+/// How many requests that went well have one line between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogSampling(NonZeroU32);
+
+impl LogSampling {
+    /// Every request has its line.
+    pub const ALL: Self = Self(NonZeroU32::MIN);
+
+    /// For how many requests the line of the one with this id stands; `None` if it has none. The same in every process of a
+    /// version.
+    #[must_use]
+    pub fn of(self, request_id: &str) -> Option<u32> {
+        let mut hasher = DefaultHasher::new();
+        request_id.hash(&mut hasher);
+        hasher.finish().is_multiple_of(u64::from(self.0.get())).then_some(self.0.get())
+    }
+}
+
+impl FromStr for LogSampling {
+    type Err = ParseIntError;
+
+    /// A whole number from 1.
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self)
+    }
+}

@@ -1,0 +1,35 @@
+//! Events, cut into commands: `events.recorded`, of as many events as that takes, and of no more than [`MESSAGE_BYTES`].
+//!
+//! SQS takes a message four times as large. A writer handles the events of a message together, so small ones are spread
+//! over more writers. An event is at most a few kilobytes, so any fits.
+
+use shared::command::Command;
+use shared::events::{Event, EventsRecorded, MOST_EVENTS, SentEvent};
+use shared::queue::Message;
+use shared::values::TenantId;
+
+/// The most bytes of the events of one message.
+pub const MESSAGE_BYTES: usize = 256 * 1024;
+
+/// The messages that record these events, in their order. Fair queues tell tenants apart by their group.
+pub(crate) fn messages(tenant_id: &TenantId, events: Vec<Event>) -> Vec<Message> {
+    let (mut messages, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for event in events.into_iter().map(SentEvent::from) {
+        // With the comma after it.
+        let more = event.json.len() + 1;
+        if batch.len() == MOST_EVENTS || (bytes + more > MESSAGE_BYTES && !batch.is_empty()) {
+            messages.push(message(tenant_id, std::mem::take(&mut batch)));
+            bytes = 0;
+        }
+        bytes += more;
+        batch.push(event);
+    }
+    if !batch.is_empty() {
+        messages.push(message(tenant_id, batch));
+    }
+    messages
+}
+
+fn message(tenant_id: &TenantId, events: Vec<SentEvent>) -> Message {
+    Message::from(&Command::RecordEvents(EventsRecorded::of(tenant_id.clone(), events)))
+}

@@ -1,0 +1,66 @@
+//! The bytes of a request.
+//!
+//! API Gateway hands a body on as text if its type says that it is text, and else, or if it is compressed, in base64. A
+//! compressed body is read as far as it may be, so a few bytes cannot become many.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use api::Problem;
+use api::problem::Fault;
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::http::header::CONTENT_ENCODING;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::MultiGzDecoder;
+
+/// The most bytes of a body, as it is sent and as it is read: 6 MiB, which is what an event of Lambda's holds at most.
+pub const MOST_BYTES: usize = 6 * 1024 * 1024;
+
+/// The text of a request.
+///
+/// # Errors
+/// [`Problem`]
+pub(crate) fn read(request: &ApiGatewayV2httpRequest) -> Result<Cow<'_, str>, Problem> {
+    let body = request.body.as_deref().unwrap_or_default();
+    if !request.is_base64_encoded && !is_compressed(request)? {
+        return if body.len() > MOST_BYTES { Err(too_large()) } else { Ok(Cow::from(body)) };
+    }
+    let bytes = match request.is_base64_encoded {
+        true => STANDARD.decode(body).map_err(|_| unreadable("the body is not what was sent"))?,
+        false => body.as_bytes().to_vec(),
+    };
+    if bytes.len() > MOST_BYTES {
+        return Err(too_large());
+    }
+    let bytes = if is_compressed(request)? { decompressed(&bytes)? } else { bytes };
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("the body is not UTF-8"))?;
+    Ok(Cow::from(text))
+}
+
+/// Whether the body is compressed with gzip.
+fn is_compressed(request: &ApiGatewayV2httpRequest) -> Result<bool, Problem> {
+    let mut codings = request.headers.get_all(CONTENT_ENCODING).iter();
+    let (first, second) = (codings.next(), codings.next());
+    match (first.map(|coding| coding.as_bytes().to_ascii_lowercase()).as_deref(), second) {
+        (None | Some(b"" | b"identity"), None) => Ok(false),
+        (Some(b"gzip" | b"x-gzip"), None) => Ok(true),
+        _ => Err(Problem::UnknownEncoding),
+    }
+}
+
+fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
+    let mut text = Vec::new();
+    // One byte more than it may be, to tell.
+    let mut decoder = MultiGzDecoder::new(bytes).take(MOST_BYTES as u64 + 1);
+    decoder.read_to_end(&mut text).map_err(|_| unreadable("the body is not gzip, or cut off"))?;
+    if text.len() > MOST_BYTES { Err(too_large()) } else { Ok(text) }
+}
+
+fn too_large() -> Problem {
+    Problem::TooLarge(MOST_BYTES)
+}
+
+fn unreadable(detail: &str) -> Problem {
+    Problem::Rejected(vec![Fault { index: None, member: None, detail: detail.to_owned() }])
+}

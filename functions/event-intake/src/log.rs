@@ -1,0 +1,73 @@
+//! What is logged of a request: a line each for those with trouble, and for a sample of those that went well.
+//!
+//! Of what the sender sent it has the tenant, once it is known to be the sender's; no event, no token, no text of theirs.
+
+use std::time::Duration;
+
+use api::{LogSampling, Problem};
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use shared::values::TenantId;
+use tracing::{error, info};
+
+/// A request that took this long has a line of its own.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// How a request was answered.
+pub(crate) struct Outcome<'a> {
+    pub(crate) tenant: Option<&'a TenantId>,
+    /// Events that are on the queue, or why there are none.
+    pub(crate) accepted: Result<usize, &'a Problem>,
+    /// Calls of the queue that failed and were made again.
+    pub(crate) retries: u64,
+    pub(crate) took: Duration,
+}
+
+impl Outcome<'_> {
+    fn sampled(&self, sampling: LogSampling, request_id: Option<&str>) -> Option<u32> {
+        let is_smooth = self.accepted.is_ok() && self.retries == 0 && self.took < SLOW;
+        match request_id.filter(|_| is_smooth) {
+            Some(id) => sampling.of(id),
+            None => Some(1),
+        }
+    }
+
+    /// Logs the line, if there is to be one.
+    pub(crate) fn log(&self, request: &ApiGatewayV2httpRequest, sampling: LogSampling) {
+        let request_id = request.request_context.request_id.as_deref();
+        let Some(sampled) = self.sampled(sampling, request_id) else { return };
+        let tenant_id = self.tenant.map(TenantId::as_str);
+        let (retries, duration_ms) = (self.retries, self.took.as_secs_f64() * 1e3);
+        match self.accepted {
+            Ok(events) => info!(
+                request_id,
+                tenant_id,
+                status = 202,
+                events,
+                retries,
+                duration_ms,
+                sampled,
+                "accepted"
+            ),
+            Err(problem @ Problem::Unsent(failure)) => error!(
+                request_id,
+                tenant_id,
+                status = problem.status(),
+                reason = failure.reason(),
+                retries,
+                duration_ms,
+                sampled,
+                "not sent: {failure}"
+            ),
+            Err(problem) => info!(
+                request_id,
+                tenant_id,
+                status = problem.status(),
+                parameter = problem.parameter(),
+                duration_ms,
+                sampled,
+                "{}",
+                problem.name()
+            ),
+        }
+    }
+}

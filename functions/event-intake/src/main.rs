@@ -1,0 +1,42 @@
+//! The Lambda function: wires [`event_intake`] to its environment.
+
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use event_intake::{Intake, PATIENCE, TenantRates};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
+use shared::dynamo::sdk_config;
+use shared::events::EventSettings;
+use shared::queue::Sender;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::env;
+use shared::runtime::function::Function;
+use shared::runtime::metrics::Metrics;
+
+/// The allocator of the writer too (docs/PERFORMANCE.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let function = Function::start()?;
+    let sqs = aws_sdk_sqs::Client::new(&sdk_config().await);
+    let intake = Intake {
+        commands: Sender::new(sqs, env::required(env::QUEUE_URL)?),
+        authorization: env::parsed_or(env::AUTHORIZATION, api::Authorization::default())?,
+        tenant_claim: env::parsed_or(env::TENANT_CLAIM, api::TenantClaim::default())?,
+        rates: env::parsed_or(env::TENANT_EVENTS_PER_SECOND, TenantRates::default())?,
+        earliest: EventSettings::EARLIEST,
+        metrics: Metrics::to(std::io::stdout(), &env::stage()),
+        log_sampling: env::parsed_or(env::LOG_ONE_IN, api::LogSampling::ALL)?,
+        clock: Clock::system(),
+    };
+    run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
+        let LambdaEvent { payload, context } = event;
+        let deadline = Deadline::after(PATIENCE);
+        let trace = context.xray_trace_id.as_deref();
+        Ok::<_, Error>(
+            function.invoke(&context.request_id, trace, intake.handle(&payload, deadline)).await,
+        )
+    }))
+    .await
+}

@@ -1,0 +1,40 @@
+//! What is counted: events that were accepted, and requests that were not, by whose fault it is. An alarm stands on the last.
+
+use api::Problem;
+use metrique::writer::Entry;
+use shared::runtime::metrics::{Count, Metrics, Record};
+use shared::values::Timestamp;
+
+use crate::log::Outcome;
+
+/// What a request came to.
+#[derive(Entry, Default)]
+#[entry(rename_all = "PascalCase")]
+struct Taken {
+    /// Events that are on the queue.
+    events_accepted: Count,
+    /// Requests that their sender has to correct.
+    requests_rejected: Count,
+    /// Requests of tenants that sent more than they may.
+    requests_limited: Count,
+    /// Requests that are not, or not as a whole, on the queue.
+    requests_unsent: Count,
+    /// Calls of the queue that failed and were made again.
+    sends_retried: Count,
+}
+
+impl Record for Taken {
+    const BY: Option<&'static str> = None;
+}
+
+/// Counts a request.
+pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
+    let mut taken = Taken { sends_retried: outcome.retries.into(), ..Taken::default() };
+    match outcome.accepted {
+        Ok(events) => taken.events_accepted = (events as u64).into(),
+        Err(Problem::TooMuch(_)) => taken.requests_limited = 1.into(),
+        Err(Problem::Unsent(_)) => taken.requests_unsent = 1.into(),
+        Err(_) => taken.requests_rejected = 1.into(),
+    }
+    metrics.record(&taken, now);
+}

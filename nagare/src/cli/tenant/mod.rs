@@ -1,0 +1,48 @@
+//! `nagare tenant`: what tenants send and read, and what is defined for them.
+//!
+//! Reading goes through the API, and so does [`send`], as a tenant's own programs would; everything else is a command on the
+//! queue. With a stack that demands tokens (`nagare up --auth`) each request has one of the tenant's.
+
+mod define;
+mod lists;
+mod send;
+
+use clap::Subcommand;
+
+use super::Failure;
+
+/// What tenants send and read, and what is defined for them.
+#[derive(Debug, Subcommand)]
+pub(super) enum Tenant {
+    Send(send::Send),
+    Customers(lists::Customers),
+    Customer(lists::Customer),
+    Names(lists::Names),
+    Name(lists::Name),
+    Alerts(lists::Alerts),
+    /// Define a rule, or delete it.
+    #[command(subcommand)]
+    Rule(define::Rule),
+    /// Define a score, or delete it.
+    #[command(subcommand)]
+    Score(define::Score),
+    UpdateCustomer(define::UpdateCustomer),
+    ReadAlerts(define::ReadAlerts),
+}
+
+impl Tenant {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Send(send) => send.run().await,
+            Self::Customers(customers) => customers.run().await,
+            Self::Customer(customer) => customer.run().await,
+            Self::Names(names) => names.run().await,
+            Self::Name(name) => name.run().await,
+            Self::Alerts(alerts) => alerts.run().await,
+            Self::Rule(rule) => rule.run().await,
+            Self::Score(score) => score.run().await,
+            Self::UpdateCustomer(update) => update.run().await,
+            Self::ReadAlerts(read) => read.run().await,
+        }
+    }
+}
