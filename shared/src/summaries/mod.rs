@@ -28,7 +28,7 @@
 //! # Spreading
 //!
 //! A customer is one partition, as in the table of events: who has a thousand events a second has them in batches. All
-//! events of a tenant may have one name. So a name is [`PARTS`](keys::PARTS) items, chosen by the shard that a change comes from, and a batch
+//! events of a tenant may have one name. So a name is [`PARTS`] items, chosen by the shard that a change comes from, and a batch
 //! writes one of them once. Readers add them up. The witness of a tenant and a period is spread in the same way.
 //!
 //! # What bounds it
