@@ -18,6 +18,7 @@ use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
 use crate::projection::{Barrier, checkpoints, redriven};
 use crate::rooms::RoomItem;
+use crate::summaries::{SummaryItem, SummaryView};
 
 /// A table, and what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,6 +125,12 @@ kinds! {
     Archived, "ledger: archived", 1_024;
     Keeper, "ledger: keeper", 256;
     Event, "events: event", 4_600;
+    CustomerSummary, "views: customer", ROW;
+    CustomerDays, "views: customer's days", BLOCK;
+    CustomerNames, "views: customer's names", ROW;
+    CustomerListed, "views: customer in the list", 512;
+    EventNames, "views: name of events", 16_384;
+    Witness, "views: witness", 16_384;
 }
 
 impl Kind {
@@ -235,8 +242,23 @@ impl Kind {
         let likes = likes::counted(key).map(|_| Self::Likes);
         let barrier = || Barrier::is_view(key).then_some(Self::BarrierView);
         let checkpoint = || checkpoints::of_key(key).map(|_| Self::Checkpoint);
+        let summary = || {
+            Some(match SummaryView::of_key(key)? {
+                SummaryView::Customer(_) => Self::CustomerSummary,
+                SummaryView::Name(..) => Self::EventNames,
+                SummaryView::Witness(..) => Self::Witness,
+            })
+        };
+        let of_customer = || {
+            Some(match SummaryItem::of_key(key)? {
+                SummaryItem::Days(_) => Self::CustomerDays,
+                SummaryItem::Names(_) => Self::CustomerNames,
+                SummaryItem::Listed(_) => Self::CustomerListed,
+            })
+        };
         let view = likes.or_else(notification).or_else(battle).or_else(poll);
-        view.or_else(barrier).or_else(checkpoint)
+        let view = view.or_else(barrier).or_else(checkpoint);
+        view.or_else(summary).or_else(of_customer)
     }
 }
 
@@ -259,6 +281,7 @@ mod tests {
                     | Kind::BattleLog
                     | Kind::BattleWaiting
                     | Kind::Changed
+                    | Kind::CustomerDays
             );
             let most = if is_block { BLOCK } else { ROW };
             assert!(kind.bound() <= most, "{}", kind.name());
@@ -305,6 +328,10 @@ mod tests {
             (StoredIn::Views, "poll#p", "waiting#3", "views: poll's waiting changes"),
             (StoredIn::Views, "battle#b", "battle", "views: battle"),
             (StoredIn::Views, "barrier#0a", "barrier", "views: barrier"),
+            (StoredIn::Views, "customer#t#c", "summary", "views: customer"),
+            (StoredIn::Views, "customer#t#c", "days#020000#0000000001", "views: customer's days"),
+            (StoredIn::Views, "names#t#3", "login", "views: name of events"),
+            (StoredIn::Views, "witness#2026-11#3", "t", "views: witness"),
             (StoredIn::Views, "shard#0123456789abcdef", "shard", "views: checkpoint"),
             (StoredIn::DeadLetters, "x", "body#m#0001", "dead letters: body part"),
         ] {

@@ -26,6 +26,7 @@
 //! tags           who is in what an actor published
 //! rooms          what people say to each other, and who may read it
 //! events         what the customers of tenants do: tables by period, archives
+//! summaries      how often they did it, by customer, name and day
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -62,6 +63,7 @@ pub mod projection;
 pub mod queue;
 pub mod rooms;
 pub mod runtime;
+pub mod summaries;
 pub mod tags;
 pub mod timelines;
 pub mod values;

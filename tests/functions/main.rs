@@ -52,6 +52,7 @@ mod requests;
 mod rooms;
 mod split;
 mod stream_source;
+mod summaries;
 mod tagged;
 mod tags;
 mod unfoldable;

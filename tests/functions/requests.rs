@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use nagare::local::stream_source;
 use serde_json::{Value, json};
 use shared::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
 use shared::values::TenantId;
@@ -207,8 +208,20 @@ async fn inhabited(world: &World) {
     commands.push(events());
     world.make_period("2026-11").await;
     world.done(&commands).await;
+    for n in 0..MANY {
+        let mut event = event(n);
+        event["customer_id"] = json!(id(&format!("c-{n:02}")));
+        event["name"] = json!(format!("{n:n<64}"));
+        world.done(&[event]).await;
+    }
     archived(world).await;
     world.project("shard").await;
+    for table in world.engine.streams_left().unwrap() {
+        let records = world.engine.stream_of(&table, 0, usize::MAX).unwrap();
+        let batch = stream_source::event_of(&table, "shard", &records).unwrap();
+        let answer = world.projector.handle(batch, soon()).await.unwrap();
+        assert_eq!(answer.batch_item_failures, []);
+    }
 }
 
 /// The archives of a page of periods, of an object each.
@@ -257,6 +270,18 @@ async fn of_pages() -> Vec<Row> {
             "",
         ),
         ("/v1/tenants/{tenant_id}/archives", format!("/v1/tenants/{acme}/archives"), ""),
+        ("/v1/tenants/{tenant_id}/customers", format!("/v1/tenants/{acme}/customers"), ""),
+        (
+            "/v1/tenants/{tenant_id}/customers/{customer_id}",
+            format!("/v1/tenants/{acme}/customers/{customer}"),
+            "",
+        ),
+        ("/v1/tenants/{tenant_id}/names", format!("/v1/tenants/{acme}/names"), ""),
+        (
+            "/v1/tenants/{tenant_id}/names/{name}",
+            format!("/v1/tenants/{acme}/names/{}", "n".repeat(64)),
+            "",
+        ),
     ];
     let mut rows = Vec::new();
     for (name, path, query) in pages {

@@ -302,6 +302,7 @@ impl World {
                 metrics,
                 clock: clock.clone(),
                 read_notifications: retention,
+                tables: projectors.events.tables().clone(),
             },
             keeper: Keeper {
                 periods: Periods::new(&keepers.ledger),

@@ -41,6 +41,7 @@ impl World {
                 "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
                 "AttributeDefinitions": [text("pk"), text("sk")],
                 "BillingMode": "PAY_PER_REQUEST",
+                "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             }),
         );
     }

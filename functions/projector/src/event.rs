@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use shared::dynamo::AnsweredItem;
 use shared::dynamo::item::{Item, Key, Row};
+use shared::events::{EventTables, Period};
 use shared::projection::{Change, Shard};
 use shared::values::Timestamp;
 
@@ -25,6 +26,9 @@ pub struct StreamEvent {
 /// A record of a stream.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Record {
+    /// The ARN of the stream: whose table the record is of.
+    #[serde(rename = "eventSourceARN", default)]
+    pub stream: Option<String>,
     /// What it says.
     pub dynamodb: StreamRecord,
 }
@@ -75,20 +79,67 @@ pub enum EventError {
         /// What was expected.
         problem: &'static str,
     },
+    /// A batch is of one shard of one stream.
+    #[error("the records of the batch are of several streams")]
+    Streams,
+}
+
+/// What the changes of a batch are changes of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Facts.
+    Facts,
+    /// Events of a period.
+    Events(Period),
 }
 
 impl StreamEvent {
-    /// The shard, and the changes in their order.
+    /// The shard of the stream of facts, and the changes in their order.
     ///
     /// # Errors
     /// [`EventError`]
-    pub fn read(self) -> Result<(Shard, Vec<Change>), EventError> {
+    pub fn of_facts(self) -> Result<(Shard, Vec<Change>), EventError> {
         let shard = self.shard_id.as_deref().map(Shard::of).ok_or(EventError::NoShard)?;
-        let changes = self.records.into_iter().enumerate().map(|(place, record)| {
-            change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })
-        });
-        Ok((shard, changes.collect::<Result<_, _>>()?))
+        Ok((shard, changes(self.records)?))
     }
+
+    /// What the changes are of, the shard, and the changes in their order.
+    ///
+    /// Shards of the table of facts are known by their id, as their marks have always been. Those of other tables are
+    /// known by their stream as well: several of them are folded into the same views.
+    ///
+    /// # Errors
+    /// [`EventError`]
+    pub(crate) fn read(
+        self,
+        tables: &EventTables,
+    ) -> Result<(Source, Shard, Vec<Change>), EventError> {
+        let id = self.shard_id.as_deref().ok_or(EventError::NoShard)?;
+        let stream = self.records.first().and_then(|record| record.stream.clone());
+        if self.records.iter().any(|record| record.stream != stream) {
+            return Err(EventError::Streams);
+        }
+        let period = stream.as_deref().and_then(table_of).and_then(|name| tables.period_of(name));
+        let (source, shard) = match (period, &stream) {
+            (Some(period), Some(stream)) => {
+                (Source::Events(period), Shard::of(&format!("{stream}/{id}")))
+            }
+            _ => (Source::Facts, Shard::of(id)),
+        };
+        Ok((source, shard, changes(self.records)?))
+    }
+}
+
+fn changes(records: Vec<Record>) -> Result<Vec<Change>, EventError> {
+    let changes = records.into_iter().enumerate().map(|(place, record)| {
+        change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })
+    });
+    changes.collect()
+}
+
+/// The name of the table in the ARN of a stream, `…:table/<name>/stream/<label>`.
+fn table_of(stream: &str) -> Option<&str> {
+    stream.split_once(":table/")?.1.split('/').next()
 }
 
 fn change(record: StreamRecord) -> Result<Change, &'static str> {

@@ -7,6 +7,7 @@
 //!   likes         folds what is about activities
 //!   blocks        folds what has a view with blocks beside it: polls, battles
 //!   single        folds what has a view for itself
+//!   events        folds what is in the tables of periods
 //!   outcome       what became of the changes of one subject
 //!   dead_letters  what a view cannot fold goes to the dead-letter queue
 //!   failure       why changes have to be delivered again
@@ -22,6 +23,7 @@
 mod blocks;
 mod dead_letters;
 mod event;
+mod events;
 mod failure;
 mod likes;
 mod metrics;
@@ -36,6 +38,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use shared::battles::Fought;
 use shared::dynamo::IN_FLIGHT;
+use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::polls::Counted;
 use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
@@ -46,6 +49,7 @@ use shared::values::Retention;
 use tracing::{error, warn};
 
 pub use dead_letters::DeadLetterQueue;
+use event::Source;
 pub use event::{EventError, Failed, StreamEvent, StreamResponse};
 use metrics::Batch;
 use outcome::Outcome;
@@ -66,6 +70,8 @@ pub struct Projector {
     pub clock: Clock,
     /// How long notifications are kept that were read.
     pub read_notifications: Retention,
+    /// The tables of periods, whose events are folded as well.
+    pub tables: EventTables,
 }
 
 impl Projector {
@@ -81,8 +87,13 @@ impl Projector {
         deadline: Deadline,
     ) -> BoxFuture<'_, Result<StreamResponse, EventError>> {
         Box::pin(async move {
-            let read = event.read();
-            let (shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
+            let read = event.read(&self.tables);
+            let (source, shard, changes) = read.inspect_err(|e| error!("nothing folded: {e}"))?;
+            if let Source::Events(period) = source {
+                let by_view = events::by_view(self, &changes, period, shard);
+                let outcomes = events::fold(self, shard, by_view, deadline).await;
+                return Ok(self.answer(shard, &changes, outcomes, deadline).await);
+            }
             let mut by_subject: BTreeMap<_, Vec<&Change>> = BTreeMap::new();
             let changes = self.open(changes);
             for change in &changes {
@@ -92,11 +103,13 @@ impl Projector {
                 }
             }
             let (mut activities, mut barriers) = (BTreeMap::new(), Vec::new());
+            let mut summaries = BTreeMap::new();
             let mut folds: Vec<BoxFuture<'_, Outcome>> = Vec::new();
             for (subject, changes) in by_subject {
                 match subject {
                     Subject::Activity(id) => drop(activities.insert(id, changes)),
                     Subject::Barrier(_) => barriers.push((subject, changes)),
+                    Subject::Summary(view) => drop(summaries.insert(view, changes)),
                     Subject::Poll(_) => {
                         let fold = blocks::fold::<Counted>(self, shard, subject, changes, deadline);
                         folds.push(fold.boxed());
@@ -109,6 +122,7 @@ impl Projector {
             }
             let mut outcomes = likes::fold(self, shard, activities, deadline).await;
             outcomes.extend(stream::iter(folds).buffered(IN_FLIGHT).collect::<Vec<_>>().await);
+            outcomes.extend(events::fold(self, shard, summaries, deadline).await);
             // Last, as they say that all before them is folded: those behind what is not wait.
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in barriers {
@@ -116,18 +130,29 @@ impl Projector {
                 let rows = single::fold::<Passed>(self, shard, barrier, changes, deadline);
                 outcomes.push(rows.await);
             }
-            let outcomes = self.set_aside(shard, &changes, outcomes, deadline).await;
-            self.report(&changes, &outcomes);
-            let first = first_failed(&outcomes);
-            if first.is_none() {
-                self.checkpoint(shard, &changes, &outcomes, deadline).await;
-            }
-            let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
-            Ok(StreamResponse {
-                batch_item_failures: failed.into_iter().collect(),
-                ..StreamResponse::default()
-            })
+            Ok(self.answer(shard, &changes, outcomes, deadline).await)
         })
+    }
+
+    /// What is answered to a batch, once what was set aside is on its way.
+    async fn answer(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        outcomes: Vec<Outcome>,
+        deadline: Deadline,
+    ) -> StreamResponse {
+        let outcomes = self.set_aside(shard, changes, outcomes, deadline).await;
+        self.report(changes, &outcomes);
+        let first = first_failed(&outcomes);
+        if first.is_none() {
+            self.checkpoint(shard, changes, &outcomes, deadline).await;
+        }
+        let failed = first.map(|sequence| Failed { item_identifier: sequence.to_string() });
+        StreamResponse {
+            batch_item_failures: failed.into_iter().collect(),
+            ..StreamResponse::default()
+        }
     }
 
     /// The changes to fold: those of rows that bring one back are replaced by that one.

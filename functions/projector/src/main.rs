@@ -5,6 +5,7 @@ use projector::{DeadLetterQueue, Projector, StreamEvent};
 use shared::command::InternalSeal;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, sdk_config};
+use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::projection::Views;
 use shared::queue::Sender;
@@ -34,6 +35,7 @@ async fn main() -> Result<(), Error> {
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),
         read_notifications: env::read_notifications()?,
+        tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
     };
     let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {

@@ -7,6 +7,7 @@ use shared::battles::BattleRow;
 use shared::dynamo::item::Key;
 use shared::polls::keys::PollRow;
 use shared::projection::{Barrier, Change};
+use shared::summaries::SummaryView;
 use shared::values::{ActivityId, BattleId, PollId};
 use shared::{battles, likes, notifications, polls};
 
@@ -21,6 +22,8 @@ pub(crate) enum Subject {
     Battle(BattleId),
     /// Rows of a barrier.
     Barrier(Barrier),
+    /// Events, counted in a view.
+    Summary(SummaryView),
 }
 
 /// As the log has it.
@@ -34,6 +37,7 @@ impl fmt::Display for Subject {
                 let Key { pk, sk } = barrier.view();
                 write!(f, "{pk} {sk}")
             }
+            Self::Summary(view) => view.fmt(f),
         }
     }
 }
@@ -46,11 +50,17 @@ impl Subject {
             Self::Poll(poll) => polls::keys::view(poll),
             Self::Battle(battle) => battles::keys::view(battle),
             Self::Barrier(barrier) => barrier.view(),
+            Self::Summary(view) => view.key(),
         }
     }
 
-    /// What a change is about, if any view depends on it.
+    /// What a change among the facts is about, if any view depends on it.
     pub(crate) fn of(change: &Change) -> Option<Self> {
+        // An event that comes back is known by its view alone: its tenant may be called like a kind of facts.
+        let view = change.redriven.as_ref().and_then(|it| SummaryView::of_key(&it.view));
+        if let Some(view) = view {
+            return Some(Self::Summary(view));
+        }
         let key = &change.key;
         let liked = likes::keys::of_key(key).map(|(_, activity)| activity);
         let read = || notifications::keys::of_mark(key).map(|(_, activity)| activity);

@@ -19,6 +19,8 @@
 //!   room/       what was said in a room
 //!   events/     what a customer of a tenant did
 //!   archives/   the archives of a tenant's events
+//!   customers/  the customers of a tenant, and what they did
+//!   names/      what happened to them, and how often
 //!   log         what is logged of a request
 //!   metrics     what is counted of requests
 //! ```
@@ -31,12 +33,14 @@ mod activity;
 mod actor;
 mod archives;
 mod battle;
+mod customers;
 mod events;
 mod follows;
 mod http;
 mod likes;
 mod log;
 mod metrics;
+mod names;
 mod notifications;
 mod page;
 mod poll;

@@ -4,13 +4,15 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 
 use crate::Context;
 use crate::battle::hit;
+use crate::customers::one as customer;
 use crate::follows::{followers, following};
 use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Shareable;
+use crate::names::one as name;
 use crate::{
-    activity, actor, archives, battle, events, likes, notifications, poll, profile, room, tagged,
-    tags, timeline,
+    activity, actor, archives, battle, customers, events, likes, names, notifications, poll,
+    profile, room, tagged, tags, timeline,
 };
 
 macro_rules! routes {
@@ -48,6 +50,10 @@ routes! {
     "/v1/rooms/{room_id}/messages" => room,
     "/v1/tenants/{tenant_id}/customers/{customer_id}/events" => events,
     "/v1/tenants/{tenant_id}/archives" => archives,
+    "/v1/tenants/{tenant_id}/customers" => customers,
+    "/v1/tenants/{tenant_id}/customers/{customer_id}" => customer,
+    "/v1/tenants/{tenant_id}/names" => names,
+    "/v1/tenants/{tenant_id}/names/{name}" => name,
 }
 
 /// The path that an event asks for, if there is such a path.

@@ -71,6 +71,8 @@ struct Tables {
     large_page: Mutex<()>,
     /// Something was written.
     written: Notify,
+    /// The same, for who reads the streams of events.
+    written_events: Notify,
     /// The tables that have a policy.
     with_policy: Mutex<HashSet<String>>,
 }
@@ -119,6 +121,7 @@ impl Engine {
             file,
             large_page: Mutex::new(()),
             written: Notify::new(),
+            written_events: Notify::new(),
             with_policy,
         };
         let now = || Clock::system().now().unix_millis();
@@ -175,6 +178,7 @@ impl Engine {
                         | "TransactWriteItems"
                 ) {
                     self.tables.written.notify_one();
+                    self.tables.written_events.notify_one();
                 }
                 (200, answer)
             }

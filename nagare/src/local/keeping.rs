@@ -62,6 +62,10 @@ pub(super) enum AdvanceError {
     Backwards { now: Timestamp },
     #[error("not all is done that is due by {now}: see what the keeper logs, and call it again")]
     NotDone { now: Timestamp },
+    #[error(
+        "it is {now} in the stack, and not all events are folded into summaries: see what the projector logs, and call it again"
+    )]
+    NotFolded { now: Timestamp },
     #[error("what is known of periods cannot be read: {0}")]
     Unreadable(#[from] DynamoError),
     #[error("the keeper failed: {0}")]
@@ -120,6 +124,7 @@ impl Keeping {
             return Err(AdvanceError::Backwards { now });
         }
         self.catch_up(PATIENCE).await?;
+        self.fold_streams().await?;
         let next = self.next_step(clock.now()).await?;
         let Some(at) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
         clock.set(at);
@@ -131,6 +136,22 @@ impl Keeping {
             self.sweep().await;
         }
         Ok(clock.now())
+    }
+
+    /// Waits until all is folded that the streams of events have by now. What views remember of their shards is dropped by the
+    /// clock, so that is not moved on over what may come again.
+    async fn fold_streams(&self) -> Result<(), AdvanceError> {
+        let begun = Instant::now();
+        loop {
+            let left = self.engine.streams_left();
+            match left.map_err(|failure| DynamoError::Unavailable(failure.to_string()))? {
+                left if left.is_empty() => return Ok(()),
+                _ if begun.elapsed() >= PATIENCE => {
+                    return Err(AdvanceError::NotFolded { now: self.clock().now() });
+                }
+                _ => tokio::time::sleep(PAUSE).await,
+            }
+        }
     }
 
     /// When the next step is due that is not due yet.

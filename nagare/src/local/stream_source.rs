@@ -7,6 +7,7 @@
 //! The embedded tables have one shard. Where it has come to is not stored: records that were worked off are
 //! deleted, and those that are still there when a stack starts are delivered, maybe again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use projector::{EventError, StreamEvent, StreamResponse};
@@ -21,6 +22,7 @@ use super::engine::stream::StreamRecord;
 use super::engine::{Engine, EngineError};
 use super::faults::Deliveries;
 use super::given_up::GivingUp;
+use super::sqs::REGION;
 
 /// Records in a batch, as the template sets it.
 pub const BATCH: usize = 1_000;
@@ -66,11 +68,44 @@ struct Progress {
     failures: u32,
 }
 
+impl Default for Progress {
+    fn default() -> Self {
+        Self { behind: 0, size: BATCH, failures: 0 }
+    }
+}
+
 impl Progress {
     /// The records up to this one are worked off.
-    fn go_on(&mut self, engine: &Engine, number: i64) -> Result<(), EngineError> {
-        *self = Self { behind: number, size: BATCH, failures: 0 };
-        engine.forget_stream_up_to(number)
+    fn go_on(&mut self, stream: &Stream, number: i64) -> Result<(), EngineError> {
+        *self = Self { behind: number, ..Self::default() };
+        match &stream.table {
+            None => stream.engine.forget_stream_up_to(number),
+            Some(table) => stream.engine.work_off(table, number),
+        }
+    }
+}
+
+/// A stream that is read.
+#[derive(Clone)]
+struct Stream {
+    engine: Engine,
+    /// The table of events that it is of; of facts, if it is of none.
+    table: Option<String>,
+}
+
+impl Stream {
+    fn behind(&self, number: i64, at_most: usize) -> Result<Vec<StreamRecord>, EngineError> {
+        match &self.table {
+            None => self.engine.stream_behind(number, at_most),
+            Some(table) => self.engine.stream_of(table, number, at_most),
+        }
+    }
+
+    fn event(&self, records: &[StreamRecord]) -> serde_json::Result<StreamEvent> {
+        match &self.table {
+            None => event(SHARD, records),
+            Some(table) => event_of(table, SHARD, records),
+        }
     }
 }
 
@@ -81,9 +116,10 @@ impl StreamSource {
         H: Fn(StreamEvent, Deadline) -> F + Send + Sync + 'static,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
-        let mut progress = Progress { behind: 0, size: BATCH, failures: 0 };
+        let mut progress = Progress::default();
+        let stream = Stream { engine: engine.clone(), table: None };
         loop {
-            let read = self.next(&engine, &handler, &mut progress).await;
+            let read = self.next(&stream, &handler, &mut progress).await;
             if let Err(failure) = &read {
                 error!("the stream could not be read: {failure}");
             }
@@ -91,7 +127,39 @@ impl StreamSource {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stopping| *stopping) => return,
-                () = pause(&engine, failures) => {}
+                () = pause(engine.stream_changed(), failures) => {}
+            }
+        }
+    }
+
+    /// Reads the streams of all tables of events, until `stop` is set. They come and go meanwhile. One whose batch fails holds up no
+    /// other.
+    pub async fn run_events<H, F>(self, engine: Engine, handler: H, mut stop: watch::Receiver<bool>)
+    where
+        H: Fn(StreamEvent, Deadline) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
+    {
+        let mut progress = BTreeMap::<String, Progress>::new();
+        loop {
+            let left = engine.streams_left().unwrap_or_else(|failure| {
+                error!("streams of events could not be listed: {failure}");
+                Vec::new()
+            });
+            progress.retain(|table, _| left.contains(table));
+            let mut failures = 0;
+            for table in left {
+                let of_table = progress.entry(table.clone()).or_default();
+                let stream = Stream { engine: engine.clone(), table: Some(table) };
+                let read = self.next(&stream, &handler, of_table).await;
+                if let Err(failure) = &read {
+                    error!("a stream of events could not be read: {failure}");
+                }
+                failures = failures.max(of_table.failures).max(u32::from(read.is_err()));
+            }
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stopping| *stopping) => return,
+                () = pause(engine.events_changed(), failures) => {}
             }
         }
     }
@@ -99,7 +167,7 @@ impl StreamSource {
     /// Delivers batches until there is none that is full, or one fails.
     async fn next<H, F>(
         &self,
-        engine: &Engine,
+        stream: &Stream,
         handler: &H,
         progress: &mut Progress,
     ) -> Result<(), EngineError>
@@ -108,27 +176,27 @@ impl StreamSource {
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
         loop {
-            let records = engine.stream_behind(progress.behind, self.faults.cut(progress.size))?;
+            let records = stream.behind(progress.behind, self.faults.cut(progress.size))?;
             let (Some(first), Some(last)) = (records.first(), records.last()) else {
                 return Ok(());
             };
-            match self.deliver(&records, handler).await {
+            match self.deliver(stream, &records, handler).await {
                 Left::Nothing => {
                     let is_full = records.len() >= progress.size;
-                    progress.go_on(engine, last.number)?;
+                    progress.go_on(stream, last.number)?;
                     if !is_full {
                         return Ok(());
                     }
                 }
                 Left::Whole if records.len() > 1 => progress.size = records.len().div_ceil(2),
                 Left::From(number) if number > first.number => {
-                    progress.go_on(engine, number - 1)?;
+                    progress.go_on(stream, number - 1)?;
                     progress.failures = 1;
                     return Ok(());
                 }
                 Left::Whole | Left::From(_) => {
                     progress.failures += 1;
-                    return self.give_up(engine, &records, progress).await;
+                    return self.give_up(stream, &records, progress).await;
                 }
             }
         }
@@ -137,7 +205,7 @@ impl StreamSource {
     /// Gives up what has failed too often or is too old, once that is said where it is to be said.
     async fn give_up(
         &self,
-        engine: &Engine,
+        stream: &Stream,
         records: &[StreamRecord],
         progress: &mut Progress,
     ) -> Result<(), EngineError> {
@@ -148,7 +216,7 @@ impl StreamSource {
         match self.giving_up.send(SHARD, given_up, why, now).await {
             Ok(()) => {
                 error!(records = count, "given up: {why}");
-                progress.go_on(engine, last.number)
+                progress.go_on(stream, last.number)
             }
             Err(failure) => {
                 error!("what was given up could not be said: {failure}");
@@ -157,12 +225,12 @@ impl StreamSource {
         }
     }
 
-    async fn deliver<H, F>(&self, records: &[StreamRecord], handler: &H) -> Left
+    async fn deliver<H, F>(&self, stream: &Stream, records: &[StreamRecord], handler: &H) -> Left
     where
         H: Fn(StreamEvent, Deadline) -> F,
         F: Future<Output = Result<StreamResponse, EventError>> + Send + 'static,
     {
-        let event = match event(SHARD, records) {
+        let event = match stream.event(records) {
             Ok(event) => event,
             Err(failure) => {
                 error!("a record of the stream: {failure}");
@@ -204,11 +272,11 @@ impl StreamSource {
 }
 
 /// Waits for records, or after N failures in a row for a while.
-async fn pause(engine: &Engine, failures: u32) {
+async fn pause(changed: impl Future<Output = ()>, failures: u32) {
     match failures {
         0 => {
             tokio::time::sleep(POLL).await;
-            drop(tokio::time::timeout(LOOK, engine.stream_changed()).await);
+            drop(tokio::time::timeout(LOOK, changed).await);
         }
         n => tokio::time::sleep(SHORTEST.saturating_mul(1 << (n - 1).min(10)).min(LONGEST)).await,
     }
@@ -219,7 +287,29 @@ async fn pause(engine: &Engine, failures: u32) {
 /// # Errors
 /// A row has attributes that facts do not have.
 pub fn event(shard: &str, records: &[StreamRecord]) -> serde_json::Result<StreamEvent> {
+    batch(None, shard, records)
+}
+
+/// The event that Lambda makes of records of a shard of a table.
+///
+/// # Errors
+/// A row has attributes that no table here has.
+pub fn event_of(
+    table: &str,
+    shard: &str,
+    records: &[StreamRecord],
+) -> serde_json::Result<StreamEvent> {
+    let stream = format!("arn:aws:dynamodb:{REGION}:000000000000:table/{table}/stream/local");
+    batch(Some(&stream), shard, records)
+}
+
+fn batch(
+    stream: Option<&str>,
+    shard: &str,
+    records: &[StreamRecord],
+) -> serde_json::Result<StreamEvent> {
     let records = records.iter().map(|record| Record {
+        stream,
         dynamodb: Dynamodb {
             keys: &record.keys,
             old_image: record.before.as_deref(),
@@ -242,6 +332,8 @@ struct Event<'a> {
 
 #[derive(Serialize)]
 struct Record<'a> {
+    #[serde(rename = "eventSourceARN", skip_serializing_if = "Option::is_none")]
+    stream: Option<&'a str>,
     dynamodb: Dynamodb<'a>,
 }
 

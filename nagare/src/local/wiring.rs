@@ -295,6 +295,7 @@ impl Wiring {
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
+            tables: self.tables.events.tables().clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());
         let [by_writer, by_alerter, by_projector] = numbers;
@@ -308,11 +309,14 @@ impl Wiring {
             by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
             async move { invocation().scope(alerter.handle(event, deadline)).await }
         };
-        let project = move |event, deadline| {
+        let project = Arc::new(move |event, deadline| {
             let projector = projector.clone();
             by_projector.invocation("projector", 0);
             async move { invocation().scope(projector.handle(event, deadline)).await }
-        };
+        });
+        let projecting = Arc::clone(&project);
+        let project_facts = move |event, deadline| project(event, deadline);
+        let project_events = move |event, deadline| projecting(event, deadline);
         let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
         // Whoever held these messages is gone: a stack that was down has no other receivers.
         commands.release_in_flight()?;
@@ -331,7 +335,8 @@ impl Wiring {
         Ok(vec![
             tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
             tokio::spawn(source(1).run(letters, alert, stop.clone())),
-            tokio::spawn(stream.run(self.engine.clone(), project, stop.clone())),
+            tokio::spawn(stream.clone().run(self.engine.clone(), project_facts, stop.clone())),
+            tokio::spawn(stream.run_events(self.engine.clone(), project_events, stop.clone())),
         ])
     }
 

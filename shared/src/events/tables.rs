@@ -90,4 +90,10 @@ impl EventTables {
     pub fn name(&self, period: Period) -> String {
         format!("{}{period}", self.prefix)
     }
+
+    /// The period whose table is called so, if it is one of these.
+    #[must_use]
+    pub fn period_of(&self, name: &str) -> Option<Period> {
+        name.strip_prefix(&*self.prefix)?.parse().ok()
+    }
 }

@@ -49,6 +49,12 @@ impl Shard {
         first.copy_from_slice(&digest.as_ref()[..8]);
         Self(first)
     }
+
+    /// Which of so many parts it belongs to, where what its changes are counted in is spread by shard.
+    #[must_use]
+    pub fn part(self, parts: u8) -> u8 {
+        self.0[7] % parts.max(1)
+    }
 }
 
 impl fmt::Display for Shard {

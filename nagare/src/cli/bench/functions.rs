@@ -51,6 +51,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
             LetterSeal::new(&secrets),
         ),
         read_notifications: Retention::default(),
+        tables: stage.tables.events.tables().clone(),
     })
 }
 

@@ -108,7 +108,7 @@ fn start(
         async move {
             let last = event.records.last().map(|record| record.dynamodb.sequence_number.clone());
             let behind = last.and_then(|number| number.parse().ok()).unwrap_or(0);
-            let (_, changes) = event.clone().read()?;
+            let (_, changes) = event.clone().of_facts()?;
             let answer = projector.handle(event, deadline).await?;
             if answer.batch_item_failures.is_empty() {
                 folded.note(behind, &changes, &meter);

@@ -195,6 +195,7 @@ impl Engine {
 /// What a table leaves behind in its stream. The engine would read it as that of another table of the name.
 fn forget_stream(storage: &Storage, name: &str) -> Result<(), DynoxideError> {
     storage.conn().execute("DELETE FROM _stream_records WHERE table_name = ?1", [name])?;
+    storage.conn().execute("DELETE FROM nagare_worked_off WHERE table_name = ?1", [name])?;
     Ok(())
 }
 

@@ -1,12 +1,15 @@
-//! The stream of the table of facts: each change of a row, with what it was before and after.
+//! The streams of the table of facts and of those of events: each change of a row, with what it was before and after.
 //!
 //! The engine writes a record in the SQLite transaction that changes the row, so that after `kill -9` both are
 //! there or neither is. It keeps every record, so they are deleted here once they were worked off. The last one
 //! stays: the engine numbers records from it.
+//!
+//! How far the stream of a table of events is worked off is noted as well. Marks of its shards are kept for two days in the views, and the
+//! clock of a stack may be moved on by months: the last record must not be delivered again then.
 
 use dynoxide::DynoxideError;
 use dynoxide::storage::Storage;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde_json::value::RawValue;
 
 use super::super::schema;
@@ -17,6 +20,18 @@ const INDEX: &str = "
     CREATE INDEX IF NOT EXISTS nagare_stream_by_number
         ON _stream_records (table_name, CAST(sequence_number AS INTEGER));
 ";
+const NOTES: &str = "
+    CREATE TABLE IF NOT EXISTS nagare_worked_off (
+        table_name TEXT PRIMARY KEY, number INTEGER NOT NULL
+    ) WITHOUT ROWID;
+";
+const NOTED: &str = "SELECT number FROM nagare_worked_off WHERE table_name = ?1";
+const NOTE: &str = "INSERT OR REPLACE INTO nagare_worked_off (table_name, number) VALUES (?1, ?2)";
+/// The tables of events that have a record which is not worked off.
+const LEFT: &str = "
+    SELECT DISTINCT s.table_name FROM _stream_records s
+    LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
+    WHERE s.table_name GLOB ?1 AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
 const BEHIND: &str = "
     SELECT CAST(sequence_number AS INTEGER), keys_json, old_image, new_image, created_at
     FROM _stream_records
@@ -51,17 +66,18 @@ pub struct StreamRecord {
 
 /// Prepares a connection.
 pub(super) fn create_missing(storage: &Storage) -> Result<(), DynoxideError> {
-    Ok(storage.conn().execute_batch(INDEX)?)
+    storage.conn().execute_batch(INDEX)?;
+    Ok(storage.conn().execute_batch(NOTES)?)
 }
 
-/// Deletes what is old in the streams of tables of events, which nothing here works off.
+/// Deletes what is old in the streams of tables of events.
 pub(super) fn forget_old(storage: &Storage) -> Result<(), DynoxideError> {
     storage.conn().execute(OLD, [format!("{}*", schema::EVENTS_PREFIX)])?;
     Ok(())
 }
 
 impl Engine {
-    /// The next records behind a number, at most N.
+    /// The next records of the stream of facts behind a number, at most N.
     ///
     /// # Errors
     /// [`EngineError`]
@@ -70,24 +86,73 @@ impl Engine {
         number: i64,
         at_most: usize,
     ) -> Result<Vec<StreamRecord>, EngineError> {
-        let (facts, at_most) = (schema::names().facts, i64::try_from(at_most).unwrap_or(i64::MAX));
+        self.stream_of(&schema::names().facts, number, at_most)
+    }
+
+    /// The next records of the stream of a table behind a number, at most N, that are not noted as worked off.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn stream_of(
+        &self,
+        table: &str,
+        number: i64,
+        at_most: usize,
+    ) -> Result<Vec<StreamRecord>, EngineError> {
+        let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
         let storage = self.storage();
+        let noted: Option<i64> = storage
+            .conn()
+            .prepare_cached(NOTED)
+            .and_then(|mut noted| noted.query_row([table], |row| row.get(0)).optional())
+            .map_err(DynoxideError::from)?;
+        let number = number.max(noted.unwrap_or(number));
         let mut records = storage.conn().prepare_cached(BEHIND).map_err(DynoxideError::from)?;
-        let records = records.query_map(params![facts, number, at_most], read);
+        let records = records.query_map(params![table, number, at_most], read);
         let records = records.and_then(Iterator::collect).map_err(DynoxideError::from)?;
         Ok(records)
     }
 
-    /// Deletes the records up to a number, all of which were worked off, but for the last there is.
+    /// The tables of events whose streams have something left to work off.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn streams_left(&self) -> Result<Vec<String>, EngineError> {
+        let storage = self.storage();
+        let mut left = storage.conn().prepare_cached(LEFT).map_err(DynoxideError::from)?;
+        let left = left.query_map([format!("{}*", schema::EVENTS_PREFIX)], |row| row.get(0));
+        Ok(left.and_then(Iterator::collect).map_err(DynoxideError::from)?)
+    }
+
+    /// Deletes the records of the stream of facts up to a number, all of which were worked off, but for the last there is.
     ///
     /// # Errors
     /// [`EngineError`]
     pub fn forget_stream_up_to(&self, number: i64) -> Result<(), EngineError> {
+        self.forget(&schema::names().facts, number)
+    }
+
+    /// Does the same to the stream of a table of events, and notes how far that is worked off.
+    ///
+    /// # Errors
+    /// [`EngineError`]
+    pub fn work_off(&self, table: &str, number: i64) -> Result<(), EngineError> {
+        let noted = self.storage().conn().execute(NOTE, params![table, number]);
+        noted.map_err(DynoxideError::from)?;
+        self.forget(table, number)
+    }
+
+    fn forget(&self, table: &str, number: i64) -> Result<(), EngineError> {
         let storage = self.storage();
         let deleted = storage.conn().prepare_cached(WORKED_OFF);
-        let deleted = deleted.and_then(|mut d| d.execute(params![schema::names().facts, number]));
+        let deleted = deleted.and_then(|mut d| d.execute(params![table, number]));
         deleted.map_err(DynoxideError::from)?;
         Ok(())
+    }
+
+    /// Waits until something may have been added to the stream of a table of events.
+    pub async fn events_changed(&self) {
+        self.tables.written_events.notified().await;
     }
 
     /// Waits until something may have been added to the stream.

@@ -1,0 +1,289 @@
+//! Folds events into the summaries of their customers, of their names, and of their periods.
+//!
+//! The views of a batch are read in one call for a hundred of them, and written one by one: each once, whatever the number of its
+//! changes. A view that somebody else has written meanwhile is read again. What a view has beside it is read after the view, and
+//! written with it, so that who has read the view of before is refused as a whole.
+//!
+//! Where that is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is set aside.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use shared::dynamo::item::Key;
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::events::Period;
+use shared::projection::{Change, Refused, Shard, View, Write};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+use shared::summaries::{
+    CustomerView, NameView, Summaries, SummaryState, SummaryView, WitnessView, views_of,
+};
+
+use crate::Projector;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::subject::Subject;
+
+/// Changes by the view that they are counted in.
+pub(crate) type ByView<'a> = BTreeMap<SummaryView, Vec<&'a Change>>;
+
+/// Changes of the table of a period, by view.
+pub(crate) fn by_view<'a>(
+    projector: &Projector,
+    changes: &'a [Change],
+    period: Period,
+    shard: Shard,
+) -> ByView<'a> {
+    let mut by_view = ByView::new();
+    let table = projector.tables.name(period);
+    for change in changes {
+        match views_of(change, period, shard, &table) {
+            Ok(views) => {
+                for view in views.into_iter().flatten() {
+                    by_view.entry(view).or_default().push(change);
+                }
+            }
+            // Nobody but the writer writes such rows. It stays where it is, and the archive finds it.
+            Err(failure) => tracing::error!(sequence = %change.sequence, "no event: {failure}"),
+        }
+    }
+    by_view
+}
+
+/// Folds changes of one shard into these views.
+pub(crate) async fn fold(
+    projector: &Projector,
+    shard: Shard,
+    by_view: ByView<'_>,
+    deadline: Deadline,
+) -> Vec<Outcome> {
+    let (mut customers, mut names, mut witnesses) = (Vec::new(), Vec::new(), Vec::new());
+    for (view, changes) in by_view {
+        let tasks = match view {
+            SummaryView::Customer(_) => &mut customers,
+            SummaryView::Name(..) => &mut names,
+            SummaryView::Witness(..) => &mut witnesses,
+        };
+        tasks.push(Task::new(view, changes));
+    }
+    let folding = Folding { projector, shard, deadline };
+    let (names, witnesses, customers) = futures::join!(
+        folding.fold_all::<NameView>(names),
+        folding.fold_all::<WitnessView>(witnesses),
+        folding.fold_all::<CustomerView>(customers),
+    );
+    // t3: rules.decide, for each of `customers` that has no failure: their views are written, by this delivery or an earlier one.
+    [names, witnesses, customers].into_iter().flatten().collect()
+}
+
+/// Changes of one view, and how far they have come.
+struct Task<'a> {
+    view: SummaryView,
+    changes: Vec<&'a Change>,
+    outcome: Outcome,
+    /// All before this one are folded or set aside.
+    begin: usize,
+    /// How many are folded by one write.
+    most: usize,
+    /// Those that the store refuses.
+    refused: Refused,
+}
+
+/// How an attempt ended.
+enum End<'a> {
+    Done(Outcome),
+    Again(Task<'a>),
+}
+
+impl<'a> Task<'a> {
+    fn new(view: SummaryView, changes: Vec<&'a Change>) -> Self {
+        let outcome = Outcome::of(Subject::Summary(view.clone()), &changes);
+        Self { view, changes, outcome, begin: 0, most: usize::MAX, refused: Refused::new() }
+    }
+
+    /// Goes on with the changes from the nth on, if there are any.
+    fn go_on(mut self, end: usize) -> End<'a> {
+        if end == self.changes.len() {
+            return End::Done(self.outcome);
+        }
+        self.begin = end;
+        self.most = self.most.saturating_mul(2);
+        End::Again(self)
+    }
+
+    /// Does half as much, where that is less.
+    fn with_less(mut self, changes: usize) -> Result<End<'a>, Self> {
+        if changes < 2 {
+            return Err(self);
+        }
+        self.most = changes / 2;
+        Ok(End::Again(self))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Folding<'p> {
+    projector: &'p Projector,
+    shard: Shard,
+    deadline: Deadline,
+}
+
+impl Folding<'_> {
+    async fn fold_all<S: SummaryState>(self, mut tasks: Vec<Task<'_>>) -> Vec<Outcome> {
+        let (mut outcomes, mut backoff) = (Vec::with_capacity(tasks.len()), Backoff::default());
+        while !tasks.is_empty() {
+            let (left, before) = (tasks.len(), tasks.iter().map(|task| task.begin).sum::<usize>());
+            let mut failed = None;
+            for end in self.attempt_all::<S>(std::mem::take(&mut tasks)).await {
+                match end {
+                    End::Done(outcome) => outcomes.push(outcome),
+                    End::Again(task) => {
+                        failed = failed.or_else(|| task.outcome.failure.clone());
+                        tasks.push(task);
+                    }
+                }
+            }
+            let after = tasks.iter().map(|task| task.begin).sum::<usize>();
+            if tasks.len() < left || after > before {
+                backoff.reset();
+            }
+            if !tasks.is_empty()
+                && let Err(late) = backoff.wait(self.deadline).await
+            {
+                let failure = failed.unwrap_or_else(|| Arc::new(DynamoError::from(late).into()));
+                let end = |task: Task<'_>| task.outcome.failed(failure.clone());
+                outcomes.extend(tasks.drain(..).map(end));
+            }
+        }
+        outcomes
+    }
+
+    async fn attempt_all<'a, S: SummaryState>(self, tasks: Vec<Task<'a>>) -> Vec<End<'a>> {
+        let Projector { views, clock, .. } = self.projector;
+        let keys: Vec<Key> = tasks.iter().map(|task| task.view.key()).collect();
+        let read = views.read_all_to_fold::<S>(&keys, self.shard, clock.now(), self.deadline);
+        let read = match read.await {
+            Ok(read) => read,
+            Err(failure) => {
+                let failure = Arc::new(Failure::from(failure));
+                let end = |task: Task<'a>| End::Done(task.outcome.failed(failure.clone()));
+                return tasks.into_iter().map(end).collect();
+            }
+        };
+        let attempts = tasks.into_iter().zip(read).map(|(task, view)| self.attempt(task, view));
+        let attempts: Vec<_> = attempts.collect();
+        stream::iter(attempts).buffer_unordered(IN_FLIGHT).collect().await
+    }
+
+    /// Folds as many changes of a task as it may, and writes what comes of them.
+    async fn attempt<'a, S: SummaryState>(
+        self,
+        mut task: Task<'a>,
+        view: Result<View<S>, DynamoError>,
+    ) -> End<'a> {
+        let mut view = match view {
+            Ok(view) => view,
+            Err(failure) => {
+                return End::Done(task.outcome.refused(failure, &task.changes[task.begin..]));
+            }
+        };
+        let (key, table) = (task.view.key(), self.projector.facts.table().name());
+        let first = task.begin.max(view.passed(self.shard, &task.changes));
+        let end = first.saturating_add(task.most).min(task.changes.len());
+        let is_refused = |change: &&Change| task.refused.contains_key(&change.sequence);
+        let folded = task.changes[first..end].iter().copied().filter(|it| !is_refused(it));
+        let folded: Vec<_> = folded.collect();
+        if let Err(failure) = self.prepare(&mut view, &key, &folded).await {
+            return self.failed(task, failure, first, end);
+        }
+        let (before, now) = (view.state.clone(), self.projector.clock.now());
+        let folded = view.fold(self.shard, &task.changes[..end], &task.refused, table, now);
+        if view.state == before && !folded.is_noted {
+            task.outcome = task.outcome.known(folded);
+            return task.go_on(end);
+        }
+        let beside = view.state.beside(&key, !view.is_there());
+        let mut writes = vec![view.write(key)];
+        writes.extend(beside);
+        if self.is_too_much(&writes) {
+            match task.with_less(end - first) {
+                Ok(end) => return end,
+                Err(whole) => task = whole,
+            }
+        }
+        match self.projector.views.write(writes, self.deadline).await {
+            Ok(true) => {
+                task.outcome = task.outcome.written(folded);
+                task.go_on(end)
+            }
+            Ok(false) => {
+                task.outcome.conflicts += 1;
+                End::Again(task)
+            }
+            Err(failure) => self.failed(task, failure, first, end),
+        }
+    }
+
+    /// Reads what has to be known before changes are folded.
+    async fn prepare<S: SummaryState>(
+        self,
+        view: &mut View<S>,
+        key: &Key,
+        changes: &[&Change],
+    ) -> Result<(), DynamoError> {
+        let Projector { views, facts, .. } = self.projector;
+        view.state = std::mem::take(&mut view.state).within(views.table().limits());
+        let needed = view.state.needed(key, changes, facts.table().name());
+        if needed.is_empty() || view.is_unreadable() {
+            return Ok(());
+        }
+        let summaries = Summaries::new(views);
+        let found = summaries.needed(&needed, self.deadline).await?;
+        view.state.absorb(&needed, &found)
+    }
+
+    /// What becomes of a task some of whose changes were not folded.
+    fn failed<'a>(
+        self,
+        mut task: Task<'a>,
+        failure: DynamoError,
+        first: usize,
+        end: usize,
+    ) -> End<'a> {
+        if failure.is_refusal() {
+            task.begin = first;
+            let task = match task.with_less(end - first) {
+                Ok(end) => return end,
+                Err(task) => task,
+            };
+            return set_aside(task, failure, first);
+        }
+        if !failure.is_retryable() {
+            return End::Done(task.outcome.failed(Arc::new(failure.into())));
+        }
+        // It may be written, or not: the view will tell.
+        task.outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
+        task.outcome.failure = Some(Arc::new(failure.into()));
+        End::Again(task)
+    }
+
+    fn is_too_much(self, writes: &[Write]) -> bool {
+        let limits = self.projector.views.table().limits();
+        writes.len() > limits.max_transaction_items()
+            || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
+    }
+}
+
+/// Sets the change aside that was refused alone. If not even that can be written, all that is left are dead letters of which the
+/// view knows nothing.
+fn set_aside(mut task: Task<'_>, failure: DynamoError, first: usize) -> End<'_> {
+    let one = task.changes.get(first).map(|change| change.sequence);
+    match one.filter(|one| !task.refused.contains_key(one)) {
+        Some(one) => {
+            task.refused.insert(one, failure.to_string());
+            End::Again(task)
+        }
+        None => End::Done(task.outcome.refused(failure, &task.changes[first..])),
+    }
+}

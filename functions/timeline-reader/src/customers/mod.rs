@@ -1,0 +1,126 @@
+//! The customers of a tenant, by id, each with what they did (docs/QUERIES.md).
+//!
+//! A page is one query for ids and one call for the views of a hundred of them; beside these, the names of customers who have
+//! more than a view has. A page ends early where that would be [`MOST_BLOCKS`] bytes.
+
+pub(crate) mod one;
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
+use serde::Serialize;
+use shared::events::Customer;
+use shared::paging::CursorError;
+use shared::summaries::{CustomerSummary, CustomerView, NameTally, Summaries};
+use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+use crate::http::response::Answer;
+use crate::page::{DEFAULT_LIMIT, limit};
+
+/// The name of the list, for its cursors.
+const LIST: &str = "customers";
+/// Bytes of blocks that a page reads, unless those of its first customer are more.
+const MOST_BLOCKS: usize = 256 * 1024;
+
+#[derive(Serialize)]
+struct Body {
+    items: Vec<Item>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    customer_id: CustomerId,
+    payload: Option<Payload>,
+    events: u64,
+    first_at: Option<Timestamp>,
+    last_at: Option<Timestamp>,
+    names: BTreeMap<EventName, Named>,
+    scores: BTreeMap<String, Score>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    count: u64,
+    first_at: Timestamp,
+    last_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Score {
+    value: u8,
+    as_of: String,
+}
+
+impl From<NameTally> for Named {
+    fn from(NameTally { count, first_at, last_at }: NameTally) -> Self {
+        Self { count, first_at, last_at }
+    }
+}
+
+impl Item {
+    /// What is answered of a customer. Payload and scores are of the tenant's definitions, and joined here.
+    fn of(customer_id: CustomerId, summary: &CustomerSummary) -> Self {
+        let names = summary.names().map(|(name, tally)| (name.clone(), tally.into()));
+        Self {
+            customer_id,
+            payload: None,
+            events: summary.events(),
+            first_at: summary.first_at(),
+            last_at: summary.last_at(),
+            names: names.collect(),
+            scores: BTreeMap::new(),
+        }
+    }
+}
+
+/// `GET /v1/tenants/{tenant_id}/customers`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
+    cx.caller.may_read_tenant(&tenant)?;
+    let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
+    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
+    let after = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
+    let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
+    // One more tells whether there are more. Customers who have a payload alone are joined here, by id.
+    let mut ids = summaries.ids(&tenant, after.as_ref(), limit + 1, cx.deadline).await?;
+    let mut is_more = ids.len() > limit;
+    ids.truncate(limit);
+    let views = summaries.views(&tenant, &ids, cx.deadline).await?;
+    let views: Vec<_> = views.into_iter().map(|view| view.state).collect();
+    let shown = fitting(&views);
+    is_more |= shown < ids.len();
+    let read = ids.into_iter().zip(views).take(shown).map(async |(customer_id, view)| {
+        let customer = Customer { tenant_id: tenant.clone(), customer_id };
+        let summary = summaries.with_names(&customer, view, cx.deadline).await?;
+        Ok::<_, Problem>(Item::of(customer.customer_id, &summary))
+    });
+    let items = try_join_all(read).await?;
+    let last = items.last().map(|item| &item.customer_id).filter(|_| is_more);
+    let next_cursor =
+        last.map(|last| cx.reader.seal.seal_in(LIST, &tenant, last.as_str().as_bytes()));
+    let body = Body { items, next_cursor };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+}
+
+/// Of how many customers, from the first on, a page reads the blocks.
+fn fitting(views: &[CustomerView]) -> usize {
+    let mut size = 0;
+    let fits = |view: &&CustomerView| {
+        size += view.bytes_of_other_names();
+        size <= MOST_BLOCKS
+    };
+    views.iter().take_while(fits).count().max(1).min(views.len())
+}
+
+/// Behind which customer a cursor goes on.
+fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<CustomerId, Problem> {
+    let opened = cx.reader.seal.open_in(LIST, tenant, text).and_then(|position| {
+        let id = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
+        CustomerId::new(id).map_err(|_| CursorError::Damaged)
+    });
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+}

@@ -1,0 +1,381 @@
+//! The view of a customer: what they did, by name, and how often on each UTC day.
+//!
+//! The item has the first [`Bounds::names`] names with their tallies, and the latest [`Bounds::days`] counts of a name on a day.
+//! The rest is in blocks beside it, written in the same transaction:
+//!
+//! * **Days** that are too many go into a block of their own, the earliest first. Such a block is never written again: a late
+//!   event of one of its days is counted in the item, and later in another block. What a name has on a day is the sum of all.
+//! * **Names** beyond the first are in [`BUCKETS`] blocks by their hash. A bucket is read before its names are counted, and written with the
+//!   view, under the version that was read before it. So nobody else has written either.
+//!
+//! A bucket that is full takes no further name. An event of such a name cannot be folded, and is set aside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::fold::{Said, SummaryState};
+use super::keys::{self, SummaryView};
+use super::tally::{Day, Days, NameTally, NamedDays, day_of, pack_days, unpack_days};
+use super::{Bounds, CustomerSummary};
+use crate::dynamo::item::{Item, Key, Row, number};
+use crate::dynamo::{DynamoError, Limits};
+use crate::projection::{Change, Fold, State, Write};
+use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
+
+/// How many blocks have the names beyond the first.
+pub(super) const BUCKETS: u8 = 16;
+
+const TALLY: &str = "tally";
+const NAMES: &str = "names";
+const RECENT: &str = "recent";
+const BLOCKS: &str = "blocks";
+const FIRST: &str = "blocks_from";
+const SET: &str = "names_set";
+const OTHERS: &str = "other_names";
+/// The attribute of a block with what it has.
+const CONTENT: &str = "content";
+/// What a name takes beside its text: its length, a count of up to ten bytes, two instants.
+const NAME_BYTES: usize = 28;
+
+/// What a customer did, as far as the item has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CustomerView {
+    tally: Option<NameTally>,
+    names: BTreeMap<EventName, NameTally>,
+    recent: NamedDays,
+    /// The number behind the last block of days, and that of the first which counts.
+    blocks: u64,
+    first: u64,
+    /// Which set of buckets counts, and how many names are in it.
+    set: u64,
+    others: u64,
+    bounds: Bounds,
+    /// The buckets that were read. Not stored in the item.
+    buckets: BTreeMap<u8, Bucket>,
+}
+
+/// Names beyond the first.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Bucket {
+    names: BTreeMap<EventName, NameTally>,
+    is_changed: bool,
+}
+
+impl CustomerView {
+    /// True if some of it is in blocks.
+    #[must_use]
+    pub fn has_blocks(&self) -> bool {
+        self.others > 0 || self.first < self.blocks
+    }
+
+    /// True if some of its names are in blocks.
+    #[must_use]
+    pub fn has_other_names(&self) -> bool {
+        self.others > 0
+    }
+
+    /// How many bytes its other names take, at most.
+    #[must_use]
+    pub fn bytes_of_other_names(&self) -> usize {
+        const NAME: usize = MAX_EVENT_NAME_LENGTH + NAME_BYTES;
+        usize::try_from(self.others).unwrap_or(usize::MAX).saturating_mul(NAME)
+    }
+
+    /// What it says without its blocks.
+    #[must_use]
+    pub fn into_summary(self) -> CustomerSummary {
+        CustomerSummary { total: self.tally, names: self.names, days: self.recent }
+    }
+
+    /// What it says with these blocks: all that are beside it, or newer ones.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn with_blocks(self, blocks: &[Row<'_>]) -> Result<CustomerSummary, DynamoError> {
+        let (numbers, set) = (self.first..self.blocks, self.set);
+        let mut summary = self.into_summary();
+        for block in blocks {
+            let sk = block.text("sk")?;
+            if keys::number_of_days(sk).is_some_and(|number| numbers.contains(&number)) {
+                for (name, days) in read_days(block)? {
+                    summary.days.entry(name).or_default().join(&days);
+                }
+            }
+            if keys::of_bucket(sk).is_some_and(|(of, _)| of == set) {
+                summary.names.extend(read_names(block)?);
+            }
+        }
+        Ok(summary)
+    }
+
+    /// The same view as of what was counted again: with blocks under numbers that it has not reached. What it had is in the way
+    /// of nobody, and expires.
+    #[must_use]
+    pub fn recounted(&self, summary: &CustomerSummary, limits: &Limits) -> Self {
+        let bounds = Bounds::of(limits);
+        let mut recounted = Self {
+            tally: summary.total,
+            recent: summary.days.clone(),
+            blocks: self.blocks,
+            first: self.blocks,
+            set: self.set + 1,
+            bounds,
+            buckets: (0..BUCKETS).map(|bucket| (bucket, Bucket::default())).collect(),
+            ..Self::default()
+        };
+        for (name, tally) in &summary.names {
+            match recounted.names.len() < bounds.names {
+                true => drop(recounted.names.insert(name.clone(), *tally)),
+                false => {
+                    let bucket = recounted.buckets.entry(bucket_of(name)).or_default();
+                    bucket.names.insert(name.clone(), *tally);
+                    bucket.is_changed = true;
+                    recounted.others += 1;
+                }
+            }
+        }
+        recounted
+    }
+
+    fn count(&mut self, said: &Said) -> Result<(), &'static str> {
+        let one = NameTally::of(said.at);
+        let is_room = self.others == 0 && self.names.len() < self.bounds.names;
+        match self.names.get_mut(&said.name) {
+            Some(tally) => tally.join(one),
+            None if is_room => drop(self.names.insert(said.name.clone(), one)),
+            None => {
+                let bucket = self.buckets.get_mut(&bucket_of(&said.name));
+                let bucket = bucket.ok_or("a name whose block was read")?;
+                let is_full = bucket.weight() + weight(&said.name) > self.bounds.bucket_bytes;
+                match bucket.names.get_mut(&said.name) {
+                    Some(tally) => tally.join(one),
+                    None if is_full => {
+                        return Err("fewer names of one customer: there is no room for another");
+                    }
+                    None => {
+                        bucket.names.insert(said.name.clone(), one);
+                        self.others += 1;
+                    }
+                }
+                bucket.is_changed = true;
+            }
+        }
+        match &mut self.tally {
+            Some(tally) => tally.join(one),
+            tally => *tally = Some(one),
+        }
+        self.recent.entry(said.name.clone()).or_default().add(day_of(said.at), 1);
+        Ok(())
+    }
+
+    /// Takes out the earliest days, down to half of what there may be, if there are more than that.
+    fn spill(&mut self) -> Option<NamedDays> {
+        let most = self.bounds.days;
+        let entries = self.recent.values().map(Days::len).sum::<usize>();
+        let is_many = self.recent.len() > self.bounds.names * 2;
+        if entries <= most && !is_many {
+            return None;
+        }
+        let mut by_day = BTreeMap::<Day, BTreeSet<&EventName>>::new();
+        for (name, days) in &self.recent {
+            for (day, _) in days.iter() {
+                by_day.entry(day).or_default().insert(name);
+            }
+        }
+        // The latest days that fit into half of it stay.
+        let (mut kept, mut names, mut from) = (0, BTreeSet::new(), Day::MAX);
+        for (day, named) in by_day.into_iter().rev() {
+            kept += named.len();
+            names.extend(named);
+            if kept > most / 2 || names.len() > self.bounds.names {
+                break;
+            }
+            from = day;
+        }
+        let mut spilled = NamedDays::new();
+        for (name, days) in &mut self.recent {
+            let earlier = days.split_before(from);
+            if !earlier.is_empty() {
+                spilled.insert(name.clone(), earlier);
+            }
+        }
+        self.recent.retain(|_, days| !days.is_empty());
+        Some(spilled)
+    }
+}
+
+impl Bucket {
+    fn weight(&self) -> usize {
+        self.names.keys().map(weight).sum()
+    }
+}
+
+fn weight(name: &EventName) -> usize {
+    name.as_str().len() + NAME_BYTES
+}
+
+fn bucket_of(name: &EventName) -> u8 {
+    u8::try_from(spread(name.as_str()) % u16::from(BUCKETS)).unwrap_or(0)
+}
+
+fn pack_names(names: &BTreeMap<EventName, NameTally>) -> AttributeValue {
+    let mut packer = Packer::default();
+    for (name, tally) in names {
+        packer.text(name.as_str());
+        tally.pack(&mut packer);
+    }
+    AttributeValue::B(Blob::new(packer.into_bytes()))
+}
+
+fn unpack_names(bytes: &[u8]) -> Option<BTreeMap<EventName, NameTally>> {
+    let (mut unpacker, mut names) = (Unpacker::new(bytes), BTreeMap::new());
+    while !unpacker.is_empty() {
+        let name = EventName::new(unpacker.text()?).ok()?;
+        names.insert(name, NameTally::unpack(&mut unpacker)?);
+    }
+    Some(names)
+}
+
+fn read_names(block: &Row<'_>) -> Result<BTreeMap<EventName, NameTally>, DynamoError> {
+    let names = block.packed(CONTENT, "names and their tallies", unpack_names)?;
+    names.ok_or_else(|| block.corrupt(CONTENT, "names and their tallies"))
+}
+
+fn read_days(block: &Row<'_>) -> Result<NamedDays, DynamoError> {
+    let days = block.packed(CONTENT, "names and their days", unpack_days)?;
+    days.ok_or_else(|| block.corrupt(CONTENT, "names and their days"))
+}
+
+/// Days cut into what blocks hold.
+fn in_blocks(days: NamedDays, most: usize) -> Vec<NamedDays> {
+    /// A day and a count, at most.
+    const ENTRY: usize = 15;
+    let (mut blocks, mut block, mut size) = (Vec::new(), NamedDays::new(), 0);
+    for (name, days) in days {
+        for (day, events) in days.iter() {
+            let is_new = !block.contains_key(&name);
+            let more = ENTRY + if is_new { weight(&name) } else { 0 };
+            if size + more > most && !block.is_empty() {
+                blocks.push(std::mem::take(&mut block));
+                size = 0;
+            }
+            size += ENTRY + if block.contains_key(&name) { 0 } else { weight(&name) };
+            block.entry(name.clone()).or_default().add(day, events);
+        }
+    }
+    if !block.is_empty() {
+        blocks.push(block);
+    }
+    blocks
+}
+
+fn block(view: &Key, sk: String, content: AttributeValue) -> Write {
+    let mut block = Key { pk: view.pk.clone(), sk }.into_item();
+    block.insert(CONTENT.to_owned(), content);
+    Write::Put(block)
+}
+
+impl State for CustomerView {
+    const ATTRIBUTES: &'static [&'static str] = &[TALLY, NAMES, RECENT, BLOCKS, FIRST, SET, OTHERS];
+
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let expected = "a count and two instants";
+        let tally = |bytes: &[u8]| {
+            let mut unpacker = Unpacker::new(bytes);
+            NameTally::unpack(&mut unpacker).filter(|_| unpacker.is_empty())
+        };
+        let count = |name| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
+        Ok(Self {
+            tally: row.packed(TALLY, expected, tally)?,
+            names: row.packed(NAMES, "names and their tallies", unpack_names)?.unwrap_or_default(),
+            recent: row.packed(RECENT, "names and their days", unpack_days)?.unwrap_or_default(),
+            blocks: count(BLOCKS)?,
+            first: count(FIRST)?,
+            set: count(SET)?,
+            others: count(OTHERS)?,
+            ..Self::default()
+        })
+    }
+
+    fn write(&self) -> Item {
+        let mut item = Item::new();
+        let Some(tally) = &self.tally else { return item };
+        let mut packer = Packer::default();
+        tally.pack(&mut packer);
+        item.insert(TALLY.to_owned(), AttributeValue::B(Blob::new(packer.into_bytes())));
+        item.insert(NAMES.to_owned(), pack_names(&self.names));
+        if !self.recent.is_empty() {
+            let recent = AttributeValue::B(Blob::new(pack_days(&self.recent)));
+            item.insert(RECENT.to_owned(), recent);
+        }
+        for (name, count) in
+            [(BLOCKS, self.blocks), (FIRST, self.first), (SET, self.set), (OTHERS, self.others)]
+        {
+            if count > 0 {
+                item.insert(name.to_owned(), number(count));
+            }
+        }
+        item
+    }
+}
+
+impl Fold for CustomerView {
+    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
+        let Some(said) = Said::of(change, facts)? else { return Ok(()) };
+        self.count(&said).map_err(|expected| said.row(change, facts).corrupt("name", expected))
+    }
+}
+
+impl SummaryState for CustomerView {
+    fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
+        let said = changes.iter().filter_map(|change| Said::of(change, facts).ok().flatten());
+        let new: BTreeSet<_> = said.map(|said| said.name).collect();
+        let new = new.into_iter().filter(|name| !self.names.contains_key(name));
+        let new: Vec<_> = new.collect();
+        if self.others == 0 && self.names.len() + new.len() <= self.bounds.names {
+            return Vec::new();
+        }
+        let buckets: BTreeSet<_> = new.iter().map(bucket_of).collect();
+        let key = |bucket| Key { pk: view.pk.clone(), sk: keys::bucket(self.set, bucket) };
+        buckets.into_iter().map(key).collect()
+    }
+
+    fn absorb(&mut self, needed: &[Key], found: &[Row<'_>]) -> Result<(), DynamoError> {
+        let of = |sk: &str| keys::of_bucket(sk).map(|(_, bucket)| bucket);
+        for bucket in needed.iter().filter_map(|key| of(&key.sk)) {
+            self.buckets.insert(bucket, Bucket::default());
+        }
+        for block in found {
+            if let Some(bucket) = of(block.text("sk")?) {
+                let names = read_names(block)?;
+                self.buckets.insert(bucket, Bucket { names, is_changed: false });
+            }
+        }
+        Ok(())
+    }
+
+    fn within(self, limits: &Limits) -> Self {
+        Self { bounds: Bounds::of(limits), ..self }
+    }
+
+    fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
+        let mut writes = Vec::new();
+        if is_first && let Some(SummaryView::Customer(customer)) = SummaryView::of_key(view) {
+            writes.push(Write::Put(keys::listed(&customer).into_item()));
+        }
+        for (bucket, Bucket { names, is_changed }) in &self.buckets {
+            if *is_changed {
+                writes.push(block(view, keys::bucket(self.set, *bucket), pack_names(names)));
+            }
+        }
+        for days in in_blocks(self.spill().unwrap_or_default(), self.bounds.block_bytes) {
+            let last = days.values().filter_map(Days::last).max().unwrap_or(0);
+            let content = AttributeValue::B(Blob::new(pack_days(&days)));
+            writes.push(block(view, keys::days(last, self.blocks), content));
+            self.blocks += 1;
+        }
+        writes
+    }
+}

@@ -1,0 +1,93 @@
+//! What all views that are folded from events have in common.
+
+use super::keys::SummaryView;
+use crate::dynamo::item::{Item, Key, Row};
+use crate::dynamo::{DynamoError, Limits};
+use crate::events::{Customer, Period};
+use crate::projection::{Change, Fold, Shard, Write};
+use crate::values::{CustomerId, EventName, SortKey, TenantId, Timestamp};
+
+/// A view that is folded from events, and what is beside it.
+pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
+    /// The items that have to be read before these changes are folded.
+    fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
+        let _ = (view, changes, facts);
+        Vec::new()
+    }
+
+    /// Takes in what was found of them.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    fn absorb(&mut self, needed: &[Key], found: &[Row<'_>]) -> Result<(), DynamoError> {
+        let _ = (needed, found);
+        Ok(())
+    }
+
+    /// The same, where items have these limits.
+    #[must_use]
+    fn within(self, limits: &Limits) -> Self {
+        let _ = limits;
+        self
+    }
+
+    /// What is written with the view at this key, which `is_first` or has been written before.
+    fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
+        let _ = (view, is_first);
+        Vec::new()
+    }
+}
+
+/// What of an event customers and names are counted by.
+pub(super) struct Said {
+    pub(super) name: EventName,
+    pub(super) at: Timestamp,
+}
+
+impl Said {
+    /// What a change adds: an event that is put. One that is erased stays counted until what it was counted in is erased as well.
+    pub(super) fn of(change: &Change, facts: &str) -> Result<Option<Self>, DynamoError> {
+        let Some(item) = added(change) else { return Ok(None) };
+        let row = Row { table: facts, item: item.clone() };
+        let key = SortKey::parse(row.text("sk")?);
+        let key = key.map_err(|_| row.corrupt("sk", "an instant and an id"))?;
+        let name = row.parsed("name", "the name of an event")?;
+        Ok(Some(Self { name, at: key.published_at }))
+    }
+
+    /// The row that says it.
+    pub(super) fn row<'a>(&self, change: &Change, facts: &'a str) -> Row<'a> {
+        Row { table: facts, item: change.after.clone().unwrap_or_default() }
+    }
+}
+
+/// The item that a change has put where none was.
+pub(super) fn added(change: &Change) -> Option<&Item> {
+    change.after.as_ref().filter(|_| change.before.is_none())
+}
+
+/// The views that a change of the table of a period is counted in.
+///
+/// # Errors
+/// [`DynamoError::Corrupt`]: it is no event.
+pub fn views_of(
+    change: &Change,
+    period: Period,
+    shard: Shard,
+    table: &str,
+) -> Result<Option<[SummaryView; 3]>, DynamoError> {
+    let Some(said) = Said::of(change, table)? else { return Ok(None) };
+    let mut ids = change.key.pk.splitn(3, '#');
+    let mut customer = || {
+        let tenant_id = TenantId::new(ids.next()?).ok()?;
+        Some(Customer { tenant_id, customer_id: CustomerId::new(ids.next()?).ok()? })
+    };
+    let customer = customer()
+        .ok_or_else(|| said.row(change, table).corrupt("pk", "a tenant and a customer"))?;
+    let (tenant, part) = (customer.tenant_id.clone(), SummaryView::part(shard));
+    Ok(Some([
+        SummaryView::Witness(period, tenant.clone(), part),
+        SummaryView::Name(tenant, said.name, part),
+        SummaryView::Customer(customer),
+    ]))
+}

@@ -1,0 +1,375 @@
+//! Summaries: what the customers of a tenant did, counted by customer, by name and by day.
+//!
+//! ```text
+//! tally      what is counted
+//! keys       where summaries are among the views
+//! fold       what the views have in common
+//! customer   the view of a customer, and its blocks
+//! name       the view of a name of a tenant
+//! witness    the view that an archive is compared with
+//! summary    what a customer did, as it is read
+//! ```
+//!
+//! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
+//! projector, which adds it to three views: that of its customer, that of its name, and the witness of its period.
+//!
+//! # Why each event is counted once
+//!
+//! 1. *A put of an event is one change.* Repetitions are refused by its key, so they are in no stream; what is too late or in conflict is
+//!    put nowhere. Erasures are changes too, and are passed: what is erased takes its views along.
+//! 2. *A change is folded once into each view*, by the marks of [`crate::projection`]. Several tables are folded into one view, so the shard that a
+//!    mark is of is named by its stream and its id: the streams of two tables have shards of one name, locally all of them.
+//! 3. *Addition does not ask for an order.* Counts and digests are added, the first and the last instant are a minimum and a
+//!    maximum. So whatever order shards, tables and dead letters come in, at rest a view is the recount of what was taken.
+//!
+//! Which table a batch is of decides what its changes are, never their keys: a tenant may be called `likes`, and the key of an event begins
+//! with its tenant.
+//!
+//! # Spreading
+//!
+//! A customer is one partition, as in the table of events: who has a thousand events a second has them in batches. All
+//! events of a tenant may have one name. So a name is [`PARTS`] items, chosen by the shard that a change comes from, and a batch
+//! writes one of them once. Readers add them up. The witness of a tenant and a period is spread in the same way.
+//!
+//! # What bounds it
+//!
+//! The view of a customer has at most 64 names and 512 counts of days; the rest is in blocks, which [`customer`](CustomerView) explains.
+//! All days are kept, whatever their age: a rule may ask for any of them that is defined later. A customer has up to 11,000
+//! names of 60 characters, beyond which an event of a further name is set aside as a dead letter. A name has the counts of 410 days.
+
+mod customer;
+mod fold;
+pub mod keys;
+mod name;
+mod summary;
+mod tally;
+mod witness;
+
+use crate::dynamo::item::{Key, Row, text};
+use crate::dynamo::{BATCH_GET, Dynamo, DynamoError, Limits, Query};
+use crate::events::{Customer, Period, Tally};
+use crate::projection::{View, Views};
+use crate::runtime::deadline::Deadline;
+use crate::values::{CustomerId, EventName, TenantId};
+
+pub use customer::CustomerView;
+pub use fold::{SummaryState, views_of};
+pub use keys::{PARTS, SummaryItem, SummaryView};
+pub use name::{NameView, SHOWN_DAYS};
+pub use summary::CustomerSummary;
+pub use tally::{Day, Days, NameTally, day_of, start_of};
+pub use witness::WitnessView;
+
+/// How much is in one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    /// Names in the view of a customer.
+    names: usize,
+    /// Counts of a name on a day in it.
+    days: usize,
+    /// Bytes of a bucket of names.
+    bucket_bytes: usize,
+    /// Bytes of a block of days.
+    block_bytes: usize,
+}
+
+impl Bounds {
+    fn of(limits: &Limits) -> Self {
+        Self {
+            names: (limits.row_bytes / 1_024).max(1),
+            days: (limits.row_bytes / 128).max(2),
+            bucket_bytes: limits.row_bytes / 16 * 15,
+            block_bytes: limits.block_bytes / 2,
+        }
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self::of(&Limits::DYNAMODB)
+    }
+}
+
+/// The summaries. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Summaries {
+    views: Views,
+}
+
+/// Some names of a tenant, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamePage {
+    /// Each with what it comes to.
+    pub names: Vec<(EventName, NameView)>,
+    /// Behind which name to go on, if there may be more.
+    pub next: Option<EventName>,
+}
+
+impl Summaries {
+    /// Those among these views.
+    #[must_use]
+    pub fn new(views: &Views) -> Self {
+        Self { views: views.clone() }
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { views: self.views.over(dynamo) }
+    }
+
+    /// What a customer did, all of it; nothing if that is nothing.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn customer(
+        &self,
+        customer: &Customer,
+        deadline: Deadline,
+    ) -> Result<Option<CustomerSummary>, DynamoError> {
+        let key = SummaryView::Customer(customer.clone()).key();
+        let view = self.views.read(key, View::<CustomerView>::read_from, deadline).await?;
+        match view.is_there() {
+            true => self.whole(customer, view.state, deadline).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// What a view says with its blocks. The view was read before: its blocks are there, and stay.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn whole(
+        &self,
+        customer: &Customer,
+        view: CustomerView,
+        deadline: Deadline,
+    ) -> Result<CustomerSummary, DynamoError> {
+        if !view.has_blocks() {
+            return Ok(view.into_summary());
+        }
+        let blocks = self.blocks(customer, keys::DAYS_OF, deadline).await?;
+        view.with_blocks(&blocks)
+    }
+
+    /// What a view says with its names, and of days only what it has itself: half as much to read.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn with_names(
+        &self,
+        customer: &Customer,
+        view: CustomerView,
+        deadline: Deadline,
+    ) -> Result<CustomerSummary, DynamoError> {
+        if !view.has_other_names() {
+            return Ok(view.into_summary());
+        }
+        let blocks = self.blocks(customer, keys::NAMES_OF, deadline).await?;
+        view.with_blocks(&blocks)
+    }
+
+    /// The blocks from one sort of them on.
+    async fn blocks(
+        &self,
+        customer: &Customer,
+        from: &str,
+        deadline: Deadline,
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
+        let pk = SummaryView::Customer(customer.clone()).key().pk;
+        let query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :from AND :to"),
+            values: vec![
+                (":pk", text(pk)),
+                (":from", text(from)),
+                (":to", text(format!("{}~", keys::NAMES_OF))),
+            ],
+            ..Query::default()
+        };
+        self.views.table().all(query, || deadline).await
+    }
+
+    /// Customers of a tenant that have a summary, by id, behind one of them.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn ids(
+        &self,
+        tenant: &TenantId,
+        after: Option<&CustomerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Vec<CustomerId>, DynamoError> {
+        let mut query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::customers(tenant)))],
+            limit: i32::try_from(limit).ok(),
+            ..Query::default()
+        };
+        if let Some(after) = after {
+            query.keys = Some("pk = :pk AND sk > :after");
+            query.values.push((":after", text(after.to_string())));
+        }
+        let page = self.views.table().page(&query, deadline).await?;
+        page.rows.iter().map(|row| row.parsed("sk", "the id of a customer")).collect()
+    }
+
+    /// The views of customers of a tenant, in the order of these ids, none of which is named twice.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn views(
+        &self,
+        tenant: &TenantId,
+        ids: &[CustomerId],
+        deadline: Deadline,
+    ) -> Result<Vec<View<CustomerView>>, DynamoError> {
+        let key = |customer_id: &CustomerId| {
+            let customer = Customer { tenant_id: tenant.clone(), customer_id: customer_id.clone() };
+            SummaryView::Customer(customer).key()
+        };
+        let keys: Vec<_> = ids.iter().map(key).collect();
+        let read = View::<CustomerView>::read_from;
+        self.views.read_all(&keys, read, deadline).await?.into_iter().collect()
+    }
+
+    /// What customers of a tenant did, all of it, by id, behind one of them.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn customers(
+        &self,
+        tenant: &TenantId,
+        after: Option<&CustomerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Vec<(CustomerId, CustomerSummary)>, DynamoError> {
+        let ids = self.ids(tenant, after, limit, deadline).await?;
+        let views = self.views(tenant, &ids, deadline).await?;
+        let mut customers = Vec::with_capacity(ids.len());
+        for (customer_id, view) in ids.into_iter().zip(views) {
+            let customer = Customer { tenant_id: tenant.clone(), customer_id };
+            let summary = self.whole(&customer, view.state, deadline).await?;
+            customers.push((customer.customer_id, summary));
+        }
+        Ok(customers)
+    }
+
+    /// What a name of a tenant comes to; nothing if there is no event of it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn name(
+        &self,
+        tenant: &TenantId,
+        name: &EventName,
+        deadline: Deadline,
+    ) -> Result<Option<NameView>, DynamoError> {
+        let key = |part| SummaryView::Name(tenant.clone(), name.clone(), part).key();
+        let keys: Vec<Key> = (0..PARTS).map(key).collect();
+        let read = View::<NameView>::read_from;
+        let parts = self.views.read_all(&keys, read, deadline).await?;
+        let mut sum = NameView::default();
+        for part in parts {
+            sum.join(&part?.state);
+        }
+        Ok(Some(sum).filter(|sum| sum.tally.is_some()))
+    }
+
+    /// Names of a tenant with what they come to, behind one of them.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn names(
+        &self,
+        tenant: &TenantId,
+        after: Option<&EventName>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<NamePage, DynamoError> {
+        // One more tells whether there are more.
+        let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
+        let parts = (0..PARTS).map(|part| {
+            let pk = keys::names(tenant, part);
+            self.part_of_names(pk, after, most, deadline)
+        });
+        let parts = futures::future::try_join_all(parts).await?;
+        // Of a part that has more, nothing is known behind its last name.
+        let ends = parts.iter().filter(|(_, is_last)| !is_last);
+        let end = ends.filter_map(|(names, _)| names.last().map(|(name, _)| name.clone())).min();
+        let mut sums = std::collections::BTreeMap::<EventName, NameView>::new();
+        for (name, view) in parts.into_iter().flat_map(|(names, _)| names) {
+            if end.as_ref().is_none_or(|end| name <= *end) {
+                sums.entry(name).or_default().join(&view);
+            }
+        }
+        let is_more = sums.len() > limit;
+        let names: Vec<_> = sums.into_iter().take(limit).collect();
+        let next = names.last().map(|(name, _)| name.clone()).filter(|_| is_more);
+        Ok(NamePage { names, next })
+    }
+
+    /// Names in one part, and whether there are no more.
+    async fn part_of_names(
+        &self,
+        pk: String,
+        after: Option<&EventName>,
+        limit: i32,
+        deadline: Deadline,
+    ) -> Result<(Vec<(EventName, NameView)>, bool), DynamoError> {
+        let mut query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(pk))],
+            limit: Some(limit),
+            ..Query::default()
+        };
+        if let Some(after) = after {
+            query.keys = Some("pk = :pk AND sk > :after");
+            query.values.push((":after", text(after.as_str())));
+        }
+        let page = self.views.table().page(&query, deadline).await?;
+        let is_last = page.next.is_none();
+        let read = |row: &Row<'_>| {
+            let name = row.parsed("sk", "the name of an event")?;
+            Ok((name, View::<NameView>::read_from(row)?.state))
+        };
+        let names: Result<Vec<_>, DynamoError> = page.rows.iter().map(read).collect();
+        Ok((names?, is_last))
+    }
+
+    /// What the stream has brought of a period, of all tenants.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn witness(&self, period: Period, deadline: Deadline) -> Result<Tally, DynamoError> {
+        let mut sum = Tally::default();
+        for part in 0..PARTS {
+            let query = Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(keys::witnesses(period, part)))],
+                ..Query::default()
+            };
+            for row in self.views.table().all(query, || deadline).await? {
+                sum.add(View::<WitnessView>::read_from(&row)?.state.tally);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The items at these keys.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn needed(
+        &self,
+        keys: &[Key],
+        deadline: Deadline,
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
+        let mut found = Vec::with_capacity(keys.len());
+        for some in keys.chunks(BATCH_GET) {
+            let items = some.iter().cloned().map(Key::into_item).collect();
+            found.extend(self.views.table().batch_get(items, deadline).await?);
+        }
+        Ok(found)
+    }
+}

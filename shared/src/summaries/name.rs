@@ -1,0 +1,85 @@
+//! The view of a name: how many events a tenant had of it, in one part of the stream.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::fold::{Said, SummaryState};
+use super::tally::{Days, NameTally, day_of};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{Item, Row};
+use crate::projection::{Change, Fold, State};
+use crate::values::{Packer, Unpacker};
+
+/// The days that are shown.
+pub const SHOWN_DAYS: u32 = 400;
+/// The days that are kept: an event may be ahead of the clock that says which are shown.
+const KEPT_DAYS: u32 = SHOWN_DAYS + 10;
+
+const TALLY: &str = "tally";
+const DAYS: &str = "days";
+
+/// How often it happened, and on which of the latest days.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NameView {
+    /// All events; nothing before the first.
+    pub tally: Option<NameTally>,
+    /// The latest days.
+    pub days: Days,
+}
+
+impl NameView {
+    /// Adds what another part of the stream has brought.
+    pub fn join(&mut self, other: &Self) {
+        self.tally = NameTally::sum(self.tally.into_iter().chain(other.tally));
+        self.days.join(&other.days);
+    }
+
+    /// The same without days that nobody is shown any more.
+    fn trim(&mut self) {
+        if let Some(last) = self.days.last() {
+            drop(self.days.split_before(last.saturating_sub(KEPT_DAYS)));
+        }
+    }
+}
+
+impl State for NameView {
+    const ATTRIBUTES: &'static [&'static str] = &[TALLY, DAYS];
+
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let tally = |bytes: &[u8]| {
+            let mut unpacker = Unpacker::new(bytes);
+            NameTally::unpack(&mut unpacker).filter(|_| unpacker.is_empty())
+        };
+        let days = |bytes: &[u8]| {
+            let mut unpacker = Unpacker::new(bytes);
+            Days::unpack(&mut unpacker).filter(|_| unpacker.is_empty())
+        };
+        Ok(Self {
+            tally: row.packed(TALLY, "a count and two instants", tally)?,
+            days: row.packed(DAYS, "days and their counts", days)?.unwrap_or_default(),
+        })
+    }
+
+    fn write(&self) -> Item {
+        let bytes = |packer: Packer| AttributeValue::B(Blob::new(packer.into_bytes()));
+        let Some(counted) = &self.tally else { return Item::new() };
+        let (mut tally, mut days) = (Packer::default(), Packer::default());
+        counted.pack(&mut tally);
+        self.days.pack(&mut days);
+        Item::from([(TALLY.to_owned(), bytes(tally)), (DAYS.to_owned(), bytes(days))])
+    }
+}
+
+impl Fold for NameView {
+    fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
+        if let Some(said) = Said::of(change, facts)? {
+            let mut one = Self { tally: Some(NameTally::of(said.at)), days: Days::default() };
+            one.days.add(day_of(said.at), 1);
+            self.join(&one);
+            self.trim();
+        }
+        Ok(())
+    }
+}
+
+impl SummaryState for NameView {}
