@@ -26,6 +26,8 @@
 //! tags           who is in what an actor published
 //! rooms          what people say to each other, and who may read it
 //! events         what the customers of tenants do: tables by period, archives
+//! summaries      what a customer did, counted
+//! tenants        payloads of customers; rules, scores, alerts
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -62,7 +64,9 @@ pub mod projection;
 pub mod queue;
 pub mod rooms;
 pub mod runtime;
+pub mod summaries;
 pub mod tags;
+pub mod tenants;
 pub mod timelines;
 pub mod values;
 

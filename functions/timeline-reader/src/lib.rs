@@ -35,6 +35,7 @@
 
 mod activity;
 mod actor;
+mod alerts;
 mod archives;
 mod battle;
 mod events;

@@ -9,8 +9,8 @@ use crate::http::path::{Path, Route};
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::{
-    activity, actor, archives, battle, events, likes, notifications, poll, profile, room, tagged,
-    tags, timeline,
+    activity, actor, alerts, archives, battle, events, likes, notifications, poll, profile, room,
+    tagged, tags, timeline,
 };
 
 macro_rules! routes {
@@ -48,6 +48,7 @@ routes! {
     "/v1/rooms/{room_id}/messages" => room,
     "/v1/tenants/{tenant_id}/customers/{customer_id}/events" => events,
     "/v1/tenants/{tenant_id}/archives" => archives,
+    "/v1/tenants/{tenant_id}/alerts" => alerts,
 }
 
 /// The path that an event asks for, if there is such a path.
