@@ -35,11 +35,7 @@ impl From<Answer> for Shareable {
 impl Shareable {
     /// The answer to a request with these headers, which caches may keep for so many seconds if it is public.
     #[must_use]
-    pub fn into_response(
-        self,
-        requested: &HeaderMap,
-        seconds: u8,
-    ) -> ApiGatewayV2httpResponse {
+    pub fn into_response(self, requested: &HeaderMap, seconds: u8) -> ApiGatewayV2httpResponse {
         let mut response = self.answer.into_response(requested);
         if self.is_public && seconds > 0 {
             let kept = HeaderValue::try_from(format!("public, max-age={seconds}"));

@@ -19,6 +19,7 @@ use crate::polls::keys::{self as polls, PollRow};
 use crate::projection::{Barrier, checkpoints, redriven};
 use crate::rooms::RoomItem;
 use crate::summaries::{SummaryItem, SummaryView};
+use crate::tenants::TenantItem;
 
 /// A table, and what is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +132,13 @@ kinds! {
     CustomerListed, "views: customer in the list", 512;
     EventNames, "views: name of events", 16_384;
     Witness, "views: witness", 16_384;
+    CustomerPayload, "ledger: customer's payload", 5_120;
+    Rule, "ledger: rule", 768;
+    Score, "ledger: score", 4_096;
+    AlertClaim, "ledger: alert's claim", 768;
+    Alert, "ledger: alert", 1_280;
+    Decided, "ledger: decided periods", 6_144;
+    Deciding, "ledger: progress of a rule", 768;
 }
 
 impl Kind {
@@ -172,6 +180,13 @@ impl Kind {
             LedgerItem::Events(EventItem::Archived(..)) => Self::Archived,
             LedgerItem::Events(EventItem::Keeper) => Self::Keeper,
             LedgerItem::Events(EventItem::Seen(_)) => Self::SeenSet,
+            LedgerItem::Tenant(TenantItem::Payload(_)) => Self::CustomerPayload,
+            LedgerItem::Tenant(TenantItem::Rule(..)) => Self::Rule,
+            LedgerItem::Tenant(TenantItem::Score(..)) => Self::Score,
+            LedgerItem::Tenant(TenantItem::Claim(..)) => Self::AlertClaim,
+            LedgerItem::Tenant(TenantItem::Alert(..)) => Self::Alert,
+            LedgerItem::Tenant(TenantItem::Decided(..)) => Self::Decided,
+            LedgerItem::Tenant(TenantItem::Deciding(_)) => Self::Deciding,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }

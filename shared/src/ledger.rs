@@ -17,6 +17,7 @@
 //! room#<room>#<shard>      <sort key>                  a message                   rooms
 //! said#<room>#<author>     <sort key>                  the same, by author         rooms
 //! events#<what>            …                           periods and their archives  events
+//! tenant#<tenant>#<what>   …                           rules, payloads, alerts     tenants
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes

@@ -7,6 +7,7 @@ use crate::follows::keys as follows;
 use crate::ledger::PERSON;
 use crate::rooms::{RoomItem, keys as rooms};
 use crate::tags::{TagItem, keys as tags};
+use crate::tenants::{TenantItem, keys as tenants};
 use crate::values::{ActivityId, ActorId, SortKey, ViewerId};
 
 /// What an item of the ledger is. Whoever looks for a person goes through all of these: a new kind of
@@ -39,6 +40,8 @@ pub enum LedgerItem {
     Room(RoomItem),
     /// What is known of the periods of events and their archives: about nobody, or about a tenant.
     Events(EventItem),
+    /// What a tenant defines, says of its customers, and is told.
+    Tenant(TenantItem),
 }
 
 impl LedgerItem {
@@ -74,7 +77,8 @@ impl LedgerItem {
         let room = || rooms::of_key(pk, sk).map(Self::Room);
         let events = || events::of_key(pk, sk).map(Self::Events);
         let timeline = activity().or_else(edge).or_else(progress).or_else(tag);
-        timeline.or_else(person).or_else(room).or_else(events)
+        let tenant = || tenants::of_key(pk, sk).map(Self::Tenant);
+        timeline.or_else(person).or_else(room).or_else(events).or_else(tenant)
     }
 }
 

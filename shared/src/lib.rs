@@ -27,6 +27,7 @@
 //! rooms          what people say to each other, and who may read it
 //! events         what the customers of tenants do: tables by period, archives
 //! summaries      how often they did it, by customer, name and day
+//! tenants        payloads of customers; rules, scores, alerts
 //!
 //! command        the commands there are                the lists of what the features declare
 //! ledger_item    the items there are in the ledger
@@ -65,6 +66,7 @@ pub mod rooms;
 pub mod runtime;
 pub mod summaries;
 pub mod tags;
+pub mod tenants;
 pub mod timelines;
 pub mod values;
 

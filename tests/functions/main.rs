@@ -50,6 +50,7 @@ mod refused;
 mod request_logs;
 mod requests;
 mod rooms;
+mod rules;
 mod split;
 mod stream_source;
 mod summaries;

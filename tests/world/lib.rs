@@ -303,6 +303,7 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
+                rules: shared::tenants::Rules::new(&projectors.ledger),
             },
             keeper: Keeper {
                 periods: Periods::new(&keepers.ledger),

@@ -4,6 +4,7 @@ use shared::dynamo::DynamoError;
 use shared::events::Period;
 use shared::message::CommandError;
 use shared::queue::SendError;
+use shared::tenants::TooManyDefinitions;
 use shared::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
 
 /// Seconds until a table that is missing is looked for again. The keeper comes every quarter of an hour.
@@ -63,6 +64,9 @@ pub enum Failure {
         /// When it was.
         at: Timestamp,
     },
+    /// A tenant has as many definitions as it may have.
+    #[error("{0}")]
+    TooManyDefinitions(#[from] TooManyDefinitions),
     /// DynamoDB failed.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
@@ -81,7 +85,8 @@ impl Failure {
             | Self::Taken { .. }
             | Self::Full { .. }
             | Self::EventTooLate { .. }
-            | Self::EventConflict { .. } => true,
+            | Self::EventConflict { .. }
+            | Self::TooManyDefinitions(_) => true,
             // The others are repaired sooner or later; the message waits for it.
             Self::Dynamo(_) | Self::Queue(_) | Self::NotMade(_) => self.is_refusal(),
         }
@@ -100,7 +105,8 @@ impl Failure {
             | Self::Full { .. }
             | Self::EventTooLate { .. }
             | Self::NotMade(_)
-            | Self::EventConflict { .. } => false,
+            | Self::EventConflict { .. }
+            | Self::TooManyDefinitions(_) => false,
         }
     }
 
@@ -132,7 +138,8 @@ impl Failure {
             | Self::Full { .. }
             | Self::EventTooLate { .. }
             | Self::NotMade(_)
-            | Self::EventConflict { .. } => self.to_string(),
+            | Self::EventConflict { .. }
+            | Self::TooManyDefinitions(_) => self.to_string(),
         }
     }
 
@@ -146,6 +153,7 @@ impl Failure {
             Self::EventTooLate { .. } => "event-too-late",
             Self::EventConflict { .. } => "event-conflict",
             Self::NotMade(_) => "table-missing",
+            Self::TooManyDefinitions(_) => "too-many-definitions",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }

@@ -66,6 +66,10 @@ fn is_shown(command: &Command) -> bool {
         | Command::Hit(_)
         | Command::RecordEvent(_)
         | Command::RecordEvents(_)
+        | Command::UpdateCustomer(_)
+        | Command::Rule(_)
+        | Command::Score(_)
+        | Command::ReadAlerts(_)
         | Command::Changed(_) => false,
         Command::Continued(continued) => is_shown(&continued.command),
     }

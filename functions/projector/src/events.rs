@@ -23,6 +23,7 @@ use shared::summaries::{
 use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::rules;
 use crate::subject::Subject;
 
 /// Changes by the view that they are counted in.
@@ -59,6 +60,7 @@ pub(crate) async fn fold(
     deadline: Deadline,
 ) -> Vec<Outcome> {
     let (mut customers, mut names, mut witnesses) = (Vec::new(), Vec::new(), Vec::new());
+    let counted = rules::counted(&by_view);
     for (view, changes) in by_view {
         let tasks = match view {
             SummaryView::Customer(_) => &mut customers,
@@ -73,7 +75,7 @@ pub(crate) async fn fold(
         folding.fold_all::<WitnessView>(witnesses),
         folding.fold_all::<CustomerView>(customers),
     );
-    // t3: rules.decide, for each of `customers` that has no failure: their views are written, by this delivery or an earlier one.
+    let customers = rules::decide(projector, customers, &counted, deadline).await;
     [names, witnesses, customers].into_iter().flatten().collect()
 }
 

@@ -8,6 +8,7 @@
 //!   blocks        folds what has a view with blocks beside it: polls, battles
 //!   single        folds what has a view for itself
 //!   events        folds what is in the tables of periods
+//!   rules         decides on the counts of customers that were folded
 //!   outcome       what became of the changes of one subject
 //!   dead_letters  what a view cannot fold goes to the dead-letter queue
 //!   failure       why changes have to be delivered again
@@ -28,6 +29,7 @@ mod failure;
 mod likes;
 mod metrics;
 mod outcome;
+mod rules;
 mod single;
 mod subject;
 
@@ -45,6 +47,7 @@ use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
+use shared::tenants::Rules;
 use shared::values::Retention;
 use tracing::{error, warn};
 
@@ -72,6 +75,8 @@ pub struct Projector {
     pub read_notifications: Retention,
     /// The tables of periods, whose events are folded as well.
     pub tables: EventTables,
+    /// What decides on the counts of customers.
+    pub rules: Rules,
 }
 
 impl Projector {

@@ -7,6 +7,7 @@ use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::EventTables;
 use shared::facts::Facts;
+use shared::ledger::Ledger;
 use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
@@ -14,6 +15,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
+use shared::tenants::Rules;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -36,6 +38,7 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
         read_notifications: env::read_notifications()?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
+        rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?))),
     };
     let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {

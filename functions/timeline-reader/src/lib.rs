@@ -31,6 +31,7 @@
 
 mod activity;
 mod actor;
+mod alerts;
 mod archives;
 mod battle;
 mod customers;

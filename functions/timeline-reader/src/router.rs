@@ -11,8 +11,8 @@ use crate::http::problem::Problem;
 use crate::http::response::Shareable;
 use crate::names::one as name;
 use crate::{
-    activity, actor, archives, battle, customers, events, likes, names, notifications, poll,
-    profile, room, tagged, tags, timeline,
+    activity, actor, alerts, archives, battle, customers, events, likes, names, notifications,
+    poll, profile, room, tagged, tags, timeline,
 };
 
 macro_rules! routes {
@@ -54,6 +54,7 @@ routes! {
     "/v1/tenants/{tenant_id}/customers/{customer_id}" => customer,
     "/v1/tenants/{tenant_id}/names" => names,
     "/v1/tenants/{tenant_id}/names/{name}" => name,
+    "/v1/tenants/{tenant_id}/alerts" => alerts,
 }
 
 /// The path that an event asks for, if there is such a path.

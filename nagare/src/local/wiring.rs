@@ -296,6 +296,7 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
+            rules: shared::tenants::Rules::new(&self.tables.ledger),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());
         let [by_writer, by_alerter, by_projector] = numbers;

@@ -23,6 +23,7 @@ use crate::projection::UnfoldedChange;
 use crate::queue::Message;
 use crate::rooms::{MembershipChange, MessageDeleted, MessagePosted};
 use crate::tags::TagChange;
+use crate::tenants::{AlertsRead, CustomerUpdated, RuleChange, ScoreChange};
 use crate::values::{Origin, Timestamp};
 
 use internal::{CONTINUED, INTERNAL};
@@ -127,6 +128,10 @@ commands! {
     Membership(MembershipChange),
     RecordEvent(EventRecorded),
     RecordEvents(EventsRecorded),
+    UpdateCustomer(CustomerUpdated),
+    Rule(RuleChange),
+    Score(ScoreChange),
+    ReadAlerts(AlertsRead),
 }
 
 /// The rest of a command that an earlier delivery acknowledged before all of it was done, because

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 
 use super::read::TYPE;
 use crate::values::{
-    ActivityId, ActorId, BattleId, Choice, CustomerId, EventId, EventName, HitId, Kind, MessageId,
-    Origin, PollId, RoomId, TenantId, Timestamp, ViewerId,
+    ActivityId, ActorId, AlertId, BattleId, Choice, CustomerId, EventId, EventName, HitId, Kind,
+    MessageId, Origin, PollId, RoomId, RuleId, ScoreId, TenantId, Timestamp, ViewerId,
 };
 
 /// What is written as JSON by putting quotes around it.
@@ -24,6 +24,9 @@ impl Plain for MessageId {}
 impl Plain for TenantId {}
 impl Plain for CustomerId {}
 impl Plain for EventId {}
+impl Plain for RuleId {}
+impl Plain for ScoreId {}
+impl Plain for AlertId {}
 impl Plain for EventName {}
 impl Plain for Timestamp {}
 impl Plain for Kind {}

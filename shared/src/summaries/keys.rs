@@ -151,6 +151,11 @@ pub(super) fn days(last: Day, number: u64) -> String {
     format!("{DAYS_OF}{last:06}#{number:010}")
 }
 
+/// Before the sort keys of all blocks that have this day or later ones.
+pub(super) fn days_from(day: Day) -> String {
+    format!("{DAYS_OF}{day:06}")
+}
+
 /// The number in the sort key of a block of days.
 pub(super) fn number_of_days(sk: &str) -> Option<u64> {
     sk.strip_prefix(DAYS_OF)?.split_once('#')?.1.parse().ok()

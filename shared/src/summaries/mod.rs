@@ -152,20 +152,23 @@ impl Summaries {
         view.with_blocks(&blocks)
     }
 
-    /// What a view says with its names, and of days only what it has itself: half as much to read.
+    /// What a view says with its names, and of days those from one on; without it only what the view has itself.
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn with_names(
+    pub async fn since(
         &self,
         customer: &Customer,
         view: CustomerView,
+        since: Option<Day>,
         deadline: Deadline,
     ) -> Result<CustomerSummary, DynamoError> {
-        if !view.has_other_names() {
-            return Ok(view.into_summary());
-        }
-        let blocks = self.blocks(customer, keys::NAMES_OF, deadline).await?;
+        let from = match since {
+            Some(since) if view.has_blocks() => keys::days_from(since),
+            _ if view.has_other_names() => keys::NAMES_OF.to_owned(),
+            _ => return Ok(view.into_summary()),
+        };
+        let blocks = self.blocks(customer, &from, deadline).await?;
         view.with_blocks(&blocks)
     }
 

@@ -132,6 +132,20 @@ ids! {
     CustomerId(MAX_ID_LENGTH);
     /// What a customer did. Unique for an instant of theirs.
     EventId(MAX_ID_LENGTH);
+    /// A rule of a tenant.
+    RuleId(MAX_ID_LENGTH);
+    /// A score of a tenant.
+    ScoreId(MAX_ID_LENGTH);
+    /// An alert of a tenant.
+    AlertId(MAX_ID_LENGTH);
+}
+
+impl AlertId {
+    /// One that is a digest.
+    #[must_use]
+    pub fn of_digest(digest: u128) -> Self {
+        Self(format!("{digest:032x}"))
+    }
 }
 
 /// Messages are in the order of [sort keys](super::SortKey), as activities are.

@@ -12,8 +12,9 @@ mod timestamp;
 mod word;
 
 pub use id::{
-    ActivityId, ActorId, BattleId, Choice, CustomerId, EventId, HitId, IdError, MAX_CHOICE_LENGTH,
-    MAX_ID_LENGTH, MessageId, PollId, RoomId, TenantId, ViewerId, is_id_character,
+    ActivityId, ActorId, AlertId, BattleId, Choice, CustomerId, EventId, HitId, IdError,
+    MAX_CHOICE_LENGTH, MAX_ID_LENGTH, MessageId, PollId, RoomId, RuleId, ScoreId, TenantId,
+    ViewerId, is_id_character,
 };
 pub use origin::{Origin, OriginError, is_message_id};
 pub use packed::{Packer, Unpacker};

@@ -1,17 +1,19 @@
 //! The customers of a tenant, by id, each with what they did (docs/QUERIES.md).
 //!
-//! A page is one query for ids and one call for the views of a hundred of them; beside these, the names of customers who have
-//! more than a view has. A page ends early where that would be [`MOST_BLOCKS`] bytes.
+//! A page is one query for the ids of those who did something, one for those of whom something is said, one for the scores of the tenant, and
+//! then one call for the views of a hundred of them; after these, the names of customers who have more than a view has, and the days that
+//! scores ask for. A page ends early where names would be [`MOST_BLOCKS`] bytes.
 
 pub(crate) mod one;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
 use serde::Serialize;
-use shared::events::Customer;
+use shared::events::{Customer, Period, PeriodLength};
 use shared::paging::CursorError;
-use shared::summaries::{CustomerSummary, CustomerView, NameTally, Summaries};
+use shared::summaries::{CustomerSummary, CustomerView, Day, NameTally, Summaries, day_of};
+use shared::tenants::{Customers, Definitions, ScoreDefinition};
 use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
 
 use crate::Context;
@@ -62,17 +64,27 @@ impl From<NameTally> for Named {
 }
 
 impl Item {
-    /// What is answered of a customer. Payload and scores are of the tenant's definitions, and joined here.
-    fn of(customer_id: CustomerId, summary: &CustomerSummary) -> Self {
+    /// What is answered of a customer on a day.
+    fn of(
+        customer_id: CustomerId,
+        summary: &CustomerSummary,
+        payload: Option<Payload>,
+        scores: &[ScoreDefinition],
+        today: Period,
+    ) -> Self {
+        let score = |it: &ScoreDefinition| {
+            let score = Score { value: it.score.value(summary, today), as_of: today.to_string() };
+            (it.score_id.to_string(), score)
+        };
         let names = summary.names().map(|(name, tally)| (name.clone(), tally.into()));
         Self {
             customer_id,
-            payload: None,
+            payload,
             events: summary.events(),
             first_at: summary.first_at(),
             last_at: summary.last_at(),
             names: names.collect(),
-            scores: BTreeMap::new(),
+            scores: scores.iter().map(score).collect(),
         }
     }
 }
@@ -85,25 +97,46 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     let after = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
     let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
-    // One more tells whether there are more. Customers who have a payload alone are joined here, by id.
-    let mut ids = summaries.ids(&tenant, after.as_ref(), limit + 1, cx.deadline).await?;
+    let ledger = cx.reader.ledger.over(cx.dynamo);
+    let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
+    // One more of each tells whether there are more. Who is among the first of both is among the first of each.
+    let (ids, (said, _), in_force) = futures::try_join!(
+        summaries.ids(&tenant, after.as_ref(), limit + 1, cx.deadline),
+        customers.page(&tenant, after.as_ref(), limit + 1, cx.deadline),
+        definitions.of(&tenant, cx.deadline),
+    )?;
+    let mut payloads: BTreeMap<_, _> = said.into_iter().collect();
+    let ids: BTreeSet<_> = ids.into_iter().chain(payloads.keys().cloned()).collect();
     let mut is_more = ids.len() > limit;
-    ids.truncate(limit);
+    let ids: Vec<_> = ids.into_iter().take(limit).collect();
     let views = summaries.views(&tenant, &ids, cx.deadline).await?;
     let views: Vec<_> = views.into_iter().map(|view| view.state).collect();
     let shown = fitting(&views);
     is_more |= shown < ids.len();
-    let read = ids.into_iter().zip(views).take(shown).map(async |(customer_id, view)| {
+    let (scores, today) = (&in_force.scores, PeriodLength::Day.period_of(cx.now));
+    let read = ids.into_iter().zip(views).take(shown).map(|(customer_id, view)| {
+        let payload = payloads.remove(&customer_id).map(|said| said.payload);
         let customer = Customer { tenant_id: tenant.clone(), customer_id };
-        let summary = summaries.with_names(&customer, view, cx.deadline).await?;
-        Ok::<_, Problem>(Item::of(customer.customer_id, &summary))
+        let summaries = &summaries;
+        async move {
+            let since = first_day(scores, today);
+            let summary = summaries.since(&customer, view, since, cx.deadline).await?;
+            Ok::<_, Problem>(Item::of(customer.customer_id, &summary, payload, scores, today))
+        }
     });
+    let read: Vec<_> = read.collect();
     let items = try_join_all(read).await?;
     let last = items.last().map(|item| &item.customer_id).filter(|_| is_more);
     let next_cursor =
         last.map(|last| cx.reader.seal.seal_in(LIST, &tenant, last.as_str().as_bytes()));
     let body = Body { items, next_cursor };
     Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+}
+
+/// The first day that any score asks for; none where there are no scores.
+fn first_day(scores: &[ScoreDefinition], today: Period) -> Option<Day> {
+    let days = scores.iter().map(|it| it.score.days()).max()?;
+    Some(day_of(today.from()).saturating_sub(Day::from(days) - 1))
 }
 
 /// Of how many customers, from the first on, a page reads the blocks.

@@ -1,11 +1,12 @@
 //! One customer of a tenant, with what they did.
 
-use shared::events::Customer;
+use shared::events::{Customer, PeriodLength};
 use shared::projection::View;
 use shared::summaries::{CustomerView, Summaries, SummaryView};
+use shared::tenants::{Customers, Definitions};
 use shared::values::{CustomerId, TenantId};
 
-use super::Item;
+use super::{Item, first_day};
 use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
@@ -18,14 +19,21 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read_tenant(&tenant_id)?;
     Parameters::of(cx.event, &[])?;
     let customer = Customer { tenant_id, customer_id };
-    let views = cx.reader.views.over(cx.dynamo);
+    let (views, ledger) = (cx.reader.views.over(cx.dynamo), cx.reader.ledger.over(cx.dynamo));
+    let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
     let key = SummaryView::Customer(customer.clone()).key();
-    let view = views.read(key, View::<CustomerView>::read_from, cx.deadline).await?;
-    // A customer who has a payload alone is joined here.
-    if !view.is_there() {
+    let (view, said, in_force) = futures::try_join!(
+        views.read(key, View::<CustomerView>::read_from, cx.deadline),
+        customers.get(&customer, cx.deadline),
+        definitions.of(&customer.tenant_id, cx.deadline),
+    )?;
+    if !view.is_there() && said.is_none() {
         return Err(Problem::NotFound(&[]));
     }
-    let summary = Summaries::new(&views).with_names(&customer, view.state, cx.deadline).await?;
-    let item = Item::of(customer.customer_id, &summary);
+    let (scores, today) = (&in_force.scores, PeriodLength::Day.period_of(cx.now));
+    let since = first_day(scores, today);
+    let summary = Summaries::new(&views).since(&customer, view.state, since, cx.deadline).await?;
+    let payload = said.map(|said| said.payload);
+    let item = Item::of(customer.customer_id, &summary, payload, scores, today);
     Ok(Answer { body: serde_json::to_string(&item)?, items: 1 })
 }

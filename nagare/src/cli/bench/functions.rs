@@ -52,6 +52,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         ),
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
+        rules: shared::tenants::Rules::new(&stage.tables.ledger),
     })
 }
 

@@ -122,6 +122,10 @@ fn sort_key_of(command: Command) -> Option<SortKey> {
         | Command::Membership(_)
         | Command::RecordEvent(_)
         | Command::RecordEvents(_)
+        | Command::UpdateCustomer(_)
+        | Command::Rule(_)
+        | Command::Score(_)
+        | Command::ReadAlerts(_)
         | Command::Changed(_) => None,
     }
 }

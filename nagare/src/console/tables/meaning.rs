@@ -12,6 +12,7 @@ use shared::polls::keys::{self as polls, PollRow};
 use shared::projection::checkpoints;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
+use shared::tenants::TenantItem;
 use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
 
 /// One of the tables.
@@ -115,6 +116,23 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
             }
             EventItem::Archived(tenant, period) => {
                 format!("an archive object of {tenant}, of {period}")
+            }
+        },
+        LedgerItem::Tenant(item) => match item {
+            TenantItem::Payload(customer) => format!("what is said of {customer}"),
+            TenantItem::Rule(tenant, rule) => format!("the rule {rule} of {tenant}"),
+            TenantItem::Score(tenant, score) => format!("the score {score} of {tenant}"),
+            TenantItem::Claim(tenant, alert) => {
+                format!("when the alert {alert} of {tenant} was decided")
+            }
+            TenantItem::Alert(tenant, at, alert) => {
+                format!("the alert {alert} of {tenant}, decided at {at}")
+            }
+            TenantItem::Decided(customer, rule) => {
+                format!("when the rule {rule} has given alerts about {customer}")
+            }
+            TenantItem::Deciding(tenant) => {
+                format!("how far the decisions of a new rule of {tenant} have come")
             }
         },
         LedgerItem::Room(item) => match item {

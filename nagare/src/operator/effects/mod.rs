@@ -49,6 +49,7 @@ mod polls;
 mod profiles;
 mod rooms;
 mod tags;
+mod tenants;
 
 use shared::activities::Activities;
 use shared::battles::Battles;
@@ -120,6 +121,7 @@ impl Standing {
 pub struct Effects {
     activities: Activities,
     follows: Follows,
+    ledger: Ledger,
     profiles: Profiles,
     likes: Likes,
     notifications: Notifications,
@@ -150,6 +152,7 @@ impl Effects {
         Self {
             activities: Activities::new(ledger),
             follows: Follows::new(ledger),
+            ledger: ledger.clone(),
             profiles: Profiles::new(ledger),
             likes: Likes::new(facts),
             notifications: Notifications::new(facts, views),
@@ -228,6 +231,10 @@ impl Watch<'_> {
             Command::Membership(change) => effects.membership(change).await,
             Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
             Command::RecordEvents(events) => effects.events(events).await,
+            Command::UpdateCustomer(update) => effects.customer(update).await,
+            Command::Rule(rule) => effects.rule(rule).await,
+            Command::Score(score) => effects.score(score).await,
+            Command::ReadAlerts(read) => effects.alerts_read(read).await,
             // The functions alone make these; what they do belongs to another command.
             Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
                 Ok(Standing::Pending)

@@ -206,7 +206,7 @@ fn trace(person: &ActorId, row: &Row<'_>) -> Result<Option<Trace>, DynamoError> 
         }
         LedgerItem::Person(viewer) => Some(Trace::Hidden { viewer, actor: person.clone() }),
         LedgerItem::Room(of) => message_of(person, of),
-        LedgerItem::Changes | LedgerItem::Events(_) => None,
+        LedgerItem::Changes | LedgerItem::Events(_) | LedgerItem::Tenant(_) => None,
         // Listed by the person's own partitions and by the index.
         LedgerItem::OutboxRow(_) | LedgerItem::Edge(..) => None,
     })

@@ -1,0 +1,101 @@
+//! What tenants say of their customers, and want to be told.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::command::Command;
+use shared::dynamo::IN_FLIGHT;
+use shared::events::Customer;
+use shared::summaries::Summaries;
+use shared::tenants::{
+    Alerts, AlertsRead, CustomerUpdated, Customers, Definitions, RuleChange, RuleDefinition, Rules,
+    ScoreChange, When,
+};
+use shared::values::TenantId;
+
+use crate::reconcile::Step;
+use crate::{Context, Disposition, Failure};
+
+/// Customers that a new rule decides on before it looks whether time is up: a hundred views are one call.
+const PAGE: usize = 100;
+
+/// Records what is said of a customer, unless something later is on record.
+pub(crate) async fn update_customer(
+    cx: &Context,
+    update: CustomerUpdated,
+) -> Result<Disposition, Failure> {
+    Customers::new(&cx.ledger).update(&update, cx.delivery.deadline).await?;
+    Ok(Disposition::Applied(None))
+}
+
+/// Records a rule, or that it was deleted. A rule that counts then decides on all customers that have been folded: on those that
+/// are folded meanwhile the projector decides, who reads rules after it has written a view.
+pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
+    let definitions = Definitions::new(&cx.ledger);
+    definitions.record_rule(&change, cx.delivery.deadline).await??;
+    let RuleChange { tenant_id, rule_id, .. } = &change;
+    // What is in force, which may be a later one: its own command decides as well, and each alert comes once.
+    let in_force = definitions.rule(tenant_id, rule_id, cx.delivery.deadline).await?;
+    let rule = in_force.and_then(|it| {
+        let (rule_id, at) = (rule_id.clone(), it.at);
+        Some(RuleDefinition { rule_id, at, when: it.to? })
+    });
+    match rule.filter(|rule| matches!(rule.when, When::Counted(_))) {
+        Some(rule) if decide_on_all(cx, tenant_id, &rule).await? == Step::Stopped => {
+            cx.hand_on(Command::Rule(change)).await
+        }
+        _ => Ok(Disposition::Applied(None)),
+    }
+}
+
+async fn decide_on_all(
+    cx: &Context,
+    tenant: &TenantId,
+    rule: &RuleDefinition,
+) -> Result<Step, Failure> {
+    let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
+    let (rules, summaries) = (Rules::new(&cx.ledger), Summaries::new(&cx.views));
+    let mut position = match delivery.may_have_progress() {
+        true => rules.decided_up_to(tenant, &delivery.origin, deadline).await?,
+        false => None,
+    };
+    let (mut noted, mut slice) = (position.is_some(), delivery.slice());
+    loop {
+        let page = summaries.customers(tenant, position.as_ref(), PAGE, deadline).await?;
+        let is_last = page.len() < PAGE;
+        let last = page.last().map(|(customer_id, _)| customer_id.clone());
+        let deciding = page.into_iter().map(|(customer_id, summary)| {
+            let customer = Customer { tenant_id: tenant.clone(), customer_id };
+            let (rules, now) = (&rules, cx.clock.now());
+            async move { rules.decide(rule, &customer, &summary, now, deadline).await }
+        });
+        stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
+        let Some(next) = last.filter(|_| !is_last) else { break };
+        if slice.has_passed() {
+            rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
+            noted = true;
+            if delivery.enough.has_passed() {
+                return Ok(Step::Stopped);
+            }
+            slice = delivery.slice();
+        }
+        position = Some(next);
+    }
+    if noted {
+        rules.end_deciding(tenant, &delivery.origin, deadline).await?;
+    }
+    Ok(Step::Whole)
+}
+
+/// Records a score, or that it was deleted. Readers compute it.
+pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
+    Definitions::new(&cx.ledger).record_score(&change, cx.delivery.deadline).await??;
+    Ok(Disposition::Applied(None))
+}
+
+/// Marks alerts as read.
+pub(crate) async fn read_alerts(cx: &Context, read: AlertsRead) -> Result<Disposition, Failure> {
+    let alerts = Alerts::new(&cx.ledger);
+    for alert in &read.read {
+        alerts.mark_read(&read.tenant_id, alert, cx.delivery.deadline).await?;
+    }
+    Ok(Disposition::Applied(None))
+}

@@ -1,0 +1,99 @@
+//! Decides on the counts of customers that were folded.
+//!
+//! The views are written first, by this delivery or an earlier one, and then the rules are read: why no alert is missed is argued in
+//! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::{StreamExt, stream};
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::events::Customer;
+use shared::runtime::deadline::Deadline;
+use shared::summaries::{Summaries, SummaryView};
+use shared::tenants::RuleDefinition;
+use shared::values::{EventName, TenantId};
+
+use crate::Projector;
+use crate::events::ByView;
+use crate::outcome::Outcome;
+use crate::subject::Subject;
+
+/// The names of events that a batch has of each customer.
+pub(crate) type Counted = BTreeMap<Customer, BTreeSet<EventName>>;
+
+pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
+    let of = |(view, changes): (&SummaryView, &Vec<_>)| match view {
+        SummaryView::Customer(customer) => {
+            let names = changes.iter().filter_map(|change: &&shared::projection::Change| {
+                let name = change.after.as_ref()?.get("name")?.as_s().ok()?;
+                EventName::new(name.as_str()).ok()
+            });
+            Some((customer.clone(), names.collect()))
+        }
+        SummaryView::Name(..) | SummaryView::Witness(..) => None,
+    };
+    by_view.iter().filter_map(of).collect()
+}
+
+/// Decides on the customers whose changes are folded. Where that fails, the changes have to come again.
+pub(crate) async fn decide(
+    projector: &Projector,
+    outcomes: Vec<Outcome>,
+    counted: &Counted,
+    deadline: Deadline,
+) -> Vec<Outcome> {
+    let mut names = BTreeMap::<TenantId, BTreeSet<EventName>>::new();
+    for (customer, of_them) in counted {
+        names.entry(customer.tenant_id.clone()).or_default().extend(of_them.iter().cloned());
+    }
+    let mut rules = BTreeMap::new();
+    for (tenant, names) in names {
+        match projector.rules.counting(&tenant, &names, deadline).await {
+            Ok(found) => drop(rules.insert(tenant, found)),
+            Err(failure) => {
+                let failure = Arc::new(failure.into());
+                let failed = |outcome: Outcome| outcome.failed(Arc::clone(&failure));
+                return outcomes.into_iter().map(failed).collect();
+            }
+        }
+    }
+    let deciding = outcomes.into_iter().map(|outcome| {
+        let rules = &rules;
+        async move {
+            let Subject::Summary(SummaryView::Customer(customer)) = &outcome.subject else {
+                return outcome;
+            };
+            let (Some(rules), Some(names), None) =
+                (rules.get(&customer.tenant_id), counted.get(customer), &outcome.failure)
+            else {
+                return outcome;
+            };
+            match of_customer(projector, customer, rules, names, deadline).await {
+                Ok(()) => outcome,
+                Err(failure) => outcome.failed(Arc::new(failure.into())),
+            }
+        }
+    });
+    let deciding: Vec<_> = deciding.collect();
+    stream::iter(deciding).buffered(IN_FLIGHT).collect().await
+}
+
+async fn of_customer(
+    projector: &Projector,
+    customer: &Customer,
+    rules: &[RuleDefinition],
+    names: &BTreeSet<EventName>,
+    deadline: Deadline,
+) -> Result<(), DynamoError> {
+    let rules: Vec<_> = rules.iter().filter(|rule| rule.counts_one_of(names)).collect();
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let summaries = Summaries::new(&projector.views);
+    let Some(summary) = summaries.customer(customer, deadline).await? else { return Ok(()) };
+    for rule in rules {
+        projector.rules.decide(rule, customer, &summary, projector.clock.now(), deadline).await?;
+    }
+    Ok(())
+}

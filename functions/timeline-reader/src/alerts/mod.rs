@@ -1,0 +1,142 @@
+//! The alerts of a tenant (docs/QUERIES.md), the latest first: those of rules as they are defined now.
+//!
+//! An alert of a rule that was defined anew, or deleted, is passed. Of those, and of read ones where only others are asked for, a page passes what
+//! [`ROUNDS`] calls find, and is short then, or empty, with a cursor.
+
+use serde::Serialize;
+use shared::paging::CursorError;
+use shared::tenants::keys::of_alert;
+use shared::tenants::{Alert, Alerts, Definitions};
+use shared::values::{AlertId, CustomerId, RuleId, TenantId, Timestamp};
+
+use crate::Context;
+use crate::http::problem::Problem;
+use crate::http::query::Parameters;
+use crate::http::response::Answer;
+use crate::page::{DEFAULT_LIMIT, limit};
+
+/// The name of the list, for its cursors.
+const LIST: &str = "alerts";
+const UNREAD: &str = "unread";
+/// Calls that a page makes to find its alerts.
+const ROUNDS: usize = 4;
+/// Alerts looked at in one call: half a kilobyte each.
+const LOOKED_AT: usize = 200;
+
+#[derive(Serialize)]
+struct Body {
+    items: Vec<Item>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    alert_id: AlertId,
+    rule_id: RuleId,
+    customer_id: CustomerId,
+    period: String,
+    decided_at: Timestamp,
+    decided_on: DecidedOn,
+    state: &'static str,
+}
+
+#[derive(Serialize)]
+struct DecidedOn {
+    events: u64,
+}
+
+/// Where a page goes on: behind an alert.
+type Position = (Timestamp, AlertId);
+
+impl From<Alert> for Item {
+    fn from(alert: Alert) -> Self {
+        Self {
+            period: alert.period_name(),
+            alert_id: alert.alert_id,
+            rule_id: alert.rule_id,
+            customer_id: alert.customer_id,
+            decided_at: alert.decided_at,
+            decided_on: DecidedOn { events: alert.events },
+            state: if alert.is_read { "read" } else { UNREAD },
+        }
+    }
+}
+
+/// `GET /v1/tenants/{tenant_id}/alerts`
+pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
+    let tenant = cx.path.parameter("tenant_id", TenantId::new)?;
+    cx.caller.may_read_tenant(&tenant)?;
+    let parameters = Parameters::of(cx.event, &["limit", "cursor", "state"])?;
+    let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
+    parameters.get("cursor").map_or(Ok(()), |_| parameters.without("cursor", &["state"]))?;
+    let (mut unread_only, mut behind) = (false, None);
+    if let Some(text) = parameters.get("cursor") {
+        let (only, position) = open(cx, &tenant, text)?;
+        (unread_only, behind) = (only, Some(position));
+    }
+    match parameters.get("state") {
+        None => {}
+        Some(UNREAD) => unread_only = true,
+        Some(_) => return Err(Problem::invalid("state", format!("expected `{UNREAD}`"))),
+    }
+    let (alerts, next) = read(cx, &tenant, behind, unread_only, limit).await?;
+    let shown = alerts.len();
+    let next_cursor = next.map(|position| seal(cx, &tenant, unread_only, &position));
+    let body = Body { items: alerts.into_iter().map(Item::from).collect(), next_cursor };
+    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+}
+
+/// At most so many alerts behind one, and behind which to go on if there may be more.
+async fn read(
+    cx: &Context<'_>,
+    tenant: &TenantId,
+    mut behind: Option<Position>,
+    unread_only: bool,
+    limit: usize,
+) -> Result<(Vec<Alert>, Option<Position>), Problem> {
+    let ledger = cx.reader.ledger.over(cx.dynamo);
+    let (alerts, definitions) = (Alerts::new(&ledger), Definitions::new(&ledger));
+    let in_force = definitions.of(tenant, cx.deadline).await?;
+    let is_shown = |alert: &Alert| {
+        !(unread_only && alert.is_read) && in_force.rules.iter().any(|rule| alert.is_of(rule))
+    };
+    let mut shown = Vec::new();
+    for _ in 0..ROUNDS {
+        let (found, may_go_on) =
+            alerts.page(tenant, behind.as_ref(), LOOKED_AT, cx.deadline).await?;
+        let last = found.len();
+        for (index, alert) in found.into_iter().enumerate() {
+            behind = Some((alert.decided_at, alert.alert_id.clone()));
+            if is_shown(&alert) {
+                shown.push(alert);
+            }
+            if shown.len() == limit {
+                let is_last = index + 1 == last && !may_go_on;
+                return Ok((shown, behind.filter(|_| !is_last)));
+            }
+        }
+        if !may_go_on {
+            return Ok((shown, None));
+        }
+    }
+    Ok((shown, behind))
+}
+
+fn seal(cx: &Context<'_>, tenant: &TenantId, unread_only: bool, (at, id): &Position) -> String {
+    let position = format!("{}{at}#{id}", if unread_only { 'u' } else { 'a' });
+    cx.reader.seal.seal_in(LIST, tenant, position.as_bytes())
+}
+
+fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<(bool, Position), Problem> {
+    let opened = cx.reader.seal.open_in(LIST, tenant, text);
+    let opened = opened.and_then(|position| {
+        let position = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
+        let (unread_only, position) = match position.split_at_checked(1) {
+            Some(("u", position)) => (true, position),
+            Some(("a", position)) => (false, position),
+            _ => return Err(CursorError::Damaged),
+        };
+        Ok((unread_only, of_alert(position).ok_or(CursorError::Damaged)?))
+    });
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+}

@@ -1,0 +1,235 @@
+//! Alerts: given once, listed, and marked as read.
+
+use ring::digest::{SHA256, digest};
+
+use super::{RuleDefinition, keys};
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query, Update};
+use crate::events::{Customer, Period};
+use crate::ledger::{Ledger, LedgerKey};
+use crate::runtime::deadline::Deadline;
+use crate::values::{AlertId, CustomerId, RuleId, TenantId, Timestamp};
+
+/// As a period of all time is called.
+const EVER: &str = "ever";
+
+/// An alert as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alert {
+    /// Which.
+    pub alert_id: AlertId,
+    /// Whose rule has given it.
+    pub rule_id: RuleId,
+    /// The `at` of the rule's definition.
+    pub defined_at: Timestamp,
+    /// What the definition said.
+    pub says: String,
+    /// About whom.
+    pub customer_id: CustomerId,
+    /// Of which period; none of all time.
+    pub period: Option<Period>,
+    /// When it was decided.
+    pub decided_at: Timestamp,
+    /// On how many events.
+    pub events: u64,
+    /// Whether somebody has read it.
+    pub is_read: bool,
+}
+
+/// The alerts. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Alerts {
+    ledger: Ledger,
+}
+
+impl Alert {
+    /// That of a rule about a customer for a period, on so many events, if it is decided now.
+    pub(super) fn of(
+        rule: &RuleDefinition,
+        customer: &Customer,
+        period: Option<Period>,
+        events: u64,
+        now: Timestamp,
+    ) -> Self {
+        let RuleDefinition { rule_id, at, when } = rule;
+        let says = when.to_string();
+        let name = period_name(period);
+        let text = format!("{customer}#rule#{rule_id}#{at}#{says}#{name}");
+        let mut first = [0; 16];
+        first.copy_from_slice(&digest(&SHA256, text.as_bytes()).as_ref()[..16]);
+        Self {
+            alert_id: AlertId::of_digest(u128::from_be_bytes(first)),
+            rule_id: rule_id.clone(),
+            defined_at: *at,
+            says,
+            customer_id: customer.customer_id.clone(),
+            period,
+            decided_at: now,
+            events,
+            is_read: false,
+        }
+    }
+
+    /// What its period is called.
+    #[must_use]
+    pub fn period_name(&self) -> String {
+        period_name(self.period)
+    }
+
+    /// True if it was given by this definition.
+    #[must_use]
+    pub fn is_of(&self, rule: &RuleDefinition) -> bool {
+        self.rule_id == rule.rule_id
+            && self.defined_at == rule.at
+            && self.says == rule.when.to_string()
+    }
+
+    fn attributes(&self) -> Item {
+        Item::from([
+            ("rule".to_owned(), text(self.rule_id.as_str())),
+            ("defined_at".to_owned(), text(self.defined_at.to_string())),
+            ("says".to_owned(), text(self.says.as_str())),
+            ("customer".to_owned(), text(self.customer_id.as_str())),
+            ("period".to_owned(), text(self.period_name())),
+            ("events".to_owned(), number(self.events)),
+        ])
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let position = keys::of_alert(row.text("sk")?);
+        let (decided_at, alert_id) =
+            position.ok_or_else(|| row.corrupt("sk", "an instant and an alert"))?;
+        let period = match row.text("period")? {
+            EVER => None,
+            _ => Some(row.parsed("period", "the name of a period")?),
+        };
+        Ok(Self {
+            alert_id,
+            rule_id: row.parsed("rule", "an id")?,
+            defined_at: row.parsed("defined_at", "an instant")?,
+            says: row.text("says")?.to_owned(),
+            customer_id: row.parsed("customer", "an id")?,
+            period,
+            decided_at,
+            events: row.count("events")?,
+            is_read: row.flag("read")?,
+        })
+    }
+}
+
+fn period_name(period: Option<Period>) -> String {
+    period.map_or_else(|| EVER.to_owned(), |period| period.to_string())
+}
+
+impl Alerts {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo) }
+    }
+
+    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, with no mark lost.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been given.
+    pub(super) async fn give(
+        &self,
+        tenant: &TenantId,
+        alert: &Alert,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let absent = || Condition::new("attribute_not_exists(pk)");
+        let claim = Item::from([
+            ("at".to_owned(), text(alert.decided_at.to_string())),
+            ("customer".to_owned(), text(alert.customer_id.as_str())),
+        ]);
+        let key = keys::claim(tenant, &alert.alert_id);
+        let decided_at = match self.ledger.put_if(key, claim, absent(), deadline).await? {
+            Put::Done => alert.decided_at,
+            Put::Refused(there) => self.ledger.table().row(there).parsed("at", "an instant")?,
+        };
+        let key = keys::alert(tenant, decided_at, &alert.alert_id);
+        self.ledger.put_if(key, alert.attributes(), absent(), deadline).await?;
+        Ok(())
+    }
+
+    /// Marks an alert as read. One that was never given is nothing to mark.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be marked.
+    pub async fn mark_read(
+        &self,
+        tenant: &TenantId,
+        alert: &AlertId,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(()) };
+        let update = Update {
+            expression: "SET #read = :yes",
+            condition: Some("attribute_exists(pk)"),
+            names: vec![("#read", "read")],
+            values: vec![(":yes", truth(true))],
+        };
+        self.ledger.table().change(key.into_item(), update, deadline).await?;
+        Ok(())
+    }
+
+    /// Where an alert is listed, or will be: at the instant of its claim.
+    async fn listed(
+        &self,
+        tenant: &TenantId,
+        alert: &AlertId,
+        deadline: Deadline,
+    ) -> Result<Option<LedgerKey>, DynamoError> {
+        let Some(claim) = self.ledger.get(keys::claim(tenant, alert), deadline).await? else {
+            return Ok(None);
+        };
+        Ok(Some(keys::alert(tenant, claim.parsed("at", "an instant")?, alert)))
+    }
+
+    /// True if an alert is marked as read, or there is none to mark.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn is_marked(
+        &self,
+        tenant: &TenantId,
+        alert: &AlertId,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(true) };
+        let row = self.ledger.get(key, deadline).await?;
+        row.map_or(Ok(true), |row| row.flag("read"))
+    }
+
+    /// At most so many alerts of a tenant, whatever has become of their rules, the latest first, behind a sort key. The second part
+    /// is where to go on, if there may be more.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn page(
+        &self,
+        tenant: &TenantId,
+        behind: Option<&(Timestamp, AlertId)>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<(Vec<Alert>, bool), DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::alerts(tenant)))],
+            start: behind.map(|(at, alert)| keys::alert(tenant, *at, alert).into_item()),
+            descending: true,
+            limit: i32::try_from(limit).ok(),
+            ..Query::default()
+        };
+        let page = self.ledger.table().page(&query, deadline).await?;
+        let alerts = page.rows.iter().map(Alert::read).collect::<Result<_, _>>()?;
+        Ok((alerts, page.next.is_some()))
+    }
+}

@@ -1,0 +1,209 @@
+//! The commands of tenants.
+
+use serde::Deserialize;
+
+use super::{Change, Score, When, rule};
+use crate::events::Customer;
+use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
+
+/// The most alerts that one command marks as read.
+pub const MOST_READ: usize = 100;
+const READ: &str = "an array of 1 to 100 objects with an `alert_id`";
+
+/// Somebody changed what is said of a customer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomerUpdated {
+    /// Of whom.
+    pub customer: Customer,
+    /// When: the latest wins, and on a tie the payload that is greater byte by byte.
+    pub at: Timestamp,
+    /// What is said from then on.
+    pub payload: Payload,
+}
+
+/// A rule was defined or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleChange {
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Which.
+    pub rule_id: RuleId,
+    /// What it is from then on.
+    pub change: Change<When>,
+}
+
+/// A score was defined or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScoreChange {
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Which.
+    pub score_id: ScoreId,
+    /// What it is from then on.
+    pub change: Change<Score>,
+}
+
+/// Somebody of a tenant has read alerts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertsRead {
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Which: 1 to [`MOST_READ`].
+    pub read: Vec<AlertId>,
+}
+
+fn malformed(member: &'static str, expected: &'static str) -> CommandError {
+    CommandError::Malformed { member, problem: MemberError::Expected(expected) }
+}
+
+fn of_tenant(tenant: &TenantId) -> Subject {
+    Subject { tenant_id: Some(tenant.to_string()), ..Subject::default() }
+}
+
+impl Fact for CustomerUpdated {
+    const TYPES: &'static [&'static str] = &["customer.updated"];
+    const MEMBERS: &'static [&'static str] = &["tenant_id", "customer_id", "at", "payload"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let customer = Customer {
+            tenant_id: members.parsed("tenant_id", TenantId::new)?,
+            customer_id: members.parsed("customer_id", CustomerId::new)?,
+        };
+        let (at, payload) = (members.instant("at")?, members.payload()?.unwrap_or_default());
+        Ok(Self { customer, at, payload })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        body.text("tenant_id", &self.customer.tenant_id)
+            .text("customer_id", &self.customer.customer_id)
+            .text("at", &self.at)
+            .json("payload", self.payload.as_json())
+    }
+
+    fn subject(&self) -> Subject {
+        let customer_id = Some(self.customer.customer_id.to_string());
+        Subject { customer_id, ..of_tenant(&self.customer.tenant_id) }
+    }
+
+    fn group(&self) -> &str {
+        self.customer.tenant_id.as_str()
+    }
+}
+
+impl Fact for RuleChange {
+    const TYPES: &'static [&'static str] = &["rule.defined", "rule.deleted"];
+    const MEMBERS: &'static [&'static str] = &["tenant_id", "rule_id", "at", "when"];
+
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[usize::from(self.change.to.is_none())]
+    }
+
+    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
+        let (rule_id, at) = (members.parsed("rule_id", RuleId::new)?, members.instant("at")?);
+        let to = match type_name == Self::TYPES[0] {
+            true => {
+                let when = members.raw("when").ok_or(CommandError::Missing("when"))?;
+                Some(When::parse(when).ok_or(malformed("when", rule::EXPECTED))?)
+            }
+            false => None,
+        };
+        Ok(Self { tenant_id, rule_id, change: Change { at, to } })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let body = body.text("tenant_id", &self.tenant_id).text("rule_id", &self.rule_id);
+        let body = body.text("at", &self.change.at);
+        match &self.change.to {
+            Some(when) => body.json("when", &when.to_string()),
+            None => body,
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        of_tenant(&self.tenant_id)
+    }
+
+    fn group(&self) -> &str {
+        self.tenant_id.as_str()
+    }
+}
+
+impl Fact for ScoreChange {
+    const TYPES: &'static [&'static str] = &["score.defined", "score.deleted"];
+    const MEMBERS: &'static [&'static str] =
+        &["tenant_id", "score_id", "at", "base", "measures", "alert_below"];
+
+    fn type_name(&self) -> &'static str {
+        Self::TYPES[usize::from(self.change.to.is_none())]
+    }
+
+    fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
+        let (score_id, at) = (members.parsed("score_id", ScoreId::new)?, members.instant("at")?);
+        let to = match type_name == Self::TYPES[0] {
+            true => {
+                let there = |member| members.raw(member).ok_or(CommandError::Missing(member));
+                let (base, measures) = (there("base")?, there("measures")?);
+                let score = Score::parse(base, measures, members.raw("alert_below"));
+                Some(score.map_err(|(member, expected)| malformed(member, expected))?)
+            }
+            false => None,
+        };
+        Ok(Self { tenant_id, score_id, change: Change { at, to } })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let body = body.text("tenant_id", &self.tenant_id).text("score_id", &self.score_id);
+        let body = body.text("at", &self.change.at);
+        let Some(score) = &self.change.to else { return body };
+        let body = body.json("base", &score.base().to_string());
+        let body = body.json("measures", &score.measures_json());
+        match score.alert_below() {
+            Some(below) => body.json("alert_below", &below.to_string()),
+            None => body,
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        of_tenant(&self.tenant_id)
+    }
+
+    fn group(&self) -> &str {
+        self.tenant_id.as_str()
+    }
+}
+
+impl Fact for AlertsRead {
+    const TYPES: &'static [&'static str] = &["alerts.read"];
+    const MEMBERS: &'static [&'static str] = &["tenant_id", "read"];
+
+    fn read(_: &str, members: &Members<'_>) -> Result<Self, CommandError> {
+        #[derive(Deserialize)]
+        struct One {
+            alert_id: AlertId,
+        }
+        let tenant_id = members.parsed("tenant_id", TenantId::new)?;
+        let json = members.raw("read").ok_or(CommandError::Missing("read"))?;
+        let read: Vec<One> = serde_json::from_str(json).map_err(|_| malformed("read", READ))?;
+        if !(1..=MOST_READ).contains(&read.len()) {
+            return Err(malformed("read", READ));
+        }
+        Ok(Self { tenant_id, read: read.into_iter().map(|it| it.alert_id).collect() })
+    }
+
+    fn write(&self, body: Body) -> Body {
+        let read = self.read.iter().map(|id| format!(r#"{{"alert_id":"{id}"}}"#));
+        let read = read.collect::<Vec<_>>().join(",");
+        body.text("tenant_id", &self.tenant_id).json("read", &format!("[{read}]"))
+    }
+
+    fn subject(&self) -> Subject {
+        of_tenant(&self.tenant_id)
+    }
+
+    fn group(&self) -> &str {
+        self.tenant_id.as_str()
+    }
+}

@@ -1,0 +1,104 @@
+//! Payloads of customers.
+
+use super::{CustomerUpdated, TenantItem, keys};
+use crate::dynamo::item::{Item, Row, text};
+use crate::dynamo::{Condition, DynamoError, Query};
+use crate::events::Customer;
+use crate::ledger::{Ledger, LedgerKey};
+use crate::runtime::deadline::Deadline;
+use crate::values::{CustomerId, Payload, TenantId, Timestamp};
+
+/// What is said of a customer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomerPayload {
+    /// What is said.
+    pub payload: Payload,
+    /// The `at` of the update that won.
+    pub updated_at: Timestamp,
+}
+
+/// What is said of customers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Customers {
+    ledger: Ledger,
+}
+
+impl Customers {
+    /// What is said of them in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// Records an update, unless one that wins over it is on record.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn update(
+        &self,
+        update: &CustomerUpdated,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let (at, payload) = (text(update.at.to_string()), text(update.payload.as_json()));
+        let item =
+            Item::from([("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())]);
+        let later = Condition::new(
+            "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
+        );
+        let later = later.name("#at", "at").value(":at", at).value(":payload", payload);
+        self.ledger.put_if(keys::customer(&update.customer), item, later, deadline).await?;
+        Ok(())
+    }
+
+    /// What is said of a customer, if anything is.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn get(
+        &self,
+        customer: &Customer,
+        deadline: Deadline,
+    ) -> Result<Option<CustomerPayload>, DynamoError> {
+        let row = self.ledger.get(keys::customer(customer), deadline).await?;
+        row.as_ref().map(|row| read(row).map(|(_, payload)| payload)).transpose()
+    }
+
+    /// What is said of at most so many customers of a tenant, by id, beyond one of them. Fewer are found where there are no
+    /// more, or where one call has no room for them: then the second part is true.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn page(
+        &self,
+        tenant: &TenantId,
+        after: Option<&CustomerId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<(Vec<(CustomerId, CustomerPayload)>, bool), DynamoError> {
+        let of = |customer_id: &CustomerId| Customer {
+            tenant_id: tenant.clone(),
+            customer_id: customer_id.clone(),
+        };
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::customers(tenant)))],
+            start: after.map(|after| keys::customer(&of(after)).into_item()),
+            limit: i32::try_from(limit).ok(),
+            ..Query::default()
+        };
+        let page = self.ledger.table().page(&query, deadline).await?;
+        let rows = page.rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok((rows, page.next.is_some()))
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<(CustomerId, CustomerPayload), DynamoError> {
+    let LedgerKey { pk, sk } = LedgerKey::of(row)?;
+    let Some(TenantItem::Payload(customer)) = keys::of_key(&pk, &sk) else {
+        return Err(row.corrupt("pk", "the key of a customer"));
+    };
+    let payload = Payload::stored(row.text("payload")?)
+        .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
+    let updated_at = row.parsed("at", "an instant")?;
+    Ok((customer.customer_id, CustomerPayload { payload, updated_at }))
+}

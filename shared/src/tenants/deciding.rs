@@ -1,0 +1,213 @@
+//! Which alerts the counts of a customer give.
+//!
+//! What a rule has given is remembered for each customer, as a set of periods: a bit for each day, of weeks and months for the first of theirs. So a
+//! customer with many periods in which the count was reached costs one read, not a put for each of them. The set is of one definition;
+//! another one begins with none. It is written after the rows of its alerts, every [`SET_AFTER`] of them, so a decision that was cut short has come further when it is
+//! made again. Two that decide beside each other may lose bits of each other's sets: then claims are put again, and refused.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::{Alert, Alerts, CountRule, Definitions, RuleDefinition, When, keys};
+use crate::dynamo::item::{Item, Row, number, text};
+use crate::dynamo::{Dynamo, DynamoError};
+use crate::events::{Customer, Period};
+use crate::ledger::Ledger;
+use crate::runtime::deadline::Deadline;
+use crate::summaries::CustomerSummary;
+use crate::values::{CustomerId, EventName, Origin, TenantId, Timestamp};
+
+const DAY_MILLIS: i64 = 86_400_000;
+/// Alerts that are given before they are remembered.
+const SET_AFTER: usize = 64;
+
+/// What decides on the counts of customers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    ledger: Ledger,
+}
+
+/// The days that periods begin on, counted from 1970.
+type Days = BTreeSet<u32>;
+
+impl Rules {
+    /// By the rules in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo) }
+    }
+
+    /// The rules of a tenant that count events of one of these names, as they are now.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn counting(
+        &self,
+        tenant: &TenantId,
+        names: &BTreeSet<EventName>,
+        deadline: Deadline,
+    ) -> Result<Vec<RuleDefinition>, DynamoError> {
+        let mut rules = Definitions::new(&self.ledger).of(tenant, deadline).await?.rules;
+        rules.retain(|rule| rule.counts_one_of(names));
+        Ok(rules)
+    }
+
+    /// Gives the alerts that the counts of a customer ask for by one rule. Of the rule and the summary one was written before the other was
+    /// read.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some may have been given.
+    pub async fn decide(
+        &self,
+        rule: &RuleDefinition,
+        customer: &Customer,
+        summary: &CustomerSummary,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let When::Counted(counted) = &rule.when else { return Ok(()) };
+        let tally = summary.names().find(|(name, _)| **name == counted.event);
+        let Some((_, tally)) = tally.filter(|(_, tally)| tally.count >= counted.count) else {
+            return Ok(());
+        };
+        let key = keys::decided(customer, &rule.rule_id);
+        let row = self.ledger.get(key.clone(), deadline).await?;
+        let mut given = row.map_or_else(|| Ok(Days::new()), |row| remembered(&row, rule))?;
+        let periods: Vec<Option<Period>> = match counted.within.length() {
+            None => vec![None],
+            Some(_) => {
+                let all = counted.within.periods(tally.first_at, tally.last_at).into_iter();
+                all.filter(|period| is_reached(counted, summary, *period)).map(Some).collect()
+            }
+        };
+        let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
+        let (due, alerts) = (due.collect::<Vec<_>>(), Alerts::new(&self.ledger));
+        for some in due.chunks(SET_AFTER) {
+            for period in some {
+                let alert = Alert::of(rule, customer, *period, counted.count, now);
+                alerts.give(&customer.tenant_id, &alert, deadline).await?;
+                given.insert(day_of(*period));
+            }
+            self.ledger.put(key.clone(), attributes(rule, &given), deadline).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Rules {
+    /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn decided_up_to(
+        &self,
+        tenant: &TenantId,
+        origin: &Origin,
+        deadline: Deadline,
+    ) -> Result<Option<CustomerId>, DynamoError> {
+        let row = self.ledger.get(keys::deciding(tenant, origin), deadline).await?;
+        row.map(|row| row.parsed("customer", "the id of a customer")).transpose()
+    }
+
+    /// Notes it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_decided(
+        &self,
+        tenant: &TenantId,
+        origin: &Origin,
+        customer: &CustomerId,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = Item::from([("customer".to_owned(), text(customer.as_str()))]);
+        self.ledger.put(keys::deciding(tenant, origin), item, deadline).await
+    }
+
+    /// Removes what was noted, now that all is decided.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub async fn end_deciding(
+        &self,
+        tenant: &TenantId,
+        origin: &Origin,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        self.ledger.delete(keys::deciding(tenant, origin), deadline).await
+    }
+}
+
+fn is_reached(rule: &CountRule, summary: &CustomerSummary, period: Period) -> bool {
+    summary.counted(&rule.event, period.from(), period.to()) >= rule.count
+}
+
+/// The day that stands for a period; of all time the first one.
+fn day_of(period: Option<Period>) -> u32 {
+    let days = period.map_or(0, |period| period.from().unix_millis().div_euclid(DAY_MILLIS));
+    u32::try_from(days).unwrap_or(0)
+}
+
+/// The days of what was given by this very definition.
+fn remembered(row: &Row<'_>, rule: &RuleDefinition) -> Result<Days, DynamoError> {
+    let is_same =
+        row.text("at")? == rule.at.to_string() && row.text("says")? == rule.when.to_string();
+    if !is_same {
+        return Ok(Days::new());
+    }
+    let first = row.number("first")?;
+    let days = row.packed("days", "a set of days", |bytes| Some(unpack(bytes, first)))?;
+    Ok(days.unwrap_or_default())
+}
+
+fn attributes(rule: &RuleDefinition, given: &Days) -> Item {
+    let first = given.first().copied().unwrap_or_default();
+    let days = AttributeValue::B(Blob::new(pack(given, first)));
+    Item::from([
+        ("at".to_owned(), text(rule.at.to_string())),
+        ("says".to_owned(), text(rule.when.to_string())),
+        ("first".to_owned(), number(first)),
+        ("days".to_owned(), days),
+    ])
+}
+
+fn pack(days: &Days, first: u32) -> Vec<u8> {
+    let last = days.last().copied().unwrap_or(first);
+    let mut bytes = vec![0_u8; (last - first) as usize / 8 + 1];
+    for day in days.iter().map(|day| day - first) {
+        bytes[day as usize / 8] |= 1 << (day % 8);
+    }
+    bytes
+}
+
+fn unpack(bytes: &[u8], first: i64) -> Days {
+    let first = u32::try_from(first).unwrap_or(0);
+    let bits = (first..).zip((0..bytes.len() * 8).map(|bit| bytes[bit / 8] >> (bit % 8) & 1));
+    bits.filter(|(_, bit)| *bit == 1).map(|(day, _)| day).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_of_days_is_read_as_it_was_written(
+            days in proptest::collection::btree_set(10_000_u32..24_000, 1..40),
+        ) {
+            let first = *days.first().expect("a day");
+            let packed = pack(&days, first);
+            prop_assert!(packed.len() <= 1 + 14_000 / 8);
+            prop_assert_eq!(unpack(&packed, i64::from(first)), days);
+        }
+    }
+}
