@@ -5,6 +5,7 @@ mod erased;
 mod following;
 mod private;
 mod races;
+mod restored;
 mod units;
 
 use proptest::prelude::*;
