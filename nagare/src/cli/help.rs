@@ -34,7 +34,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "fanout",
         ],
     ),
-    ("Event history", &["events", "history"]),
+    ("Events of tenants", &["events", "history", "tenant"]),
     ("Operate", &["audit", "dead-letters", "forget", "estimate", "bench"]),
     ("Set up a shell", &["completions", "man", "help"]),
 ];
