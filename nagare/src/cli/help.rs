@@ -34,7 +34,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "fanout",
         ],
     ),
-    ("Events of tenants", &["events", "history", "tenant"]),
+    ("Event history", &["events", "history", "tenant"]),
     ("Operate", &["audit", "dead-letters", "forget", "estimate", "bench"]),
     ("Set up a shell", &["completions", "man", "help"]),
 ];
