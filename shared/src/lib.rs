@@ -34,7 +34,7 @@
 //! bounds         all kinds of stored items, and how large they become
 //! ```
 //!
-//! A feature sees what is above it. Only `timelines`, `fanout` and `notifications` see other features, and no two see
+//! A feature sees what is above it. Only `timelines`, `fanout`, `notifications`, `summaries` and `tenants` see other features, and no two see
 //! each other in a circle.
 //!
 //! This crate knows DynamoDB, and of SQS how to send. It does not know how messages arrive, HTTP or the

@@ -150,6 +150,8 @@ LAYERS = [
     "projection",
     "paging",
     "events",
+    "summaries",
+    "tenants",
     "activities",
     "follows",
     "profiles",
@@ -171,8 +173,10 @@ SEEN_BY_FEATURES = {
     "notifications": {"activities", "likes"},
     "timelines": {"activities", "follows"},
     "fanout": {"activities", "follows"},
+    "summaries": {"events"},
+    "tenants": {"events", "summaries"},
 }
-FEATURES = {"events", "activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "rooms", "timelines", "fanout", "dead_letters"}
+FEATURES = {"events", "summaries", "tenants", "activities", "follows", "profiles", "likes", "notifications", "polls", "battles", "tags", "rooms", "timelines", "fanout", "dead_letters"}
 
 
 def upwards(root=ROOT):
