@@ -12,7 +12,7 @@ static COMMANDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 });
 
 /// What commands are about, and how the names of those begin.
-const GROUPS: [(&str, &[&str]); 9] = [
+const GROUPS: [(&str, &[&str]); 10] = [
     ("Activities", &["activity."]),
     ("Follows", &["follow."]),
     ("Likes and notifications", &["like.", "notifications."]),
@@ -22,6 +22,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Profiles", &["profile."]),
     ("Tags", &["tag."]),
     ("Events", &["event.", "events."]),
+    ("Tenants", &["customer.", "rule.", "score.", "alerts."]),
 ];
 
 /// One type of command.
