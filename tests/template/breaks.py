@@ -323,7 +323,7 @@ BREAKS = {
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "traces of everything": (
-        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 5, "Fn::If", 1, "Action", "xray:*")),
+        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 6, "Fn::If", 1, "Action", "xray:*")),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "two functions with one role": (
