@@ -17,7 +17,8 @@ COMMAND = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 TYPES = ["activity.published", "activity.updated", "activity.deleted", "follow.created", "follow.deleted", "profile.updated",
          "like.created", "like.deleted", "notifications.read", "poll.opened", "poll.closed", "vote.cast", "vote.withdrawn",
          "battle.opened", "battle.hit", "tag.created", "tag.deleted", "message.posted", "message.deleted", "room.joined",
-         "room.left", "event.recorded", "events.recorded"]
+         "room.left", "event.recorded", "events.recorded", "customer.updated", "rule.defined", "rule.deleted", "score.defined",
+         "score.deleted", "alerts.read"]
 
 
 def not_json(word):
