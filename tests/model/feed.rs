@@ -34,7 +34,8 @@ pub(crate) struct Feed {
     shown: BTreeSet<Key>,
     /// When it last came. What it was shown may be stored, which is kept for a day.
     came: i64,
-    /// The end of the page that its first `newer_cursor` came with, if there was more below.
+    /// The last that was shown on the page that its first `newer_cursor` came with, or before, if there was more below. Where nothing was
+    /// shown yet, no client knows where that page ended, so nothing is sure to lie beyond.
     above: Option<Key>,
     /// Whether that page was short: then it ended somewhere below the last that it showed.
     ends_below: bool,
@@ -64,7 +65,7 @@ impl Feed {
             cursor: page["newer_cursor"].as_str().unwrap().to_owned(),
             shown: seen.iter().map(key).collect(),
             came: begun,
-            above: seen.last().filter(|_| is_cut).map(key),
+            above: is_cut.then(|| seen.last().map_or((i64::MAX, String::new()), key)),
             ends_below: is_short,
             walking: None,
             nothing_before: None,

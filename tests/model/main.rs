@@ -73,7 +73,7 @@ use history::Sent;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many seeds a run without instructions tries.
-const SEEDS: Range<u64> = 0..50;
+const SEEDS: Range<u64> = 0..180;
 /// Commands in a history.
 const COMMANDS: usize = 200;
 
