@@ -1,15 +1,15 @@
 //! The alerts of a tenant (docs/QUERIES.md), the latest first: those of rules as they are defined now.
 //!
-//! An alert of a rule that was defined anew, or deleted, is passed. Of those, and of read ones where only others are asked for, a page passes what
-//! [`ROUNDS`] calls find, and is short then, or empty, with a cursor.
+//! Alerts of rules that were redefined or deleted are skipped, and so are read ones where only unread ones are asked for. A page makes at
+//! most [`ROUNDS`] calls. If most of what these find is skipped, the page is short or empty, and has a cursor.
 
 use serde::Serialize;
-use shared::paging::CursorError;
 use shared::tenants::keys::of_alert;
 use shared::tenants::{Alert, Alerts, Definitions};
 use shared::values::{AlertId, CustomerId, RuleId, TenantId, Timestamp};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -22,12 +22,6 @@ const UNREAD: &str = "unread";
 const ROUNDS: usize = 4;
 /// Alerts looked at in one call: half a kilobyte each.
 const LOOKED_AT: usize = 200;
-
-#[derive(Serialize)]
-struct Body {
-    items: Vec<Item>,
-    next_cursor: Option<String>,
-}
 
 #[derive(Serialize)]
 struct Item {
@@ -71,7 +65,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     parameters.get("cursor").map_or(Ok(()), |_| parameters.without("cursor", &["state"]))?;
     let (mut unread_only, mut behind) = (false, None);
     if let Some(text) = parameters.get("cursor") {
-        let (only, position) = open(cx, &tenant, text)?;
+        let (only, position) = list::open(cx, LIST, &tenant, text, position)?;
         (unread_only, behind) = (only, Some(position));
     }
     match parameters.get("state") {
@@ -80,10 +74,8 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         Some(_) => return Err(Problem::invalid("state", format!("expected `{UNREAD}`"))),
     }
     let (alerts, next) = read(cx, &tenant, behind, unread_only, limit).await?;
-    let shown = alerts.len();
     let next_cursor = next.map(|position| seal(cx, &tenant, unread_only, &position));
-    let body = Body { items: alerts.into_iter().map(Item::from).collect(), next_cursor };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+    list::answer(alerts.into_iter().map(Item::from).collect(), next_cursor)
 }
 
 /// At most so many alerts behind one, and behind which to go on if there may be more.
@@ -127,16 +119,12 @@ fn seal(cx: &Context<'_>, tenant: &TenantId, unread_only: bool, (at, id): &Posit
     cx.reader.seal.seal_in(LIST, tenant, position.as_bytes())
 }
 
-fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<(bool, Position), Problem> {
-    let opened = cx.reader.seal.open_in(LIST, tenant, text);
-    let opened = opened.and_then(|position| {
-        let position = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        let (unread_only, position) = match position.split_at_checked(1) {
-            Some(("u", position)) => (true, position),
-            Some(("a", position)) => (false, position),
-            _ => return Err(CursorError::Damaged),
-        };
-        Ok((unread_only, of_alert(position).ok_or(CursorError::Damaged)?))
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+/// Behind which alert a cursor goes on, and whether of those alone that are unread.
+fn position(position: &[u8]) -> Option<(bool, Position)> {
+    let (unread_only, behind) = match list::text(position)?.split_at_checked(1)? {
+        ("u", behind) => (true, behind),
+        ("a", behind) => (false, behind),
+        _ => return None,
+    };
+    Some((unread_only, of_alert(behind)?))
 }

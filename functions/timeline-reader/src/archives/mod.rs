@@ -13,10 +13,10 @@ use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::{ArchivedObject, Archives, Period, PeriodState};
 use shared::objects::{ObjectError, Objects};
-use shared::paging::CursorError;
 use shared::values::{TenantId, Timestamp};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -28,12 +28,6 @@ const LIST: &str = "archives";
 const VALID: Duration = Duration::from_secs(15 * 60);
 /// The objects of a page. The period that reaches this is its last. The address of an object has a kilobyte and a half.
 const MOST_OBJECTS: usize = 1_000;
-
-#[derive(Serialize)]
-struct Body {
-    items: Vec<Item>,
-    next_cursor: Option<String>,
-}
 
 #[derive(Serialize)]
 struct Item {
@@ -67,7 +61,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read_tenant(&tenant)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let before = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
+    let before = parameters
+        .get("cursor")
+        .map(|text| list::open(cx, LIST, &tenant, text, earlier_than))
+        .transpose()?;
     let Some(objects) = &cx.reader.objects else { return Err(Problem::NotFound(&[])) };
     let (periods, next) = read(cx, &tenant, before, limit).await?;
     let states = try_join_all(periods.iter().map(|of| state(cx, of.period))).await?;
@@ -79,8 +76,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     }
     let next_cursor =
         next.map(|next| cx.reader.seal.seal_in(LIST, &tenant, next.to_string().as_bytes()));
-    let (shown, body) = (items.len(), Body { items, next_cursor });
-    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+    list::answer(items, next_cursor)
 }
 
 /// The objects of at most so many periods before one, the newest first, and before which to go on if there may be more.
@@ -153,10 +149,6 @@ fn unsigned(failure: ObjectError) -> Problem {
 }
 
 /// Before which period a cursor goes on.
-fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<Period, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, tenant, text).and_then(|position| {
-        let name = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        name.parse().map_err(|_| CursorError::Damaged)
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+fn earlier_than(position: &[u8]) -> Option<Period> {
+    list::text(position)?.parse().ok()
 }

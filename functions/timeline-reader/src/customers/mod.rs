@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::try_join_all;
 use serde::Serialize;
 use shared::events::{Customer, Period, PeriodLength};
-use shared::paging::CursorError;
 use shared::summaries::{CustomerSummary, CustomerView, Day, NameTally, Summaries, day_of};
 use shared::tenants::{Customers, Definitions, ScoreDefinition};
 use shared::values::{CustomerId, EventName, Payload, TenantId, Timestamp};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -26,12 +26,6 @@ use crate::page::{DEFAULT_LIMIT, limit};
 const LIST: &str = "customers";
 /// Bytes of blocks that a page reads, unless those of its first customer are more.
 const MOST_BLOCKS: usize = 256 * 1024;
-
-#[derive(Serialize)]
-struct Body {
-    items: Vec<Item>,
-    next_cursor: Option<String>,
-}
 
 #[derive(Serialize)]
 struct Item {
@@ -95,7 +89,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read_tenant(&tenant)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
+    let after = parameters
+        .get("cursor")
+        .map(|text| list::open(cx, LIST, &tenant, text, behind))
+        .transpose()?;
     let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (customers, definitions) = (Customers::new(&ledger), Definitions::new(&ledger));
@@ -129,8 +126,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let last = items.last().map(|item| &item.customer_id).filter(|_| is_more);
     let next_cursor =
         last.map(|last| cx.reader.seal.seal_in(LIST, &tenant, last.as_str().as_bytes()));
-    let body = Body { items, next_cursor };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+    list::answer(items, next_cursor)
 }
 
 /// The first day that any score asks for; none where there are no scores.
@@ -150,10 +146,6 @@ fn fitting(views: &[CustomerView]) -> usize {
 }
 
 /// Behind which customer a cursor goes on.
-fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<CustomerId, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, tenant, text).and_then(|position| {
-        let id = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        CustomerId::new(id).map_err(|_| CursorError::Damaged)
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+fn behind(position: &[u8]) -> Option<CustomerId> {
+    CustomerId::new(list::text(position)?).ok()
 }

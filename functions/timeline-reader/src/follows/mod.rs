@@ -9,21 +9,15 @@ use std::fmt::Display;
 
 use serde::Serialize;
 use shared::follows::{ListPage, Listed};
-use shared::paging::CursorError;
 use shared::profiles::Profiles;
 use shared::values::{Packer, Payload, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
-
-#[derive(Serialize)]
-struct Body<'a> {
-    items: Vec<Item<'a>>,
-    next_cursor: Option<String>,
-}
 
 #[derive(Serialize)]
 struct Item<'a> {
@@ -49,7 +43,10 @@ impl<W: Display> List<'_, W> {
     fn request(&self, cx: &Context<'_>) -> Result<Request, Problem> {
         let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
         let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-        let after = parameters.get("cursor").map(|text| self.open(cx, text)).transpose()?;
+        let after = parameters
+            .get("cursor")
+            .map(|text| list::open(cx, self.name, self.whose, text, read))
+            .transpose()?;
         Ok(Request { after, limit })
     }
 
@@ -67,8 +64,7 @@ impl<W: Display> List<'_, W> {
             profile: profiles.get(viewer_id).map(|profile| &profile.payload),
         });
         let next_cursor = next.map(|last| self.seal(cx, &last));
-        let body = serde_json::to_string(&Body { items: items.collect(), next_cursor })?;
-        Ok(Answer { body, items: listed.len() })
+        list::answer(items.collect(), next_cursor)
     }
 
     /// A cursor to go on beyond somebody.
@@ -76,12 +72,6 @@ impl<W: Display> List<'_, W> {
         let mut packer = Packer::default();
         packer.text(last.as_str());
         cx.reader.seal.seal_in(self.name, self.whose, &packer.into_bytes())
-    }
-
-    fn open(&self, cx: &Context<'_>, text: &str) -> Result<ViewerId, Problem> {
-        let opened = cx.reader.seal.open_in(self.name, self.whose, text);
-        let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
-        opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
     }
 }
 

@@ -8,11 +8,11 @@ use futures::future::try_join;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::likes::{Like, LikeCounts, Likes, Standing};
-use shared::paging::CursorError;
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
 use crate::activity::Activity;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -45,12 +45,6 @@ pub(crate) async fn of_activities(
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
-    items: Vec<Item<'a>>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Serialize)]
 struct Item<'a> {
     #[serde(flatten)]
     activity: Activity<'a>,
@@ -63,16 +57,17 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read(&viewer)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters.get("cursor").map(|text| open(cx, &viewer, text)).transpose()?;
+    let after = parameters
+        .get("cursor")
+        .map(|text| list::open(cx, LIST, &viewer, text, read))
+        .transpose()?;
     let (found, next) = Listed::new(cx, &viewer).page(after, limit).await?;
     let next_cursor = next.map(|last| seal(cx, &viewer, &last));
     let items = found.iter().map(|(Like { activity_id, liked_at }, (actor, content))| Item {
         activity: Activity::new(activity_id, actor, content),
         liked_at: *liked_at,
     });
-    let body = Body { items: items.collect(), next_cursor };
-    let body = serde_json::to_string(&body)?;
-    Ok(Answer { body, items: found.len() })
+    list::answer(items.collect(), next_cursor)
 }
 
 /// The name of the list, for its cursors.
@@ -84,12 +79,6 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, last: &Like) -> String {
     packer.instant(last.liked_at);
     packer.text(last.activity_id.as_str());
     cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
-}
-
-fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<Like, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, viewer, text);
-    let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }
 
 fn read(position: &[u8]) -> Option<Like> {

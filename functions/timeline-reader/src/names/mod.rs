@@ -5,11 +5,11 @@
 pub(crate) mod one;
 
 use serde::Serialize;
-use shared::paging::CursorError;
 use shared::summaries::{NamePage, NameTally, Summaries};
 use shared::values::{EventName, TenantId, Timestamp};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -17,12 +17,6 @@ use crate::page::{DEFAULT_LIMIT, limit};
 
 /// The name of the list, for its cursors.
 const LIST: &str = "names";
-
-#[derive(Serialize)]
-struct Body {
-    items: Vec<Item>,
-    next_cursor: Option<String>,
-}
 
 #[derive(Serialize)]
 struct Item {
@@ -44,7 +38,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     cx.caller.may_read_tenant(&tenant)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters.get("cursor").map(|text| open(cx, &tenant, text)).transpose()?;
+    let after = parameters
+        .get("cursor")
+        .map(|text| list::open(cx, LIST, &tenant, text, behind))
+        .transpose()?;
     let summaries = Summaries::new(&cx.reader.views).over(cx.dynamo);
     let page = summaries.names(&tenant, after.as_ref(), limit, cx.deadline).await?;
     let NamePage { names, next } = page;
@@ -52,15 +49,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let items: Vec<_> = items.collect();
     let next_cursor =
         next.map(|next| cx.reader.seal.seal_in(LIST, &tenant, next.as_str().as_bytes()));
-    let (shown, body) = (items.len(), Body { items, next_cursor });
-    Ok(Answer { body: serde_json::to_string(&body)?, items: shown })
+    list::answer(items, next_cursor)
 }
 
 /// Behind which name a cursor goes on.
-fn open(cx: &Context<'_>, tenant: &TenantId, text: &str) -> Result<EventName, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, tenant, text).and_then(|position| {
-        let name = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        EventName::new(name).map_err(|_| CursorError::Damaged)
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+fn behind(position: &[u8]) -> Option<EventName> {
+    EventName::new(list::text(position)?).ok()
 }

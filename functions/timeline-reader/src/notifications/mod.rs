@@ -3,10 +3,10 @@
 use serde::Serialize;
 use shared::notifications::keys::Place;
 use shared::notifications::{After, Notification, Notifications, Wanted};
-use shared::paging::CursorError;
 use shared::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -62,7 +62,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
     let mut wanted = Wanted { limit, after: None, unread_only: false };
     if let Some(cursor) = parameters.get("cursor") {
-        let (unread_only, after) = open(cx, &viewer, cursor)?;
+        let (unread_only, after) = list::open(cx, LIST, &viewer, cursor, read)?;
         wanted = Wanted { unread_only, after: Some(after), ..wanted };
     }
     match parameters.get("state") {
@@ -102,12 +102,6 @@ fn seal(cx: &Context<'_>, viewer: &ViewerId, unread_only: bool, after: &After) -
     packer.text(&after.place.to_text());
     ids.iter().filter(|_| carries).for_each(|id| packer.text(id.as_str()));
     cx.reader.seal.seal_in(LIST, viewer, &packer.into_bytes())
-}
-
-fn open(cx: &Context<'_>, viewer: &ViewerId, text: &str) -> Result<(bool, After), Problem> {
-    let opened = cx.reader.seal.open_in(LIST, viewer, text);
-    let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
 }
 
 fn read(position: &[u8]) -> Option<(bool, After)> {

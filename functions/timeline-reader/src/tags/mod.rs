@@ -18,7 +18,6 @@ use futures::future::try_join;
 use serde::Serialize;
 use shared::activities::Activities;
 use shared::dynamo::DynamoError;
-use shared::paging::CursorError;
 use shared::profiles::Profiles;
 use shared::runtime::deadline::Deadline;
 use shared::tags::{Tag, Tags};
@@ -26,6 +25,7 @@ use shared::values::{ActivityId, Payload, ViewerId};
 use tokio::time::Instant;
 
 use crate::Context;
+use crate::http::list;
 use crate::http::problem::Problem;
 use crate::http::query::Parameters;
 use crate::http::response::Answer;
@@ -39,12 +39,6 @@ const READINGS: usize = 3;
 const LOOKS: [usize; 2] = [0, 1_000];
 
 #[derive(Serialize)]
-struct Body<'a> {
-    items: Vec<Item<'a>>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Serialize)]
 struct Item<'a> {
     tagged_id: &'a ViewerId,
     profile: Option<&'a Payload>,
@@ -55,7 +49,10 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let activity = cx.path.parameter("activity_id", ActivityId::new)?;
     let parameters = Parameters::of(cx.event, &["limit", "cursor"])?;
     let limit = parameters.get("limit").map_or(Ok(DEFAULT_LIMIT), limit)?;
-    let after = parameters.get("cursor").map(|text| open(cx, &activity, text)).transpose()?;
+    let after = parameters
+        .get("cursor")
+        .map(|text| list::open(cx, LIST, &activity, text, beyond))
+        .transpose()?;
     let after = after.flatten();
     let Looked { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
     if tags.len() > limit {
@@ -74,8 +71,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let position = |next: Option<ViewerId>| next.map_or_else(String::new, String::from);
     let next_cursor =
         next.map(|next| cx.reader.seal.seal_in(LIST, &activity, position(next).as_bytes()));
-    let body = Body { items: items.collect(), next_cursor };
-    Ok(Answer { body: serde_json::to_string(&body)?, items: tags.len() })
+    list::answer(items.collect(), next_cursor)
 }
 
 /// Some tags of an activity.
@@ -162,11 +158,7 @@ async fn looked_at(
 }
 
 /// Beyond whom a cursor goes on.
-fn open(cx: &Context<'_>, activity: &ActivityId, text: &str) -> Result<Option<ViewerId>, Problem> {
-    let opened = cx.reader.seal.open_in(LIST, activity, text).and_then(|position| {
-        let id = String::from_utf8(position).map_err(|_| CursorError::Damaged)?;
-        let id = Some(id).filter(|id| !id.is_empty()).map(ViewerId::new).transpose();
-        id.map_err(|_| CursorError::Damaged)
-    });
-    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+fn beyond(position: &[u8]) -> Option<Option<ViewerId>> {
+    let id = Some(list::text(position)?).filter(|id| !id.is_empty());
+    id.map(ViewerId::new).transpose().ok()
 }

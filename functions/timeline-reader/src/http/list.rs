@@ -1,0 +1,43 @@
+//! What lists have in common that are read by a `cursor` alone: the answer, and where a cursor goes on.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use shared::paging::CursorError;
+
+use super::problem::Problem;
+use super::response::Answer;
+use crate::Context;
+
+#[derive(Serialize)]
+struct Body<T> {
+    items: Vec<T>,
+    next_cursor: Option<String>,
+}
+
+/// The answer with these items.
+pub(crate) fn answer<T: Serialize>(
+    items: Vec<T>,
+    next_cursor: Option<String>,
+) -> Result<Answer, Problem> {
+    let shown = items.len();
+    Ok(Answer { body: serde_json::to_string(&Body { items, next_cursor })?, items: shown })
+}
+
+/// Where a cursor of a list goes on. `read` returns `None` for what the list has never sealed.
+pub(crate) fn open<T>(
+    cx: &Context<'_>,
+    list: &str,
+    whose: &impl Display,
+    cursor: &str,
+    read: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, Problem> {
+    let opened = cx.reader.seal.open_in(list, whose, cursor);
+    let opened = opened.and_then(|position| read(&position).ok_or(CursorError::Damaged));
+    opened.map_err(|e| Problem::invalid("cursor", e.to_string()))
+}
+
+/// A position that is a text.
+pub(crate) fn text(position: &[u8]) -> Option<&str> {
+    std::str::from_utf8(position).ok()
+}
