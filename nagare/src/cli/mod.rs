@@ -21,6 +21,7 @@ mod forget;
 mod help;
 mod input;
 mod lines;
+mod list_pages;
 mod log;
 mod notifications;
 mod pages;

@@ -20,7 +20,6 @@ impl Audit {
         let archives = Archives::new(&remote.ledger()?);
         let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
         let found = auditor.differences(&scope).await?;
-        // What is folded from events is recounted here, too.
         Ok(self.add(&found, ended))
     }
 }

@@ -8,26 +8,10 @@ use serde_json::value::RawValue;
 use shared::values::{CustomerId, EventName, TenantId};
 
 use super::super::Failure;
+use super::super::list_pages::ListPages;
 use super::super::pages::unexpected;
-use super::super::print::{counted, one_line, printable, say, tell};
+use super::super::print::{counted, one_line, printable, say};
 use crate::client::api::{Api, Query};
-
-/// Which pages of a list are read, and how they are printed.
-#[derive(Debug, Args)]
-struct Pages {
-    /// How many there are on a page, 1 to 100.
-    #[arg(long)]
-    limit: Option<u32>,
-    /// Go on from page to page until the end.
-    #[arg(long)]
-    all: bool,
-    /// Go on where an earlier answer ended: its next_cursor.
-    #[arg(long)]
-    cursor: Option<String>,
-    /// Print one JSON object a line.
-    #[arg(long)]
-    json: bool,
-}
 
 /// List all customers who did something, or of whom there is something to show, by id.
 #[derive(Debug, Args)]
@@ -35,7 +19,7 @@ pub(in super::super) struct Customers {
     /// Whose customers.
     tenant: TenantId,
     #[command(flatten)]
-    pages: Pages,
+    pages: ListPages,
 }
 
 /// Show what CUSTOMER did: how often, since when, and what they score.
@@ -56,7 +40,7 @@ pub(in super::super) struct Names {
     /// Whose customers' events.
     tenant: TenantId,
     #[command(flatten)]
-    pages: Pages,
+    pages: ListPages,
 }
 
 /// Show how often events of NAME happened, by day.
@@ -80,13 +64,7 @@ pub(in super::super) struct Alerts {
     #[arg(long)]
     unread: bool,
     #[command(flatten)]
-    pages: Pages,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    items: Vec<Box<RawValue>>,
-    next_cursor: Option<String>,
+    pages: ListPages,
 }
 
 #[derive(Deserialize)]
@@ -140,14 +118,14 @@ struct Alert {
 impl Customers {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let nothing = format!("no customers of {}", self.tenant);
-        self.pages.run(&self.tenant, "customers", Query::new(), print_customer, &nothing).await
+        list(&self.pages, &self.tenant, "customers", Query::new(), print_customer, &nothing).await
     }
 }
 
 impl Names {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let nothing = format!("no events of {}", self.tenant);
-        self.pages.run(&self.tenant, "names", Query::new(), print_name, &nothing).await
+        list(&self.pages, &self.tenant, "names", Query::new(), print_name, &nothing).await
     }
 }
 
@@ -156,7 +134,7 @@ impl Alerts {
         let state = self.unread.then(|| ("state", "unread".to_owned()));
         let nothing = format!("no alerts of {}", self.tenant);
         let always = state.into_iter().collect();
-        self.pages.run(&self.tenant, "alerts", always, print_alert, &nothing).await
+        list(&self.pages, &self.tenant, "alerts", always, print_alert, &nothing).await
     }
 }
 
@@ -200,44 +178,16 @@ impl Name {
     }
 }
 
-impl Pages {
-    async fn run(
-        &self,
-        tenant: &TenantId,
-        list: &str,
-        always: Query,
-        print: fn(&RawValue) -> Result<(), Failure>,
-        nothing: &str,
-    ) -> Result<(), Failure> {
-        let mut api = Api::for_tenant(tenant).await?;
-        let (mut cursor, mut shown) = (self.cursor.clone(), 0);
-        loop {
-            let mut query = always.clone();
-            query.extend(self.limit.map(|limit| ("limit", limit.to_string())));
-            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let page: Page = api.get(&["v1", "tenants", tenant.as_str(), list], &query).await?;
-            shown += page.items.len();
-            for item in &page.items {
-                if self.json { say!("{}", one_line(item))? } else { print(item)? }
-            }
-            match page.next_cursor {
-                Some(next) if self.all => cursor = Some(next),
-                Some(next) => {
-                    tell!(
-                        "there is more: add --all for all of it, or read the next page with --cursor {}",
-                        printable(&next)
-                    );
-                    return Ok(());
-                }
-                None => {
-                    if shown == 0 && !self.json {
-                        tell!("{nothing}");
-                    }
-                    return Ok(());
-                }
-            }
-        }
-    }
+async fn list(
+    pages: &ListPages,
+    tenant: &TenantId,
+    list: &str,
+    always: Query,
+    print: fn(&RawValue) -> Result<(), Failure>,
+    nothing: &str,
+) -> Result<(), Failure> {
+    let (api, path) = (Api::for_tenant(tenant).await?, ["v1", "tenants", tenant.as_str(), list]);
+    pages.run(api, &path, &always, print, nothing).await
 }
 
 /// One thing of a tenant's.

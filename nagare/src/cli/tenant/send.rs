@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use event_intake::MOST_EVENTS;
 use serde::{Deserialize, Serialize};
 use shared::events::{Event, EventSettings};
 use shared::values::{TenantId, Timestamp};
@@ -22,8 +23,6 @@ use super::super::records::unpacked;
 use crate::client::api::{Api, Posted};
 use crate::progress;
 
-/// The most events of a request.
-const MOST_EVENTS: usize = 500;
 /// The most bytes of them: API Gateway hands a body on within a document of six megabytes, in which some count twice.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// How long one request is sent again where the API says to come back later.
