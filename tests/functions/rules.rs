@@ -1,5 +1,7 @@
 //! Rules and their alerts: each once, whatever dies; listed as the definitions in force ask for.
 
+mod folded;
+
 use std::collections::BTreeSet;
 
 use nagare::local::faults::Fault;

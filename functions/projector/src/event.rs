@@ -26,7 +26,7 @@ pub struct StreamEvent {
 /// A record of a stream.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Record {
-    /// The ARN of the stream: whose table the record is of.
+    /// The ARN of the stream, which names the table.
     #[serde(rename = "eventSourceARN", default)]
     pub stream: Option<String>,
     /// What it says.

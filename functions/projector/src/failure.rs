@@ -1,5 +1,7 @@
 //! Why changes have to be delivered again.
 
+use std::sync::Arc;
+
 use shared::dynamo::DynamoError;
 use shared::queue::SendError;
 
@@ -9,6 +11,9 @@ pub(crate) enum Failure {
     /// The view could not be read or written.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
+    /// The rules of a tenant could not be read, or what they decided could not be written.
+    #[error(transparent)]
+    Rules(#[from] Arc<DynamoError>),
     /// What was set aside is not on the dead-letter queue.
     #[error("the dead-letter queue did not take what was set aside: {0}")]
     Queue(#[from] SendError),
@@ -19,6 +24,7 @@ impl Failure {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Dynamo(error) => error.reason(),
+            Self::Rules(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }
     }

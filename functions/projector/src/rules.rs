@@ -2,6 +2,10 @@
 //!
 //! The views are written first, by this delivery or an earlier one, and then the rules are read: why no alert is missed is argued in
 //! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
+//!
+//! Where a call fails, the changes of those customers come again. Where it is refused and always will be, because of what a tenant has
+//! stored, nothing helps but to mend that and to define the rule anew, which decides on all customers. So it is logged, and the
+//! changes, which are folded, hold up nobody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,10 +13,12 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Customer;
+use shared::projection::Change;
 use shared::runtime::deadline::Deadline;
 use shared::summaries::{Summaries, SummaryView};
 use shared::tenants::RuleDefinition;
 use shared::values::{EventName, TenantId};
+use tracing::error;
 
 use crate::Projector;
 use crate::events::ByView;
@@ -25,7 +31,7 @@ pub(crate) type Counted = BTreeMap<Customer, BTreeSet<EventName>>;
 pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
     let of = |(view, changes): (&SummaryView, &Vec<_>)| match view {
         SummaryView::Customer(customer) => {
-            let names = changes.iter().filter_map(|change: &&shared::projection::Change| {
+            let names = changes.iter().filter_map(|change: &&Change| {
                 let name = change.after.as_ref()?.get("name")?.as_s().ok()?;
                 EventName::new(name.as_str()).ok()
             });
@@ -47,17 +53,12 @@ pub(crate) async fn decide(
     for (customer, of_them) in counted {
         names.entry(customer.tenant_id.clone()).or_default().extend(of_them.iter().cloned());
     }
-    let mut rules = BTreeMap::new();
-    for (tenant, names) in names {
-        match projector.rules.counting(&tenant, &names, deadline).await {
-            Ok(found) => drop(rules.insert(tenant, found)),
-            Err(failure) => {
-                let failure = Arc::new(failure.into());
-                let failed = |outcome: Outcome| outcome.failed(Arc::clone(&failure));
-                return outcomes.into_iter().map(failed).collect();
-            }
-        }
-    }
+    let reading = names.into_iter().map(|(tenant, names)| async move {
+        let read = projector.rules.counting(&tenant, &names, deadline).await;
+        (tenant, read.map_err(Arc::new))
+    });
+    let reading: Vec<_> = reading.collect();
+    let rules: BTreeMap<_, _> = stream::iter(reading).buffered(IN_FLIGHT).collect().await;
     let deciding = outcomes.into_iter().map(|outcome| {
         let rules = &rules;
         async move {
@@ -69,8 +70,17 @@ pub(crate) async fn decide(
             else {
                 return outcome;
             };
-            match of_customer(projector, customer, rules, names, deadline).await {
+            let decided = match rules {
+                Ok(rules) => of_customer(projector, customer, rules, names, deadline).await,
+                Err(failure) => Err(Arc::clone(failure)),
+            };
+            match decided {
                 Ok(()) => outcome,
+                Err(failure) if failure.is_refusal() => {
+                    let reason = failure.reason();
+                    error!(tenant = %customer.tenant_id, reason, "rules did not decide: {failure}");
+                    outcome
+                }
                 Err(failure) => outcome.failed(Arc::new(failure.into())),
             }
         }
@@ -85,7 +95,7 @@ async fn of_customer(
     rules: &[RuleDefinition],
     names: &BTreeSet<EventName>,
     deadline: Deadline,
-) -> Result<(), DynamoError> {
+) -> Result<(), Arc<DynamoError>> {
     let rules: Vec<_> = rules.iter().filter(|rule| rule.counts_one_of(names)).collect();
     if rules.is_empty() {
         return Ok(());

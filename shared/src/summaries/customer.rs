@@ -110,35 +110,6 @@ impl CustomerView {
         Ok(summary)
     }
 
-    /// The same view as of what was counted again: with blocks under numbers that it has not reached. What it had is in the way
-    /// of nobody, and expires.
-    #[must_use]
-    pub fn recounted(&self, summary: &CustomerSummary, limits: &Limits) -> Self {
-        let bounds = Bounds::of(limits);
-        let mut recounted = Self {
-            tally: summary.total,
-            recent: summary.days.clone(),
-            blocks: self.blocks,
-            first: self.blocks,
-            set: self.set + 1,
-            bounds,
-            buckets: (0..BUCKETS).map(|bucket| (bucket, Bucket::default())).collect(),
-            ..Self::default()
-        };
-        for (name, tally) in &summary.names {
-            match recounted.names.len() < bounds.names {
-                true => drop(recounted.names.insert(name.clone(), *tally)),
-                false => {
-                    let bucket = recounted.buckets.entry(bucket_of(name)).or_default();
-                    bucket.names.insert(name.clone(), *tally);
-                    bucket.is_changed = true;
-                    recounted.others += 1;
-                }
-            }
-        }
-        recounted
-    }
-
     fn count(&mut self, said: &Said) -> Result<(), &'static str> {
         let one = NameTally::of(said.at);
         let is_room = self.others == 0 && self.names.len() < self.bounds.names;

@@ -45,8 +45,10 @@ mod summary;
 mod tally;
 mod witness;
 
+use futures::{StreamExt, TryStreamExt, stream};
+
 use crate::dynamo::item::{Key, Row, text};
-use crate::dynamo::{BATCH_GET, Dynamo, DynamoError, Limits, Query};
+use crate::dynamo::{BATCH_GET, Dynamo, DynamoError, IN_FLIGHT, Limits, Query};
 use crate::events::{Customer, Period, Tally};
 use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
@@ -249,13 +251,12 @@ impl Summaries {
     ) -> Result<Vec<(CustomerId, CustomerSummary)>, DynamoError> {
         let ids = self.ids(tenant, after, limit, deadline).await?;
         let views = self.views(tenant, &ids, deadline).await?;
-        let mut customers = Vec::with_capacity(ids.len());
-        for (customer_id, view) in ids.into_iter().zip(views) {
+        let whole = ids.into_iter().zip(views).map(|(customer_id, view)| async move {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
             let summary = self.whole(&customer, view.state, deadline).await?;
-            customers.push((customer.customer_id, summary));
-        }
-        Ok(customers)
+            Ok((customer.customer_id, summary))
+        });
+        stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
     }
 
     /// What a name of a tenant comes to; nothing if there is no event of it.

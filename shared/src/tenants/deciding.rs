@@ -11,14 +11,16 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{Alert, Alerts, CountRule, Definitions, RuleDefinition, When, keys};
-use crate::dynamo::item::{Item, Row, number, text};
-use crate::dynamo::{Dynamo, DynamoError};
+use crate::dynamo::item::{Item, Row, number, text, truth};
+use crate::dynamo::{Dynamo, DynamoError, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
 use crate::runtime::deadline::Deadline;
 use crate::summaries::CustomerSummary;
-use crate::values::{CustomerId, EventName, Origin, TenantId, Timestamp};
+use crate::values::{CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
 
+/// Set in the row of a rule that has decided on all customers.
+const DECIDED: &str = "decided";
 const DAY_MILLIS: i64 = 86_400_000;
 /// Alerts that are given before they are remembered.
 const SET_AFTER: usize = 64;
@@ -103,6 +105,48 @@ impl Rules {
 }
 
 impl Rules {
+    /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn undecided(
+        &self,
+        tenant: &TenantId,
+        rule: &RuleId,
+        deadline: Deadline,
+    ) -> Result<Option<RuleDefinition>, DynamoError> {
+        let row = self.ledger.get(keys::rule(tenant, rule), deadline).await?;
+        let Some(row) = row.filter(|row| !row.item.contains_key(DECIDED)) else { return Ok(None) };
+        let in_force = RuleDefinition::read(&row)?;
+        Ok(in_force.filter(|rule| matches!(rule.when, When::Counted(_))))
+    }
+
+    /// Notes that a rule has decided on all customers, unless it is another one by now. A rule that is defined anew has decided on
+    /// nobody: its row is written whole.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_all_decided(
+        &self,
+        tenant: &TenantId,
+        rule: &RuleDefinition,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let update = Update {
+            expression: "SET decided = :yes",
+            condition: Some("#at = :at AND says = :says"),
+            names: vec![("#at", "at")],
+            values: vec![
+                (":yes", truth(true)),
+                (":at", text(rule.at.to_string())),
+                (":says", text(rule.when.to_string())),
+            ],
+        };
+        let key = keys::rule(tenant, &rule.rule_id).into_item();
+        self.ledger.table().change(key, update, deadline).await?;
+        Ok(())
+    }
+
     /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
     ///
     /// # Errors

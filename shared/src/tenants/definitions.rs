@@ -60,6 +60,16 @@ pub struct RuleDefinition {
 }
 
 impl RuleDefinition {
+    /// What the row of a rule says; nothing if it was deleted.
+    pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
+        Ok(match read(row)? {
+            Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
+                Some(Self { rule_id, at, when })
+            }
+            Recorded::Rule(..) | Recorded::Score(..) => None,
+        })
+    }
+
     /// True if it counts events of one of these names.
     #[must_use]
     pub fn counts_one_of(&self, names: &BTreeSet<EventName>) -> bool {

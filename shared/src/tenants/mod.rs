@@ -25,6 +25,8 @@
 //! 1. the projector writes the view of a customer, then reads the tenant's rules, strongly consistent, and decides;
 //! 2. the writer writes a rule, then reads the views of the tenant's customers, strongly consistent, and decides for each.
 //!
+//! A rule that has decided on all customers says so in its row, so a command that is repeated costs two reads, however many customers there are.
+//!
 //! Of a view and a rule one is written last, and whoever writes that one sees the other. A decision that fails makes its change or its command
 //! come again. What was decided before is remembered for each customer and rule as a set of periods ([`deciding`](Rules)),
 //! which is written after the rows; where that is lost, the claims are put again and change nothing.

@@ -7,7 +7,7 @@ use shared::events::Customer;
 use shared::summaries::Summaries;
 use shared::tenants::{
     Alerts, AlertsRead, CustomerUpdated, Customers, Definitions, RuleChange, RuleDefinition, Rules,
-    ScoreChange, When,
+    ScoreChange,
 };
 use shared::values::TenantId;
 
@@ -26,24 +26,21 @@ pub(crate) async fn update_customer(
     Ok(Disposition::Applied(None))
 }
 
-/// Records a rule, or that it was deleted. A rule that counts then decides on all customers that have been folded: on those that
-/// are folded meanwhile the projector decides, who reads rules after it has written a view.
+/// Records a rule, or that it was deleted. A rule that counts then decides on all customers that have been folded, once: on those that
+/// are folded meanwhile or later the projector decides, which reads rules after it has written a view.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let definitions = Definitions::new(&cx.ledger);
-    definitions.record_rule(&change, cx.delivery.deadline).await??;
+    let (rules, deadline) = (Rules::new(&cx.ledger), cx.delivery.deadline);
+    Definitions::new(&cx.ledger).record_rule(&change, deadline).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
-    // What is in force, which may be a later one: its own command decides as well, and each alert comes once.
-    let in_force = definitions.rule(tenant_id, rule_id, cx.delivery.deadline).await?;
-    let rule = in_force.and_then(|it| {
-        let (rule_id, at) = (rule_id.clone(), it.at);
-        Some(RuleDefinition { rule_id, at, when: it.to? })
-    });
-    match rule.filter(|rule| matches!(rule.when, When::Counted(_))) {
-        Some(rule) if decide_on_all(cx, tenant_id, &rule).await? == Step::Stopped => {
-            cx.hand_on(Command::Rule(change)).await
-        }
-        _ => Ok(Disposition::Applied(None)),
+    // What is in force may be a later one, whose own command decides as well. Each alert comes once.
+    let Some(rule) = rules.undecided(tenant_id, rule_id, deadline).await? else {
+        return Ok(Disposition::Applied(None));
+    };
+    if decide_on_all(cx, tenant_id, &rule).await? == Step::Stopped {
+        return cx.hand_on(Command::Rule(change)).await;
     }
+    rules.note_all_decided(tenant_id, &rule, deadline).await?;
+    Ok(Disposition::Applied(None))
 }
 
 async fn decide_on_all(
