@@ -11,8 +11,8 @@
 //! sampling   which requests that went well have a log line
 //! ```
 //!
-//! Functions never import each other, and `shared` does not know HTTP: so what both the reader and the intake have to decide
-//! in the same way, above all whose tenant a caller speaks for, is decided here.
+//! Functions never import each other, and `shared` does not know HTTP. What the reader and the intake must decide alike is
+//! here, above all for which tenant a caller speaks.
 
 pub mod auth;
 pub mod encoding;

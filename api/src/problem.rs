@@ -28,7 +28,7 @@ pub enum Problem {
     TooLarge(usize),
     /// It is encoded in a way that nobody here reads.
     UnknownEncoding,
-    /// The tenant has sent more than it may; it may again after so many seconds.
+    /// The tenant is over its rate. It may send again after this many seconds.
     TooMuch(u64),
     /// Nobody vouches for the caller.
     Unauthenticated,

@@ -33,7 +33,7 @@ impl From<Answer> for Shareable {
 }
 
 impl Shareable {
-    /// The answer to a request with these headers, which caches may keep for so many seconds if it is public.
+    /// The response to a request with these headers. A public one may be cached for this many seconds.
     #[must_use]
     pub fn into_response(self, requested: &HeaderMap, seconds: u8) -> ApiGatewayV2httpResponse {
         let mut response = self.answer.into_response(requested);

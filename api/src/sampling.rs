@@ -3,6 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::{NonZeroU32, ParseIntError};
 use std::str::FromStr;
+use std::time::Duration;
+
+/// A request that took this long has a line of its own.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// How many requests that went well have one line between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,10 +16,18 @@ impl LogSampling {
     /// Every request has its line.
     pub const ALL: Self = Self(NonZeroU32::MIN);
 
-    /// For how many requests the line of the one with this id stands; `None` if it has none. The same in every process of a
-    /// version.
+    /// For how many requests the line of one stands; `None` if it has none. One with trouble, that took a second or that has no id
+    /// stands for itself.
     #[must_use]
-    pub fn of(self, request_id: &str) -> Option<u32> {
+    pub fn of(self, is_smooth: bool, took: Duration, request_id: Option<&str>) -> Option<u32> {
+        match request_id.filter(|_| is_smooth && took < SLOW) {
+            Some(id) => self.of_id(id),
+            None => Some(1),
+        }
+    }
+
+    /// The same in every process of a version.
+    fn of_id(self, request_id: &str) -> Option<u32> {
         let mut hasher = DefaultHasher::new();
         request_id.hash(&mut hasher);
         hasher.finish().is_multiple_of(u64::from(self.0.get())).then_some(self.0.get())

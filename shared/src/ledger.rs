@@ -42,9 +42,10 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::dynamo::item::{Item, Row};
+use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Table};
 use crate::runtime::deadline::Deadline;
+use crate::values::{Payload, Timestamp};
 
 /// The attribute that the TTL of ledger, facts and views goes by, in unix seconds. The erasure of a person sets it on
 /// what is left of them; what a viewer's clients have seen is written with it, and what is left of a deleted message
@@ -123,7 +124,28 @@ impl Ledger {
         self.0.put_if(item(key, attributes), condition, deadline).await
     }
 
-    /// The same, but for one thing: nothing, and it is not written, if the partition is too busy at the moment.
+    /// Writes a payload that is said at an instant, unless what wins over it is on record: the latest wins, and on a tie the payload that is greater
+    /// byte by byte. One that was erased has no payload, and none of that instant is greater than none.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn put_latest(
+        &self,
+        key: LedgerKey,
+        at: Timestamp,
+        payload: &Payload,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let (at, payload) = (text(at.to_string()), text(payload.as_json()));
+        let said = [("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())];
+        let wins = Condition::new(
+            "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
+        );
+        let wins = wins.name("#at", "at").value(":at", at).value(":payload", payload);
+        self.put_if(key, said, wins, deadline).await.map(|_| ())
+    }
+
+    /// Like [`put_if`](Self::put_if). Writes nothing and returns `None` if the partition is throttled.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.

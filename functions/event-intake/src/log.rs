@@ -9,9 +9,6 @@ use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
 use shared::values::TenantId;
 use tracing::{error, info};
 
-/// A request that took this long has a line of its own.
-const SLOW: Duration = Duration::from_secs(1);
-
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
     pub(crate) tenant: Option<&'a TenantId>,
@@ -23,18 +20,11 @@ pub(crate) struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    fn sampled(&self, sampling: LogSampling, request_id: Option<&str>) -> Option<u32> {
-        let is_smooth = self.accepted.is_ok() && self.retries == 0 && self.took < SLOW;
-        match request_id.filter(|_| is_smooth) {
-            Some(id) => sampling.of(id),
-            None => Some(1),
-        }
-    }
-
     /// Logs the line, if there is to be one.
     pub(crate) fn log(&self, request: &ApiGatewayV2httpRequest, sampling: LogSampling) {
         let request_id = request.request_context.request_id.as_deref();
-        let Some(sampled) = self.sampled(sampling, request_id) else { return };
+        let is_smooth = self.accepted.is_ok() && self.retries == 0;
+        let Some(sampled) = sampling.of(is_smooth, self.took, request_id) else { return };
         let tenant_id = self.tenant.map(TenantId::as_str);
         let (retries, duration_ms) = (self.retries, self.took.as_secs_f64() * 1e3);
         match self.accepted {

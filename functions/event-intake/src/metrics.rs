@@ -1,4 +1,5 @@
-//! What is counted: events that were accepted, and requests that were not, by whose fault it is. An alarm stands on the last.
+//! The metrics: events that were accepted, requests that the sender got wrong, and requests that could not be sent on. The last have an
+//! alarm.
 
 use api::Problem;
 use metrique::writer::Entry;

@@ -1,4 +1,4 @@
-//! How much a tenant may send: so many events a second, through one instance of the function.
+//! The rate of a tenant: a number of events a second for each instance of the function.
 //!
 //! Each instance counts for itself, and remembers nothing of the others. So a tenant whose requests are spread over ten
 //! instances may send ten times as much: the limit is there to keep one tenant from taking all the room, and no price stands on it. To
@@ -8,7 +8,7 @@
 //! request is let in while there is any left and takes what it needs, if need be in advance: so a request of 500 events passes
 //! at any rate, and the next one waits until the debt is paid.
 //!
-//! What is remembered is bounded: a tenant whose allowance is whole need not be known.
+//! Only tenants that have used some of their allowance are remembered, and at most [`MOST_TENANTS`] of them.
 
 use std::collections::HashMap;
 use std::num::ParseIntError;

@@ -18,9 +18,6 @@ use tracing::{error, info};
 use crate::http::path::Path;
 use crate::http::problem::Problem;
 
-/// A page that took this long has a line of its own.
-const SLOW: Duration = Duration::from_secs(1);
-
 /// How a request was answered.
 pub(crate) struct Outcome<'a> {
     /// Items in the answer, or why there is none.
@@ -35,14 +32,6 @@ impl Outcome<'_> {
         self.items.is_ok() && self.usage.retries == 0 && self.usage.unprocessed == 0
     }
 
-    /// For how many requests this one's line stands; `None` if it has none.
-    fn sampled(&self, sampling: LogSampling, request_id: Option<&str>) -> Option<u32> {
-        match request_id.filter(|_| self.is_smooth() && self.took < SLOW) {
-            Some(id) => sampling.of(id),
-            None => Some(1),
-        }
-    }
-
     /// Logs the line, if there is to be one. Of what the caller sent it has the viewer, if it is one, and the name of the
     /// parameter that is wrong; no cursor, no token, and no text of theirs.
     pub(crate) fn log(
@@ -52,7 +41,7 @@ impl Outcome<'_> {
         sampling: LogSampling,
     ) {
         let request_id = event.request_context.request_id.as_deref();
-        let Some(sampled) = self.sampled(sampling, request_id) else { return };
+        let Some(sampled) = sampling.of(self.is_smooth(), self.took, request_id) else { return };
         let viewer = path.and_then(|path| path.parameter("viewer_id", ViewerId::new).ok());
         let viewer_id = viewer.as_ref().map(|viewer| viewer.as_str());
         let duration_ms = self.took.as_secs_f64() * 1e3;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::ProfileUpdate;
-use crate::dynamo::item::{Item, Row, text};
-use crate::dynamo::{Condition, DynamoError};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
 use crate::ledger::{Ledger, LedgerKey, PERSON};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Payload, Timestamp, ViewerId};
@@ -44,15 +44,8 @@ impl Profiles {
         update: &ProfileUpdate,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let (at, payload) = (text(update.at.to_string()), text(update.payload.as_json()));
-        let item =
-            Item::from([("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())]);
-        // One that was erased has no payload, and no update of that instant is greater than none.
-        let later = Condition::new(
-            "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
-        );
-        let later = later.name("#at", "at").value(":at", at).value(":payload", payload);
-        self.ledger.put_if(key(&update.viewer_id), item, later, deadline).await.map(|_| ())
+        let ProfileUpdate { viewer_id, at, payload } = update;
+        self.ledger.put_latest(key(viewer_id), *at, payload, deadline).await
     }
 
     /// The profile of a viewer, if there is one.

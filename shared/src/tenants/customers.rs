@@ -1,8 +1,8 @@
 //! Payloads of customers.
 
 use super::{CustomerUpdated, TenantItem, keys};
-use crate::dynamo::item::{Item, Row, text};
-use crate::dynamo::{Condition, DynamoError, Query};
+use crate::dynamo::item::{Row, text};
+use crate::dynamo::{DynamoError, Query};
 use crate::events::Customer;
 use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
@@ -39,15 +39,8 @@ impl Customers {
         update: &CustomerUpdated,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let (at, payload) = (text(update.at.to_string()), text(update.payload.as_json()));
-        let item =
-            Item::from([("at".to_owned(), at.clone()), ("payload".to_owned(), payload.clone())]);
-        let later = Condition::new(
-            "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
-        );
-        let later = later.name("#at", "at").value(":at", at).value(":payload", payload);
-        self.ledger.put_if(keys::customer(&update.customer), item, later, deadline).await?;
-        Ok(())
+        let CustomerUpdated { customer, at, payload } = update;
+        self.ledger.put_latest(keys::customer(customer), *at, payload, deadline).await
     }
 
     /// What is said of a customer, if anything is.
