@@ -15,7 +15,7 @@ use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Customer;
 use shared::projection::Change;
 use shared::runtime::deadline::Deadline;
-use shared::summaries::{Summaries, SummaryView};
+use shared::summaries::{Summaries, SummaryView, name_of};
 use shared::tenants::RuleDefinition;
 use shared::values::{EventName, TenantId};
 use tracing::error;
@@ -31,10 +31,7 @@ pub(crate) type Counted = BTreeMap<Customer, BTreeSet<EventName>>;
 pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
     let of = |(view, changes): (&SummaryView, &Vec<_>)| match view {
         SummaryView::Customer(customer) => {
-            let names = changes.iter().filter_map(|change: &&Change| {
-                let name = change.after.as_ref()?.get("name")?.as_s().ok()?;
-                EventName::new(name.as_str()).ok()
-            });
+            let names = changes.iter().filter_map(|change: &&Change| name_of(change));
             Some((customer.clone(), names.collect()))
         }
         SummaryView::Name(..) | SummaryView::Witness(..) => None,

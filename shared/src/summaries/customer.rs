@@ -31,8 +31,6 @@ const TALLY: &str = "tally";
 const NAMES: &str = "names";
 const RECENT: &str = "recent";
 const BLOCKS: &str = "blocks";
-const FIRST: &str = "blocks_from";
-const SET: &str = "names_set";
 const OTHERS: &str = "other_names";
 /// The attribute of a block with what it has.
 const CONTENT: &str = "content";
@@ -45,11 +43,9 @@ pub struct CustomerView {
     tally: Option<NameTally>,
     names: BTreeMap<EventName, NameTally>,
     recent: NamedDays,
-    /// The number behind the last block of days, and that of the first which counts.
+    /// How many blocks of days there are.
     blocks: u64,
-    first: u64,
-    /// Which set of buckets counts, and how many names are in it.
-    set: u64,
+    /// How many names are in buckets.
     others: u64,
     bounds: Bounds,
     /// The buckets that were read. Not stored in the item.
@@ -67,7 +63,7 @@ impl CustomerView {
     /// True if some of it is in blocks.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
-        self.others > 0 || self.first < self.blocks
+        self.others > 0 || self.blocks > 0
     }
 
     /// True if some of its names are in blocks.
@@ -94,7 +90,7 @@ impl CustomerView {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn with_blocks(self, blocks: &[Row<'_>]) -> Result<CustomerSummary, DynamoError> {
-        let (numbers, set) = (self.first..self.blocks, self.set);
+        let numbers = 0..self.blocks;
         let mut summary = self.into_summary();
         for block in blocks {
             let sk = block.text("sk")?;
@@ -103,7 +99,7 @@ impl CustomerView {
                     summary.days.entry(name).or_default().join(&days);
                 }
             }
-            if keys::of_bucket(sk).is_some_and(|(of, _)| of == set) {
+            if keys::of_bucket(sk).is_some() {
                 summary.names.extend(read_names(block)?);
             }
         }
@@ -249,7 +245,7 @@ fn block(view: &Key, sk: String, content: AttributeValue) -> Write {
 }
 
 impl State for CustomerView {
-    const ATTRIBUTES: &'static [&'static str] = &[TALLY, NAMES, RECENT, BLOCKS, FIRST, SET, OTHERS];
+    const ATTRIBUTES: &'static [&'static str] = &[TALLY, NAMES, RECENT, BLOCKS, OTHERS];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let expected = "a count and two instants";
@@ -263,8 +259,6 @@ impl State for CustomerView {
             names: row.packed(NAMES, "names and their tallies", unpack_names)?.unwrap_or_default(),
             recent: row.packed(RECENT, "names and their days", unpack_days)?.unwrap_or_default(),
             blocks: count(BLOCKS)?,
-            first: count(FIRST)?,
-            set: count(SET)?,
             others: count(OTHERS)?,
             ..Self::default()
         })
@@ -281,9 +275,7 @@ impl State for CustomerView {
             let recent = AttributeValue::B(Blob::new(pack_days(&self.recent)));
             item.insert(RECENT.to_owned(), recent);
         }
-        for (name, count) in
-            [(BLOCKS, self.blocks), (FIRST, self.first), (SET, self.set), (OTHERS, self.others)]
-        {
+        for (name, count) in [(BLOCKS, self.blocks), (OTHERS, self.others)] {
             if count > 0 {
                 item.insert(name.to_owned(), number(count));
             }
@@ -295,7 +287,7 @@ impl State for CustomerView {
 impl Fold for CustomerView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         let Some(said) = Said::of(change, facts)? else { return Ok(()) };
-        self.count(&said).map_err(|expected| said.row(change, facts).corrupt("name", expected))
+        self.count(&said).map_err(|expected| Said::corrupt(change, facts, "name", expected))
     }
 }
 
@@ -309,17 +301,16 @@ impl SummaryState for CustomerView {
             return Vec::new();
         }
         let buckets: BTreeSet<_> = new.iter().map(bucket_of).collect();
-        let key = |bucket| Key { pk: view.pk.clone(), sk: keys::bucket(self.set, bucket) };
+        let key = |bucket| Key { pk: view.pk.clone(), sk: keys::bucket(bucket) };
         buckets.into_iter().map(key).collect()
     }
 
     fn absorb(&mut self, needed: &[Key], found: &[Row<'_>]) -> Result<(), DynamoError> {
-        let of = |sk: &str| keys::of_bucket(sk).map(|(_, bucket)| bucket);
-        for bucket in needed.iter().filter_map(|key| of(&key.sk)) {
+        for bucket in needed.iter().filter_map(|key| keys::of_bucket(&key.sk)) {
             self.buckets.insert(bucket, Bucket::default());
         }
         for block in found {
-            if let Some(bucket) = of(block.text("sk")?) {
+            if let Some(bucket) = keys::of_bucket(block.text("sk")?) {
                 let names = read_names(block)?;
                 self.buckets.insert(bucket, Bucket { names, is_changed: false });
             }
@@ -338,7 +329,7 @@ impl SummaryState for CustomerView {
         }
         for (bucket, Bucket { names, is_changed }) in &self.buckets {
             if *is_changed {
-                writes.push(block(view, keys::bucket(self.set, *bucket), pack_names(names)));
+                writes.push(block(view, keys::bucket(*bucket), pack_names(names)));
             }
         }
         for days in in_blocks(self.spill().unwrap_or_default(), self.bounds.block_bytes) {

@@ -1,7 +1,7 @@
 //! What all views that are folded from events have in common.
 
 use super::keys::SummaryView;
-use crate::dynamo::item::{Item, Key, Row};
+use crate::dynamo::item::{self, Item, Key, Row};
 use crate::dynamo::{DynamoError, Limits};
 use crate::events::{Customer, Period};
 use crate::projection::{Change, Fold, Shard, Write};
@@ -48,17 +48,31 @@ impl Said {
     /// What a change adds: an event that is put. One that is erased stays counted until what it was counted in is erased as well.
     pub(super) fn of(change: &Change, facts: &str) -> Result<Option<Self>, DynamoError> {
         let Some(item) = added(change) else { return Ok(None) };
-        let row = Row { table: facts, item: item.clone() };
-        let key = SortKey::parse(row.text("sk")?);
-        let key = key.map_err(|_| row.corrupt("sk", "an instant and an id"))?;
-        let name = row.parsed("name", "the name of an event")?;
+        let corrupt = |attribute, expected| Self::corrupt(change, facts, attribute, expected);
+        let key = SortKey::parse(&change.key.sk);
+        let key = key.map_err(|_| corrupt("sk", "an instant and an id"))?;
+        let name =
+            item.get("name").and_then(|name| EventName::new(name.as_s().ok()?.as_str()).ok());
+        let name = name.ok_or_else(|| corrupt("name", "the name of an event"))?;
         Ok(Some(Self { name, at: key.published_at }))
     }
 
-    /// The row that says it.
-    pub(super) fn row<'a>(&self, change: &Change, facts: &'a str) -> Row<'a> {
-        Row { table: facts, item: change.after.clone().unwrap_or_default() }
+    /// The failure of a change whose row is not what its writer writes.
+    pub(super) fn corrupt(
+        change: &Change,
+        facts: &str,
+        attribute: &'static str,
+        expected: &'static str,
+    ) -> DynamoError {
+        let Key { pk, sk } = &change.key;
+        item::corrupt(facts, &format!("{pk} {sk}"), attribute, expected)
     }
+}
+
+/// The name of the event that a change has put, if it has put one.
+#[must_use]
+pub fn name_of(change: &Change) -> Option<EventName> {
+    Said::of(change, "").ok().flatten().map(|said| said.name)
 }
 
 /// The item that a change has put where none was.
@@ -82,8 +96,8 @@ pub fn views_of(
         let tenant_id = TenantId::new(ids.next()?).ok()?;
         Some(Customer { tenant_id, customer_id: CustomerId::new(ids.next()?).ok()? })
     };
-    let customer = customer()
-        .ok_or_else(|| said.row(change, table).corrupt("pk", "a tenant and a customer"))?;
+    let customer =
+        customer().ok_or_else(|| Said::corrupt(change, table, "pk", "a tenant and a customer"))?;
     let (tenant, part) = (customer.tenant_id.clone(), SummaryView::part(shard));
     Ok(Some([
         SummaryView::Witness(period, tenant.clone(), part),

@@ -4,7 +4,7 @@
 //! pk                             sk                        what
 //! customer#<tenant>#<customer>   summary                   what a customer did
 //! customer#<tenant>#<customer>   days#<last day>#<n>       a block of days that are no longer in it
-//! customer#<tenant>#<customer>   names#<set>#<bucket>      names that are not in it
+//! customer#<tenant>#<customer>   names#<bucket>            names that are not in it
 //! customers#<tenant>             <customer>                that a customer has a summary
 //! names#<tenant>#<n>             <name>                    events of one name, as far as the nth of the stream's parts brought them
 //! witness#<period>#<n>           <tenant>                  events of a period and the sum of their digests, in the same parts
@@ -162,14 +162,13 @@ pub(super) fn number_of_days(sk: &str) -> Option<u64> {
 }
 
 /// The sort key of a bucket of names.
-pub(super) fn bucket(set: u64, bucket: u8) -> String {
-    format!("{NAMES_OF}{set:010}#{bucket:02}")
+pub(super) fn bucket(bucket: u8) -> String {
+    format!("{NAMES_OF}{bucket:02}")
 }
 
-/// The set and the number in the sort key of a bucket of names.
-pub(super) fn of_bucket(sk: &str) -> Option<(u64, u8)> {
-    let (set, bucket) = sk.strip_prefix(NAMES_OF)?.split_once('#')?;
-    Some((set.parse().ok()?, bucket.parse().ok()?))
+/// The number in the sort key of a bucket of names.
+pub(super) fn of_bucket(sk: &str) -> Option<u8> {
+    sk.strip_prefix(NAMES_OF)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -195,12 +194,12 @@ mod tests {
         for (key, item) in [
             (listed(&customer), SummaryItem::Listed(customer.clone())),
             (in_partition(days(20_000, 3)), SummaryItem::Days(customer.clone())),
-            (in_partition(bucket(1, 9)), SummaryItem::Names(customer.clone())),
+            (in_partition(bucket(9)), SummaryItem::Names(customer.clone())),
         ] {
             assert_eq!(SummaryItem::of_key(&key), Some(item));
             assert_eq!(SummaryView::of_key(&key), None);
         }
         assert_eq!(number_of_days(&days(20_000, 3)), Some(3));
-        assert_eq!(of_bucket(&bucket(1, 9)), Some((1, 9)));
+        assert_eq!(of_bucket(&bucket(9)), Some(9));
     }
 }

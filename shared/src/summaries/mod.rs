@@ -55,7 +55,7 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{CustomerId, EventName, TenantId};
 
 pub use customer::CustomerView;
-pub use fold::{SummaryState, views_of};
+pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};
 pub use summary::CustomerSummary;
