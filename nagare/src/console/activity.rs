@@ -32,10 +32,7 @@ async fn view(
         let suggested = Suggestions::of(&console).await;
         let content = html! {
             p { "What was published, who likes it and who is tagged in it." }
-            form method="get" action="activity" class="row" role="search" aria-label="Choose an activity" {
-                (layout::input("id", "Activity", None, true))
-                button type="submit" { "Show" }
-            }
+            (layout::chooser("activity", "an activity", ("id", "Activity"), None, "Show"))
             (suggestions::things(&suggested.activities, "activity"))
         };
         return layout::page(&console, Place::Activities, "Activities", content).into_response();

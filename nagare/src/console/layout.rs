@@ -204,6 +204,22 @@ pub(super) fn hinted(name: &str, label: &str, hint: &str, value: Option<&str>) -
     labelled(name, label, Some(hint), value, false)
 }
 
+/// A form that leads to the page of something: `what` it is, with its article, the field that has its id, and what stands there.
+pub(super) fn chooser(
+    page: &str,
+    what: &str,
+    (field, label): (&str, &str),
+    chosen: Option<&str>,
+    button: &str,
+) -> Markup {
+    html! {
+        form method="get" action=(page) class="row" role="search" aria-label={ "Choose " (what) } {
+            (input(field, label, chosen, true))
+            button type="submit" { (button) }
+        }
+    }
+}
+
 /// A field with its label.
 pub(super) fn input(name: &str, label: &str, value: Option<&str>, required: bool) -> Markup {
     labelled(name, label, None, value, required)

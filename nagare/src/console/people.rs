@@ -52,12 +52,7 @@ async fn choose(State(console): State<Arc<Console>>) -> Response {
 }
 
 fn chooser(id: Option<&str>) -> Markup {
-    html! {
-        form method="get" action="person" class="row" role="search" aria-label="Choose a person" {
-            (layout::input("id", "Person", id, true))
-            button type="submit" { "Show" }
-        }
-    }
+    layout::chooser("person", "a person", ("id", "Person"), id, "Show")
 }
 
 async fn view(

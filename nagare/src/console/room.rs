@@ -33,10 +33,7 @@ async fn view(
         let suggested = Suggestions::of(&console).await;
         let content = html! {
             p { "Where people talk. A room is there as soon as somebody says something in it; one that somebody has joined is for its members alone." }
-            form method="get" action="room" class="row" role="search" aria-label="Choose a room" {
-                (layout::input("id", "Room", None, true))
-                button type="submit" { "Show" }
-            }
+            (layout::chooser("room", "a room", ("id", "Room"), None, "Show"))
             (suggestions::things(&suggested.rooms, "room"))
         };
         return layout::page(&console, Place::Rooms, "Rooms", content).into_response();

@@ -147,12 +147,7 @@ fn poller(viewer: &str, cursor: &str) -> Markup {
 }
 
 fn chooser(viewer: Option<&str>) -> Markup {
-    html! {
-        form method="get" action="timeline" class="row" role="search" aria-label="Choose a viewer" {
-            (layout::input("viewer", "Viewer", viewer, true))
-            button type="submit" { "Read" }
-        }
-    }
+    layout::chooser("timeline", "a viewer", ("viewer", "Viewer"), viewer, "Read")
 }
 
 /// Follow and unfollow, on behalf of the viewer.
