@@ -116,7 +116,7 @@ impl PacedTable {
         &self.table
     }
 
-    /// Writes items in order, 25 a call, several calls at once. From `enough` on no further call is
+    /// Writes items in order, up to 25 a call, several calls at once. From `enough` on no further call is
     /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
     /// written. A key that is named twice is written once: DynamoDB refuses a batch that repeats a key.
     ///
@@ -141,9 +141,10 @@ impl PacedTable {
         Ok(Written { leading, complete: missing.is_none(), usage })
     }
 
-    /// How many items one call takes.
-    fn batch_items(&self) -> usize {
-        self.table.limits().batch_write_items.max(1)
+    /// How many items one call has: as many as it may, but no more than a second's worth. A table that is slower than a call
+    /// would take some of its items, and what is written before time runs out would seldom begin with the first.
+    fn call_items(&self) -> usize {
+        self.pacer.items_a_second().min(self.table.limits().batch_write_items).max(1)
     }
 
     /// Begins one batch after another while those before it are in flight.
@@ -154,10 +155,8 @@ impl PacedTable {
         deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
-        let most = self.batch_items();
-        let mut batches = writes.chunks(most).enumerate();
         let mut in_flight = FuturesUnordered::new();
-        let mut next = pin!(self.begin(batches.next(), enough));
+        let mut next = pin!(self.begin(writes, 0, enough));
         let mut more = true;
         loop {
             tokio::select! {
@@ -170,7 +169,7 @@ impl PacedTable {
                 begun = &mut next, if more => match begun {
                     Begun::Call(first, batch, ticket) => {
                         in_flight.push(self.complete(first, batch, ticket, deadline));
-                        next.set(self.begin(batches.next(), enough));
+                        next.set(self.begin(writes, first + batch.len(), enough));
                     }
                     Begun::TooLate(first) => {
                         missing = missing.min(first);
@@ -184,14 +183,18 @@ impl PacedTable {
         Ok(Sent { usage: sum, missing: (missing < writes.len()).then_some(missing) })
     }
 
-    /// Waits until a batch may be sent, if there is one more.
+    /// Waits until the batch from an item on may be sent, if there is one.
     async fn begin<'b, I>(
         &'b self,
-        batch: Option<(usize, &'b [I])>,
+        writes: &'b [I],
+        first: usize,
         enough: Deadline,
     ) -> Begun<'b, I> {
-        let Some((nth, batch)) = batch else { return Begun::All };
-        let first = nth * self.batch_items();
+        let rest = &writes[first..];
+        let batch = &rest[..rest.len().min(self.call_items())];
+        if batch.is_empty() {
+            return Begun::All;
+        }
         match self.admit(batch.len(), Attempt::First, enough).await {
             Ok(ticket) => Begun::Call(first, batch, ticket),
             Err(_) => Begun::TooLate(first),

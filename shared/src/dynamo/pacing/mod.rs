@@ -214,6 +214,12 @@ impl Pacer {
         }
     }
 
+    /// How many items the table takes in a second, as far as that is known.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "paces are bounded")]
+    pub(crate) fn items_a_second(&self) -> usize {
+        self.state().controller.pace() as usize
+    }
+
     /// Whether a partition is known to refuse what the table would take.
     pub(crate) fn is_hot(&self, partition: &str) -> bool {
         self.state().hot.as_ref().is_some_and(|hot| hot.contains(partition, Instant::now()))
