@@ -788,8 +788,9 @@ def test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else(stack):
         "lambda:DeleteEventSourceMapping",
     ]
     for statement in allowed:
-        [(operator, condition)] = statement["Condition"].items()
-        assert operator == "ArnEquals" and list(condition) == ["lambda:FunctionArn"]
+        assert list(statement.get("Condition", {})) == ["ArnEquals"], statement["Sid"]
+        condition = statement["Condition"]["ArnEquals"]
+        assert list(condition) == ["lambda:FunctionArn"]
         assert [named(arn) for arn in condition["lambda:FunctionArn"]] == ["Projector.Arn", "ProjectorAliaslive"]
 
 
