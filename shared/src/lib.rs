@@ -5,6 +5,7 @@
 //! crypto         seals and digests
 //! runtime        clock, deadline, retries, environment, logs, metrics
 //! dynamo         how DynamoDB is called, and how fast: it knows no domain
+//! signed         signed calls of services that have no SDK here
 //! objects        how S3 is called
 //! queue          sending to a queue, and answering for a batch of messages
 //! message        how the body of a command is read and written
@@ -64,6 +65,7 @@ pub mod projection;
 pub mod queue;
 pub mod rooms;
 pub mod runtime;
+pub mod signed;
 pub mod summaries;
 pub mod tags;
 pub mod tenants;

@@ -142,6 +142,7 @@ LAYERS = [
     "crypto",
     "runtime",
     "dynamo",
+    "signed",
     "objects",
     "queue",
     "message",

@@ -18,7 +18,9 @@ NEEDED = {
         "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET",
     ],
     "event-intake": ["NAGARE_QUEUE_URL"],
-    "period-keeper": ["NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET"],
+    "period-keeper": [
+        "NAGARE_LEDGER_TABLE", "NAGARE_EVENTS_TABLE_PREFIX", "NAGARE_ARCHIVE_BUCKET", "NAGARE_VIEWS_TABLE", "NAGARE_STREAM_MAPPING",
+    ],
     "dlq-alerter": ["NAGARE_DEAD_LETTERS_TABLE", "NAGARE_QUEUE_ARN", "NAGARE_INTERNAL_SECRET"],
     "projector": [
         "NAGARE_FACTS_TABLE", "NAGARE_VIEWS_TABLE", "NAGARE_DEAD_LETTER_QUEUE_URL", "NAGARE_INTERNAL_SECRET",
@@ -59,6 +61,7 @@ def test_what_is_missing_is_named_at_start(function, variable, value):
         ("event-intake", "NAGARE_AUTHORIZATION", "none"), ("event-intake", "NAGARE_TENANT_CLAIM", "sub"),
         ("event-intake", "NAGARE_TENANT_EVENTS_PER_SECOND", "-1"), ("timeline-reader", "NAGARE_TENANT_CLAIM", " "),
         ("projector", "NAGARE_READ_NOTIFICATION_DAYS", "3651"), ("period-keeper", "NAGARE_EVENT_PERIOD", "year"),
+        ("period-keeper", "NAGARE_STREAM_MAPPING", "{}"),
     ],
 )
 def test_what_is_wrong_is_named_at_start(function, variable, value):

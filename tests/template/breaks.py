@@ -954,12 +954,48 @@ BREAKS = {
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "nothing keeps the keeper from other tables": (
-        replace_at(*statement("PeriodKeeperRole", 4, "Action", 5), "DeleteTable", "DescribeTable"),
+        replace_at(*statement("PeriodKeeperRole", 8, "Action", 5), "DeleteTable", "DescribeTable"),
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "the keeper lists all of the bucket": (
         drop_at(*statement("PeriodKeeperRole", 3, "Condition")),
         check.test_the_keeper_has_no_power_over_other_tables,
+    ),
+    "the keeper maps streams to any function": (
+        drop_at(*statement("PeriodKeeperRole", 5, "Condition")),
+        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+    ),
+    "the keeper maps streams to the writer": (
+        set_at(*statement("PeriodKeeperRole", 5, "Condition", "ArnEquals", "lambda:FunctionArn", 0), {"Fn::GetAtt": "FanoutWriter.Arn"}),
+        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+    ),
+    "the keeper unmaps streams of any function": (
+        drop_at(*statement("PeriodKeeperRole", 6, "Condition")),
+        check.test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else,
+    ),
+    "the keeper may not unmap": (
+        set_at(*statement("PeriodKeeperRole", 6, "Action"), "lambda:GetEventSourceMapping"),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "the keeper does not see the views": (
+        set_at(*statement("PeriodKeeperRole", 4, "Resource"), {"Fn::GetAtt": "FactsTable.Arn"}),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "the projector does not see the streams of events": (
+        drop_at(*statement("ProjectorRole", 0, "Resource", 1)),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "the projector sees any stream": (
+        set_at(*statement("ProjectorRole", 0, "Resource", 1), "*"),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
+    "streams of events are read two batches at a time": (
+        replace_at(
+            *properties("PeriodKeeper", "Environment", "Variables", "NAGARE_STREAM_MAPPING", "Fn::Sub"),
+            '"ParallelizationFactor": 1',
+            '"ParallelizationFactor": 2',
+        ),
+        check.test_streams_of_events_are_mapped_as_that_of_the_facts_is,
     ),
     "the keeper comes once a day": (
         set_at(*properties("KeeperSchedule", "ScheduleExpression"), "rate(1 day)"),

@@ -39,6 +39,8 @@ SECRETS["Projector"] = SECRETS["DlqAlerter"] = SECRETS["FanoutWriter"]
 COMPARED = {"DlqAlerter": {"CommandQueue"}}
 # The reader signs addresses of objects, and calls the bucket for nothing.
 COMPARED["TimelineReader"] = {"ArchiveBucket"}
+# The keeper names them to Lambda, for the mappings that it makes.
+COMPARED["PeriodKeeper"] = {"ProjectorAliaslive", "DeadLetterQueue"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -56,11 +58,15 @@ RESOURCES = {
     "dead": "DeadLetterQueue.Arn",
     "events": "the tables of events",
     "archive": "the objects of archives",
+    "any": "*",
+    "mappings": "the mappings of streams",
 }
 # What has a name only once the keeper has made it: by how the name begins.
 BY_PREFIX = {
     "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/nagare-${Stage}-events-*": "the tables of events",
+    "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/nagare-${Stage}-events-*/stream/*": "the streams of events",
     "${ArchiveBucket.Arn}/events/*": "the objects of archives",
+    "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:event-source-mapping:*": "the mappings of streams",
 }
 # What is granted for no call of the function: addresses that the reader signs, and that S3 says of an object that it is missing.
 NOT_CALLED = {
@@ -75,7 +81,9 @@ def by_the_service(function):
     if function in QUEUES_OF:
         return {FUNCTIONS[function]: set(RECEIVE)}
     if function in STREAMS_OF:
-        return {FUNCTIONS[function]: set(FOLLOW), "DeadLetterQueue.Arn": {"sqs:SendMessage"}}
+        # The keeper maps the streams of events to it as well.
+        followed = {FUNCTIONS[function]: set(FOLLOW), "the streams of events": set(FOLLOW)}
+        return {**followed, "DeadLetterQueue.Arn": {"sqs:SendMessage"}}
     return {}
 
 
@@ -169,6 +177,8 @@ def named(value):
 
 def granted_on(resource):
     """What a policy names, as RESOURCES has it."""
+    if resource == "*":
+        return resource
     pattern = resource.get("Fn::Sub") if isinstance(resource, dict) else None
     return BY_PREFIX.get(pattern) if isinstance(pattern, str) else named(resource)
 
@@ -354,6 +364,10 @@ def test_services_act_for_this_account_only(stack):
     assert seen == {"codedeploy.amazonaws.com", "chatbot.amazonaws.com", "cloudwatch.amazonaws.com", "scheduler.amazonaws.com"}
 
 
+# IAM narrows these by no resource; one of them by a condition, which has a check of its own.
+OF_NO_RESOURCE = {"lambda:CreateEventSourceMapping", "lambda:ListEventSourceMappings"}
+
+
 def test_no_policy_has_a_wildcard(stack):
     seen = 0
     for name, statement in statements(stack):
@@ -369,7 +383,7 @@ def test_no_policy_has_a_wildcard(stack):
             continue
         for action in listed(statement["Action"]):
             assert "*" not in action, f"{name}: {action}"
-        if statement.get("Sid") == "Trace":
+        if statement.get("Sid") == "Trace" or set(listed(statement["Action"])) <= OF_NO_RESOURCE:
             continue
         for path, value in walk(statement.get("Resource", [])):
             assert not (isinstance(value, str) and "*" in value and value not in BY_PREFIX), f"{name}: {value}"
@@ -515,7 +529,7 @@ def test_functions_are_told_of_what_they_may_use_and_of_nothing_else(stack):
         told = names_in(stack.properties(function)["Environment"]) - set(stack.expanded["Parameters"])
         # A queue that Lambda alone takes from or sends to is nothing to the function. A table whose stream it is
         # given it has to be able to name.
-        stores = {name.split(".")[0] for name in calls()[f"{function}Role"] if name not in BY_PREFIX.values()}
+        stores = {name.split(".")[0] for name in calls()[f"{function}Role"] if name not in {"*", *BY_PREFIX.values()}}
         stores |= {"ArchiveBucket"} if "the objects of archives" in calls()[f"{function}Role"] else set()
         stores |= {STREAMS_OF[function].split(".")[0]} if function in STREAMS_OF else set()
         secrets = set(stack.of_type("AWS::SecretsManager::Secret"))
@@ -563,7 +577,7 @@ def test_variables_are_those_that_the_code_reads(stack):
         assert given <= known, f"{function}: nobody reads {given - known}"
         binary = stack.written["Resources"][function]["Metadata"]["BuildProperties"]["Binary"]
         main = read(f"functions/{binary}/src/main.rs")
-        wanted = {variables()[c] for c in re.findall(r"env::required\(env::(\w+)\)", main)}
+        wanted = {variables()[c] for c in re.findall(r"env::required(?:_parsed)?\(env::(\w+)\)", main)}
         wanted |= {variables()[c] for c in re.findall(r"env::parsed_or\(env::(\w+)", main)}
         for constant in re.findall(r"env::secrets\(env::(\w+)\)", main):
             wanted |= secret_variables()[constant]
@@ -735,6 +749,49 @@ def test_changes_are_folded_in_the_order_of_their_shard(stack):
     assert "FilterCriteria" not in mapping
     assert mapping["BatchSize"] == number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/stream_source.rs")
     assert mapping["MaximumBatchingWindowInSeconds"] == 0
+
+
+def test_streams_of_events_are_mapped_as_that_of_the_facts_is(stack):
+    """By the keeper, to the projector alone, and with nothing left to Lambda's defaults that the facts do not leave to them."""
+    mapping = dict(mapping_of(stack, "Projector"))
+    del mapping["EventSourceArn"]
+    # Which SAM adds, and which is no part of how a stream is read.
+    mapping.pop("Tags", None)
+    text = stack.properties("PeriodKeeper")["Environment"]["Variables"][variables()["STREAM_MAPPING"]]["Fn::Sub"]
+    asked = json.loads(text)
+    said = {"${ProjectorAliaslive}": {"Ref": "ProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
+    asked["FunctionName"] = said[asked["FunctionName"]]
+    failed = asked["DestinationConfig"]["OnFailure"]
+    failed["Destination"] = said[failed["Destination"]]
+    assert asked == mapping
+    assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == failed["Destination"]
+    # A variable is at most 4 KB with all others.
+    assert len(text) < 1_000
+
+
+OF_MAPPINGS = {"CreateEventSourceMapping", "DeleteEventSourceMapping", "UpdateEventSourceMapping"}
+
+
+def test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else(stack):
+    """Nor does anybody else map anything."""
+    allowed = []
+    for name, statement in statements(stack):
+        actions = listed(statement["Action"])
+        if statement["Effect"] != "Allow" or not any(action.startswith("lambda:") for action in actions):
+            continue
+        assert not any("*" in action for action in actions), name
+        if OF_MAPPINGS & {action.removeprefix("lambda:") for action in actions}:
+            assert name == "PeriodKeeperRole"
+            allowed.append(statement)
+    assert sorted(action for statement in allowed for action in listed(statement["Action"])) == [
+        "lambda:CreateEventSourceMapping",
+        "lambda:DeleteEventSourceMapping",
+    ]
+    for statement in allowed:
+        assert list(statement.get("Condition", {})) == ["ArnEquals"], statement["Sid"]
+        condition = statement["Condition"]["ArnEquals"]
+        assert list(condition) == ["lambda:FunctionArn"]
+        assert [named(arn) for arn in condition["lambda:FunctionArn"]] == ["Projector.Arn", "ProjectorAliaslive"]
 
 
 def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):

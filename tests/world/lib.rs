@@ -34,11 +34,12 @@ use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use nagare::cli::Sender;
 use nagare::local::connector::{self, InProcess};
 use nagare::local::engine::Engine;
+use nagare::local::lambda;
 use nagare::local::schema;
 use nagare::local::sqs::{QueueConfig, Queues, Wire};
 use nagare::local::stream_source;
 use nagare::tables::{TableNames, Tables};
-use period_keeper::{Keeper, Sizes as KeeperSizes};
+use period_keeper::{Keeper, Mappings, Sizes as KeeperSizes};
 use projector::Projector;
 use serde_json::Value;
 use shared::activities::ChangeLog;
@@ -55,6 +56,7 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
 
@@ -235,8 +237,17 @@ impl World {
         let keeper_dynamo = Dynamo::new(connector::dynamodb(observed.clone()));
         let keys =
             SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
-        let objects = Objects::over(observed, keys, "us-east-1", bucket::ENDPOINT, bucket::NAME);
+        let keeper_observed = observed.clone();
+        let objects =
+            Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
         let reader_objects = objects.clone();
+        let mappings = Mappings::over(
+            keeper_observed,
+            keys,
+            "us-east-1",
+            lambda::ENDPOINT,
+            lambda::mapping_request(),
+        );
         let (sizes, keeper_metrics) = (Sizes::default(), metrics.clone());
         Self {
             writer: Writer {
@@ -311,6 +322,8 @@ impl World {
                 keepers: Keepers::new(&keepers.ledger),
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
+                mappings,
+                summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
                 sizes: KeeperSizes::default(),
                 metrics: keeper_metrics,

@@ -14,7 +14,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::schema;
+use nagare::local::{lambda, schema};
 use serde_json::Value;
 
 use crate::{COMMANDS, DEAD_LETTERS, EVENTS_TABLE_PREFIX, bucket};
@@ -38,10 +38,15 @@ impl HttpConnector for Observed {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().unwrap_or_default();
+        let mut calls = CALLS.lock().unwrap();
         match bucket::key(&request) {
-            Some(_) => CALLS.lock().unwrap().see_object(self.function, request.method()),
-            None => CALLS.lock().unwrap().see(self.function, target, body),
+            Some(_) => calls.see_object(self.function, request.method()),
+            None if request.uri().starts_with(lambda::ENDPOINT) => {
+                calls.see_mapping(self.function, request.method());
+            }
+            None => calls.see(self.function, target, body),
         }
+        drop(calls);
         self.inside.call(request)
     }
 }
@@ -73,6 +78,17 @@ impl Calls {
             other => panic!("the functions {other} objects, of which nobody knows"),
         };
         self.note(format!("{function} {action} archive"));
+    }
+
+    fn see_mapping(&mut self, function: &str, method: &str) {
+        // What is made, or looked for, has no name yet.
+        let call = match method {
+            "GET" => "lambda:ListEventSourceMappings any",
+            "POST" => "lambda:CreateEventSourceMapping any",
+            "DELETE" => "lambda:DeleteEventSourceMapping mappings",
+            other => panic!("the functions {other} mappings, of which nobody knows"),
+        };
+        self.note(format!("{function} {call}"));
     }
 
     fn note(&mut self, call: String) {

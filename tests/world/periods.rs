@@ -2,6 +2,7 @@
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare::local::connector::{self, InProcess};
+use nagare::local::engine::mappings::StreamMapped;
 use nagare::local::schema;
 use nagare::local::sqs::Wire;
 use nagare::tables::Tables;
@@ -29,7 +30,7 @@ impl World {
         assert!(self.direct().events.periods().replace(&row, soon()).await.unwrap());
     }
 
-    /// Makes the table of a period; its row is left as it is.
+    /// Makes the table of a period, and maps its stream; its row is left as it is.
     pub fn make_table_of(&self, name: &str) {
         let table = self.direct().events.tables().name(name.parse().unwrap());
         let key = |name, kind| json!({"AttributeName": name, "KeyType": kind});
@@ -44,6 +45,11 @@ impl World {
                 "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             }),
         );
+        let [uuid, stream, function, request] =
+            [&table, &table, "projector", "{}"].map(str::to_owned);
+        let mapping = StreamMapped { uuid, stream, function, table, request };
+        // It is there already where a table was dropped and made again.
+        let _ = self.engine.add_mapping(&mapping).unwrap();
     }
 
     /// Gives a customer so many keys in a period that is not made yet.

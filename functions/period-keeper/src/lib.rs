@@ -7,6 +7,8 @@
 //!     archive   its events put into objects, and a manifest of these
 //!     verify    the objects read back
 //!     expire    the objects deleted
+//!     stream    its stream mapped to the projector, compared, unmapped
+//!   mappings    how Lambda is asked for that
 //!   metrics     what is counted of a tick
 //! ```
 //!
@@ -27,11 +29,23 @@
 //!    written after all its objects and their rows. What it adds to the tally is what was scanned, once.
 //! 4. *An archive is what was scanned.* Every object that has a row is read back from the bucket. The digests of the objects and the number and
 //!    sum of the digests of their lines have to be those of the scan. Whatever differs ends in a dispute.
-//! 5. *Only what is archived is dropped.* Before the row says `verified` no call deletes a table. Then the table has to be the one whose
-//!    ARN and instant the row has, with as many items as the archive has events; that its drop has begun is noted before it. A table that
-//!    is gone without such a note is a dispute, not a drop.
+//! 5. *Only what three witnesses agree on is dropped.* Before the row says `verified` no call deletes a table. Then the table has to be the one
+//!    whose ARN and instant the row has, with as many items as the archive has events; and its stream has to have brought the projector as
+//!    many, with the same sum of their digests. That its drop has begun is noted before it. A table that is gone without such a note is a dispute,
+//!    not a drop.
 //!
-//! A dispute stops everything for that period, and its table stays protected against deletion.
+//! A dispute stops everything for that period, and its table stays protected against deletion. One heals: where nothing differs but what the
+//! stream has brought, each tick compares again. What was missing may come as a dead letter that is sent again, or by a replay.
+//!
+//! # Why the stream brings all
+//!
+//! The stream of a table is mapped to the projector before the row says `made`, and nothing is put before that. Lambda begins with the oldest
+//! change, so it does not matter how much later it begins, within the day that a stream keeps changes. It is unmapped once it has brought
+//! what the archive holds, to which nothing is added any more. Nothing notes a mapping before it is made: Lambda knows of at most one of a stream
+//! to a function, and lists it (`mappings`). A keeper that stood still may make one that another has just deleted: it brings
+//! nothing that was not folded, and is deleted before the table is dropped.
+//!
+//! The table is dropped a day after its last change at the earliest: by then the stream has nothing left, and the number of items is final.
 //!
 //! # Who takes events out of it
 //!
@@ -43,8 +57,11 @@
 //! It holds one chunk of a table, or one object, in memory: 64 MiB and what that compresses to. Rows of periods are read as a whole: a hundred
 //! bytes each, but for those that customers are spread in.
 
+mod mappings;
 mod metrics;
 mod steps;
+
+use std::fmt::Debug;
 
 use futures::future::BoxFuture;
 use shared::dynamo::DynamoError;
@@ -57,9 +74,11 @@ use shared::objects::{ObjectError, Objects};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
 use shared::values::Timestamp;
 use tracing::{error, info, warn};
 
+pub use self::mappings::{MappingError, MappingRequest, MappingRequestError, Mappings};
 use self::metrics::Tick;
 use self::steps::Outcome;
 
@@ -76,6 +95,10 @@ pub struct Keeper {
     pub tables: EventTables,
     /// Where archives are.
     pub objects: Objects,
+    /// How streams are mapped to the projector.
+    pub mappings: Mappings,
+    /// What the projector made of them.
+    pub summaries: Summaries,
     /// How long things last.
     pub settings: EventSettings,
     /// How much is done at once.
@@ -123,6 +146,9 @@ pub enum KeeperError {
     /// An object.
     #[error(transparent)]
     Object(#[from] ObjectError),
+    /// The mapping of a stream.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
     /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
@@ -146,7 +172,39 @@ impl KeeperError {
             Self::DeadlineExceeded(_)
                 | Self::Dynamo(DynamoError::DeadlineExceeded(_))
                 | Self::Object(ObjectError::DeadlineExceeded(_))
+                | Self::Mapping(MappingError::DeadlineExceeded(_))
         )
+    }
+}
+
+impl Ticked {
+    /// Counts how something ended that was done with a period. Returns what its row has become, if it goes on.
+    fn count(
+        &mut self,
+        row: &PeriodRow,
+        what: &dyn Debug,
+        ended: Result<Outcome, KeeperError>,
+    ) -> Option<PeriodRow> {
+        let period = row.period;
+        match ended {
+            Ok(Outcome::Moved(moved)) => {
+                info!(%period, state = %moved.state, step = ?what, "a period was moved on");
+                self.done += 1;
+                return Some(moved);
+            }
+            Ok(Outcome::Unchanged) => {}
+            Ok(Outcome::Waiting) => self.more_due = true,
+            Err(failure) => {
+                self.more_due = true;
+                if failure.is_out_of_time() {
+                    info!(%period, step = ?what, "the next tick goes on");
+                } else {
+                    self.failed += 1;
+                    warn!(%period, step = ?what, "not done: {failure}");
+                }
+            }
+        }
+        None
     }
 }
 
@@ -205,31 +263,21 @@ impl Keeper {
         deadline: Deadline,
         ticked: &mut Ticked,
     ) -> PeriodRow {
+        while let Some(care) = keeping::stream_care(&row) {
+            let ended = self.care_for_stream(care, &row, deadline).await;
+            match ticked.count(&row, &care, ended) {
+                Some(moved) => row = moved,
+                None => break,
+            }
+        }
         while let Some(due) = keeping::next(&row, &self.settings, now) {
             if due.at > now {
                 break;
             }
-            let period = row.period;
-            match self.step(due.step, &row, deadline).await {
-                Ok(Outcome::Moved(moved)) => {
-                    info!(%period, state = %moved.state, "a period was moved on");
-                    ticked.done += 1;
-                    row = moved;
-                }
-                Ok(Outcome::Waiting) => {
-                    ticked.more_due = true;
-                    break;
-                }
-                Err(failure) => {
-                    ticked.more_due = true;
-                    if failure.is_out_of_time() {
-                        info!(%period, step = ?due.step, "the next tick goes on");
-                    } else {
-                        ticked.failed += 1;
-                        warn!(%period, step = ?due.step, "not done: {failure}");
-                    }
-                    break;
-                }
+            let ended = self.step(due.step, &row, deadline).await;
+            match ticked.count(&row, &due.step, ended) {
+                Some(moved) => row = moved,
+                None => break,
             }
         }
         row
@@ -274,8 +322,21 @@ impl Keeper {
         why: String,
         deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
-        let disputed =
-            PeriodRow { state: PeriodState::Disputed, dispute: Some(why), ..row.clone() };
+        self.disputed(PeriodRow { dispute: Some(why), heals: false, ..row.clone() }, deadline).await
+    }
+
+    /// Stops everything for a period, until its stream has brought what its archive holds.
+    async fn dispute_until_folded(
+        &self,
+        row: &PeriodRow,
+        why: String,
+        deadline: Deadline,
+    ) -> Result<Outcome, KeeperError> {
+        self.disputed(PeriodRow { dispute: Some(why), heals: true, ..row.clone() }, deadline).await
+    }
+
+    async fn disputed(&self, row: PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
+        let disputed = PeriodRow { state: PeriodState::Disputed, ..row };
         let outcome = self.moved(disputed, deadline).await?;
         // Not if somebody else was ahead, and what was seen was their doing.
         if let Outcome::Moved(PeriodRow { period, dispute: Some(why), .. }) = &outcome {

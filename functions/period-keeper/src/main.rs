@@ -1,17 +1,19 @@
 //! The Lambda function: wires [`period_keeper`] to its environment.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
-use period_keeper::{Keeper, Sizes};
+use period_keeper::{Keeper, Mappings, Sizes};
 use serde_json::Value;
 use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -25,7 +27,9 @@ async fn main() -> Result<(), Error> {
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
+        summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
         settings: EventSettings::of_environment()?,
+        mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),
         sizes: Sizes::default(),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),
         clock: Clock::system(),

@@ -15,6 +15,7 @@ use axum::body::Bytes;
 use shared::dynamo::timeouts;
 
 use super::engine::Engine;
+use super::lambda;
 use super::s3::S3;
 use super::tables_http::TARGET;
 use crate::local::sqs::{REGION, Wire};
@@ -44,6 +45,9 @@ impl InProcess {
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        if let Some(path) = lambda::path(request.uri()) {
+            return self.of_mappings(path, &request);
+        }
         if let (None, Some(objects)) = (request.headers().get("x-amz-target"), &self.objects) {
             return of_objects(objects, request);
         }
@@ -59,6 +63,23 @@ impl InProcess {
         let status =
             StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
         Ok(HttpResponse::new(status, SdkBody::from(body)))
+    }
+
+    fn of_mappings(
+        &self,
+        path: &str,
+        request: &HttpRequest,
+    ) -> Result<HttpResponse, ConnectorError> {
+        let body = request.body().bytes().ok_or_else(not_in_memory)?;
+        let lambda::Answer { status, error, body } =
+            lambda::answer(&self.engine, request.method(), path, body);
+        let status =
+            StatusCode::try_from(status).map_err(|e| ConnectorError::other(e.into(), None))?;
+        let mut answer = HttpResponse::new(status, SdkBody::from(body.to_string()));
+        if let Some(error) = error {
+            answer.headers_mut().insert("x-amzn-errortype", error);
+        }
+        Ok(answer)
     }
 }
 

@@ -10,6 +10,7 @@ mod control;
 pub(crate) mod edges;
 mod fast_path;
 mod limits;
+pub mod mappings;
 pub mod stream;
 mod sweep;
 mod transactions;
@@ -115,6 +116,7 @@ impl Engine {
         schema::create_missing(&storage)?;
         transactions::create_missing(&storage)?;
         stream::create_missing(&storage)?;
+        mappings::create_missing(&storage)?;
         let with_policy = Mutex::new(control::create_missing(&storage)?);
         let tables = Tables {
             storage: Mutex::new(storage),

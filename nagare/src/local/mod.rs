@@ -25,6 +25,7 @@ pub mod faults;
 pub mod gateway;
 pub mod given_up;
 mod keeping;
+pub mod lambda;
 pub(crate) mod ports;
 pub(crate) mod s3;
 pub mod schema;

@@ -14,7 +14,7 @@ use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use futures::future::BoxFuture;
-use period_keeper::Keeper;
+use period_keeper::{Keeper, Mappings};
 use projector::Projector;
 use shared::activities::ChangeLog;
 use shared::activities::changes::Copies;
@@ -31,6 +31,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
+use shared::summaries::Summaries;
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
 use tokio::sync::watch;
@@ -47,6 +48,7 @@ use super::faults::{Deliveries, Faulty, Keepers};
 use super::gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
 use super::given_up::GivingUp;
 use super::keeping::Keeping;
+use super::lambda;
 use super::s3::{BUCKET, S3};
 use super::schema;
 use super::sqs::{QueueConfig, Queues, REGION, Wire};
@@ -97,6 +99,7 @@ pub(super) struct Wiring {
     events: EventSettings,
     /// The archive as functions reach it.
     archive: Objects,
+    mappings: Mappings,
     keepers: Keepers,
     keeps_visibility: bool,
     deliveries: Deliveries,
@@ -141,21 +144,24 @@ impl Wiring {
         let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.inside.faults, inside));
         let internal = Sealing::new(secrets.internal.as_bytes())?;
+        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "nagare up");
+        let keys = SharedCredentialsProvider::new(keys);
         Ok(Self {
             tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names())
                 .keeping(config.events),
             archive: Objects::over(
                 connector.clone(),
-                SharedCredentialsProvider::new(Credentials::new(
-                    ACCESS_KEY,
-                    ACCESS_KEY,
-                    None,
-                    None,
-                    "nagare up",
-                )),
+                keys.clone(),
                 REGION,
                 &endpoints.objects,
                 BUCKET,
+            ),
+            mappings: Mappings::over(
+                connector.clone(),
+                keys,
+                REGION,
+                lambda::ENDPOINT,
+                lambda::mapping_request(),
             ),
             events: config.events,
             keepers,
@@ -241,6 +247,8 @@ impl Wiring {
             keepers: shared::events::Keepers::new(&self.tables.ledger),
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
+            mappings: self.mappings.clone(),
+            summaries: Summaries::new(&self.tables.views),
             settings: self.events,
             sizes: period_keeper::Sizes::default(),
             metrics: self.numbers.metrics(),

@@ -1,6 +1,7 @@
 //! What becomes of a period, and when. Pure: the keeper does it, and operators are shown it.
 
-use super::{EventSettings, Period, PeriodRow, PeriodState};
+use super::settings::FINAL_AFTER_MILLIS;
+use super::{EventSettings, Period, PeriodRow, PeriodState, StreamMapping};
 use crate::values::Timestamp;
 
 /// Periods that are planned beyond the one that `now` lies in.
@@ -68,7 +69,11 @@ pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option
         PeriodState::Past => (Step::Seal, settings.sealed_from(period)),
         PeriodState::Sealed => (Step::Archive, now),
         PeriodState::Archived => (Step::Verify, now),
-        PeriodState::Verified => (Step::Drop, settings.dropped_from(period)),
+        PeriodState::Verified => {
+            let changed = row.forgotten_at.map(|at| at.plus_millis(FINAL_AFTER_MILLIS));
+            let at = settings.dropped_from(period);
+            (Step::Drop, changed.map_or(at, |changed| at.max(changed)))
+        }
         PeriodState::Dropped if !row.expired => {
             let kept = settings.archived_until(period)?;
             // An archive is not deleted before what it was made of.
@@ -77,6 +82,31 @@ pub fn next(row: &PeriodRow, settings: &EventSettings, now: Timestamp) -> Option
         PeriodState::Dropped | PeriodState::Disputed => return None,
     };
     Some(Due { step, at })
+}
+
+/// What each tick looks after in the stream of a period, whatever else is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamCare {
+    /// It is mapped to the projector: a version that did not do so has made the table.
+    Map,
+    /// It is unmapped if it has brought what the archive holds.
+    Unmap,
+    /// The dispute ends if it has brought what the archive holds.
+    Heal,
+}
+
+/// What is to be looked after in the stream of a period, if anything is. Nothing where somebody takes events out of it.
+#[must_use]
+pub fn stream_care(row: &PeriodRow) -> Option<StreamCare> {
+    if row.forgetting || row.dropping || !row.state.has_table() {
+        return None;
+    }
+    match (row.state, row.stream) {
+        (PeriodState::Disputed, _) => row.heals.then_some(StreamCare::Heal),
+        (_, StreamMapping::Missing) => Some(StreamCare::Map),
+        (PeriodState::Verified, StreamMapping::Mapped) => Some(StreamCare::Unmap),
+        _ => None,
+    }
 }
 
 /// The periods that have to be planned at an instant, the earliest first: those that are open, and two ahead.
@@ -172,6 +202,34 @@ mod tests {
         let soon = EventSettings { archive_days: 1, ..SETTINGS };
         let expiry = next(&row(PeriodState::Dropped), &soon, now).map(|due| due.at);
         assert_eq!(expiry, Some(at("2027-01-05T00:00:00Z")), "before its table");
+        let short = EventSettings { days: 7, ..SETTINGS };
+        let dropped = next(&row(PeriodState::Verified), &short, now).map(|due| due.at);
+        assert_eq!(dropped, Some(at("2026-12-09T01:00:00Z")), "a day after it is sealed");
+        let forgotten = Some(at("2027-01-04T12:00:00Z"));
+        let forgotten = PeriodRow { forgotten_at: forgotten, ..row(PeriodState::Verified) };
+        let dropped = next(&forgotten, &SETTINGS, now).map(|due| due.at);
+        assert_eq!(dropped, Some(at("2027-01-05T12:00:00Z")), "a day after it was changed");
+    }
+
+    #[test]
+    fn a_stream_is_mapped_from_its_table_on_until_it_is_folded() {
+        let care = |state, stream| stream_care(&PeriodRow { stream, ..row(state) });
+        for state in STATES {
+            let missing = match state {
+                PeriodState::Planned | PeriodState::Dropped | PeriodState::Disputed => None,
+                _ => Some(StreamCare::Map),
+            };
+            assert_eq!(care(state, StreamMapping::Missing), missing, "{state}");
+            let mapped = (state == PeriodState::Verified).then_some(StreamCare::Unmap);
+            assert_eq!(care(state, StreamMapping::Mapped), mapped, "{state}");
+            assert_eq!(care(state, StreamMapping::Folded), None, "{state}");
+        }
+        let disputed = PeriodRow { heals: true, ..row(PeriodState::Disputed) };
+        assert_eq!(stream_care(&disputed), Some(StreamCare::Heal));
+        let forgetting = PeriodRow { forgetting: true, ..disputed };
+        assert_eq!(stream_care(&forgetting), None);
+        let dropping = PeriodRow { dropping: true, ..row(PeriodState::Verified) };
+        assert_eq!(stream_care(&dropping), None);
     }
 
     /// Each step leads to a state whose next step is another one, to the end.

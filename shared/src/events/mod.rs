@@ -70,7 +70,7 @@ pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
 pub use keepers::{AtWork, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
-pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
+pub use periods::{MadeTable, PeriodRow, PeriodState, Periods, StreamMapping};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
 pub use recording::{MOST_KEYS, Recorded};
 pub use settings::EventSettings;

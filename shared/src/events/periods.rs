@@ -5,6 +5,9 @@
 //!                                          └──────────┴───────────┴─────▶ disputed
 //! ```
 //!
+//! One dispute heals: that the stream has brought other events than there are. What was missing may still come, as a dead letter that is
+//! sent again; then the period is `verified` again. All others are for somebody to look at.
+//!
 //! A row is written only by who has read it (its `version` is the condition), so two keepers do each step once, and what
 //! one of them has overlooked is refused. The one thing that others write into it is `spread`, while it is planned.
 
@@ -58,8 +61,20 @@ pub struct MadeTable {
     pub created_millis: i64,
 }
 
+/// What is known of the mapping of the stream of a period's table to the projector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamMapping {
+    /// None was noted: the table is not made, or was made by a version that knew of none.
+    #[default]
+    Missing,
+    /// It is there.
+    Mapped,
+    /// It is gone, since the stream had brought all that is in the archive.
+    Folded,
+}
+
 /// The attributes that this version writes.
-const ATTRIBUTES: [&str; 17] = [
+const ATTRIBUTES: [&str; 19] = [
     "pk",
     "sk",
     "state",
@@ -74,6 +89,8 @@ const ATTRIBUTES: [&str; 17] = [
     "dropping",
     "expired",
     "dispute",
+    "stream",
+    "heals",
     "forgetting",
     "forgotten_at",
     FORGET_AT,
@@ -102,6 +119,10 @@ pub struct PeriodRow {
     pub expired: bool,
     /// Why it is disputed.
     pub dispute: Option<String>,
+    /// True if it is disputed for nothing but what the stream has brought: it is verified again once that is what the archive holds.
+    pub heals: bool,
+    /// What is known of its stream.
+    pub stream: StreamMapping,
     /// True while somebody takes events out of it: the keeper leaves it alone.
     pub forgetting: bool,
     /// When that was last done. For a day the table may still say how many items it had before.
@@ -218,6 +239,8 @@ impl PeriodRow {
             dropping: false,
             expired: false,
             dispute: None,
+            heals: false,
+            stream: StreamMapping::Missing,
             forgetting: false,
             forgotten_at: None,
             unknown: Item::new(),
@@ -254,6 +277,7 @@ impl PeriodRow {
         for (name, is_set) in [
             ("dropping", self.dropping),
             ("expired", self.expired),
+            ("heals", self.heals),
             ("forgetting", self.forgetting),
         ] {
             if is_set {
@@ -262,6 +286,9 @@ impl PeriodRow {
         }
         if let Some(dispute) = &self.dispute {
             item.insert("dispute".to_owned(), text(dispute.as_str()));
+        }
+        if let Some(stream) = self.stream.name() {
+            item.insert("stream".to_owned(), text(stream));
         }
         if let Some(at) = self.forgotten_at {
             item.insert("forgotten_at".to_owned(), text(at.to_string()));
@@ -294,6 +321,8 @@ impl PeriodRow {
             expired: row.flag("expired")?,
             tally: Tally::read(row)?,
             dispute: row.optional_text("dispute")?.map(ToOwned::to_owned),
+            heals: row.flag("heals")?,
+            stream: StreamMapping::read(row)?,
             forgetting: row.flag("forgetting")?,
             forgotten_at: row
                 .optional_text("forgotten_at")?
@@ -337,6 +366,25 @@ const STATES: [(PeriodState, &str); 9] = [
     (PeriodState::Dropped, "dropped"),
     (PeriodState::Disputed, "disputed"),
 ];
+
+impl StreamMapping {
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Missing => None,
+            Self::Mapped => Some("mapped"),
+            Self::Folded => Some("folded"),
+        }
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        match row.optional_text("stream")? {
+            None => Ok(Self::Missing),
+            Some("mapped") => Ok(Self::Mapped),
+            Some("folded") => Ok(Self::Folded),
+            Some(_) => Err(row.corrupt("stream", "mapped or folded")),
+        }
+    }
+}
 
 impl PeriodState {
     /// True if its table is there, as far as the row knows.

@@ -8,6 +8,10 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// A period is sealed this long after it closes: clocks of writers differ by less.
 const SEALED_AFTER_MILLIS: i64 = 3_600_000;
 
+/// A table is dropped no sooner than this after it was changed for the last time. By then DynamoDB says how many items there are, and its
+/// stream, which keeps changes for a day, brings nothing any more.
+pub(super) const FINAL_AFTER_MILLIS: i64 = DAY_MILLIS;
+
 /// How events are kept. All writers, readers and keepers of a deployment have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSettings {
@@ -15,7 +19,7 @@ pub struct EventSettings {
     pub length: PeriodLength,
     /// Days from the end of a period until it closes.
     pub lateness_days: u32,
-    /// Days that a period is readable after its end. It is never dropped before it is sealed.
+    /// Days that a period is readable after its end. It is never dropped before a day after it is sealed.
     pub days: u32,
     /// Days that an archive is kept after the period's end; 0: for ever.
     pub archive_days: u32,
@@ -88,7 +92,7 @@ impl EventSettings {
     #[must_use]
     pub fn dropped_from(&self, period: Period) -> Timestamp {
         let readable = period.to().plus_millis(i64::from(self.days) * DAY_MILLIS);
-        readable.max(self.sealed_from(period))
+        readable.max(self.sealed_from(period).plus_millis(FINAL_AFTER_MILLIS))
     }
 
     /// When its archive may go, if it may at all.

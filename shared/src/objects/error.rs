@@ -1,11 +1,7 @@
 //! What can go wrong with a call of S3, and whether a retry helps.
 
-use std::error::Error;
-use std::iter;
-
-use aws_smithy_runtime_api::client::result::ConnectorError;
-
 use crate::runtime::deadline::DeadlineExceeded;
+use crate::signed::{CallError, SignedError};
 
 /// A call of S3 failed. Its sentence quotes no object.
 #[derive(Debug, thiserror::Error)]
@@ -69,17 +65,24 @@ impl ObjectError {
         }
     }
 
-    pub(super) fn not_built(why: &str) -> Self {
-        Self::Rejected(format!("request not built: {why}"))
-    }
-
     pub(super) fn unreadable() -> Self {
-        Self::Unavailable("the answer could not be read".to_owned())
+        SignedError::unreadable().into()
     }
+}
 
-    pub(super) fn not_reached(error: &ConnectorError) -> Self {
-        let error: &dyn Error = error;
-        let chain = iter::successors(Some(error), |&error| error.source());
-        Self::Unavailable(chain.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+impl From<SignedError> for ObjectError {
+    fn from(error: SignedError) -> Self {
+        match error {
+            SignedError::Unavailable(why) => Self::Unavailable(why),
+            SignedError::Denied(why) => Self::Denied(why),
+            SignedError::NotBuilt(_) => Self::Rejected(error.to_string()),
+            SignedError::DeadlineExceeded(exceeded) => Self::DeadlineExceeded(exceeded),
+        }
+    }
+}
+
+impl CallError for ObjectError {
+    fn is_retryable(&self) -> bool {
+        self.is_retryable()
     }
 }

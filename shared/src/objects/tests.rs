@@ -1,8 +1,11 @@
 use std::sync::Mutex;
 
-use aws_smithy_runtime_api::client::http::HttpConnectorFuture;
+use aws_credential_types::Credentials;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
 
 use super::*;
 
@@ -55,8 +58,6 @@ fn bucket(answers: &[Told]) -> (Objects, Answering) {
 fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(5))
 }
-
-use aws_credential_types::Credentials;
 
 /// "GET Object" and "PUT Object" of S3's documentation, as far as their headers are ours: signatures by query
 /// are compared as they are, in the example of "Authenticating Requests: Using Query Parameters".
@@ -124,7 +125,10 @@ async fn what_is_missing_is_told_from_what_cannot_be_reached() {
 
 #[test]
 fn without_an_endpoint_the_bucket_is_in_the_host() {
-    let signer = Signer::new(None, "eu-west-1");
-    let objects = Objects::of(OnceLock::new(), signer, None, "archive");
+    let (connector, keys) = (Answering::default(), Credentials::new("k", "s", None, None, "test"));
+    let connector = SharedHttpConnector::new(connector);
+    let keys = SharedCredentialsProvider::new(keys);
+    let s3 = SignedHttp::over(SERVICE, connector, keys, "eu-west-1");
+    let objects = Objects::of(s3, None, "archive");
     assert_eq!(objects.0.url("events/x"), "https://archive.s3.eu-west-1.amazonaws.com/events/x");
 }

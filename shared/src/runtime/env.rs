@@ -38,6 +38,9 @@ pub const EVENT_LATENESS_DAYS: &str = "NAGARE_EVENT_LATENESS_DAYS";
 pub const EVENT_DAYS: &str = "NAGARE_EVENT_DAYS";
 /// Days that events are in the archive after the end of their period; 0: without end.
 pub const EVENT_ARCHIVE_DAYS: &str = "NAGARE_EVENT_ARCHIVE_DAYS";
+/// How the stream of a period's table is mapped to the projector: a request of Lambda's `CreateEventSourceMapping` without the
+/// stream, in JSON.
+pub const STREAM_MAPPING: &str = "NAGARE_STREAM_MAPPING";
 /// The bucket that events are archived in.
 pub const ARCHIVE_BUCKET: &str = "NAGARE_ARCHIVE_BUCKET";
 /// How many copies the change log has to have, at least.
@@ -65,6 +68,8 @@ pub const DYNAMODB_ENDPOINT: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
 /// Where the archive answers, for the AWS SDK.
 pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
+/// Where Lambda answers, for the AWS SDK.
+pub const LAMBDA_ENDPOINT: &str = "AWS_ENDPOINT_URL_LAMBDA";
 /// Where a local stack says what time it is, for the command line.
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
 /// Which deployment it is: the dimension of all metrics.
@@ -113,6 +118,17 @@ pub fn optional(name: &'static str) -> Option<String> {
 /// [`EnvError::Missing`] if it is not.
 pub fn required(name: &'static str) -> Result<String, EnvError> {
     optional(name).ok_or(EnvError::Missing(name))
+}
+
+/// Reads and parses a variable that has to be set.
+///
+/// # Errors
+/// [`EnvError`] if it is not, or does not parse.
+pub fn required_parsed<T>(name: &'static str) -> Result<T, EnvError>
+where
+    T: FromStr<Err: std::fmt::Display>,
+{
+    parsed(name)?.ok_or(EnvError::Missing(name))
 }
 
 /// Reads and parses a variable if it is set to anything.

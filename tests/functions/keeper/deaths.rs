@@ -5,13 +5,23 @@ use shared::events::PeriodState;
 use tests::{World, soon};
 
 use super::{
-    DROPPED, EXPIRED, SEALED, Sizes, check_archive, check_nothing_is_lost, in_table, keeping,
-    record, row,
+    DROPPED, EXPIRED, SEALED, Sizes, bring, check_archive, check_nothing_is_lost, find, in_table,
+    keeping, mapped, record, row, table,
 };
 use crate::blows::{Blow, Steps};
 
 const BLOWS: [Blow; 4] =
     [Blow::DiesBefore, Blow::DiesAfter, Blow::Fails(Fault::LostAnswer), Blow::Fails(Fault::Denied)];
+
+/// A table that may take events is mapped, and no stream is twice.
+fn check_mapped(world: &World) {
+    let row = find(world);
+    let (state, mapped) = (row.map(|row| row.state), mapped(world));
+    let takes = [PeriodState::Made, PeriodState::Current, PeriodState::Past];
+    let is_mapped = mapped.contains(&table());
+    assert!(is_mapped || !state.is_some_and(|state| takes.contains(&state)), "{state:?}");
+    assert!(mapped.windows(2).all(|two| two[0] != two[1]), "{mapped:?}");
+}
 
 /// Follows a period to its end, with one blow. Returns how many calls there were.
 async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
@@ -29,6 +39,7 @@ async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
             if !recorded.is_empty() && at < EXPIRED {
                 check_nothing_is_lost(&world, &recorded);
             }
+            check_mapped(&world);
             if is_done {
                 break;
             }
@@ -36,11 +47,13 @@ async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
         }
         if at == super::WITHIN {
             recorded = record(&world, 0..20);
+            bring(&world, &recorded);
         }
         if at == DROPPED {
             let row = row(&world);
             assert_eq!(row.state, PeriodState::Dropped, "{blow:?}: {:?}", row.dispute);
             assert_eq!(in_table(&world), None);
+            assert_eq!(mapped(&world), [""; 0], "{blow:?}");
             check_archive(&world, &recorded);
         }
     }

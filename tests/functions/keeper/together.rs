@@ -10,7 +10,10 @@ use fastrand::Rng;
 use shared::events::PeriodState;
 use tests::{World, soon};
 
-use super::{DROPPED, SEALED, Sizes, check_archive, check_nothing_is_lost, keeping, record, row};
+use super::{
+    DROPPED, SEALED, Sizes, bring, check_archive, check_nothing_is_lost, keeping, mapped, record,
+    row,
+};
 
 const SEEDS: u64 = 50;
 
@@ -63,11 +66,13 @@ async fn two_keepers_make_one_archive() {
             }
             if at == super::WITHIN {
                 recorded = record(&world, 0..40);
+                bring(&world, &recorded);
             }
         }
         let row = row(&world);
         assert_eq!(row.state, PeriodState::Dropped, "seed {seed}: {:?}", row.dispute);
         assert_eq!(row.tally.unwrap().events, 40);
+        assert_eq!(mapped(&world), [""; 0], "seed {seed}");
         check_archive(&world, &recorded);
         let objects = world.bucket.objects();
         assert_eq!(*expected.get_or_insert_with(|| objects.clone()), objects, "seed {seed}");

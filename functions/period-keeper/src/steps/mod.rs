@@ -2,6 +2,7 @@
 
 mod archive;
 mod expire;
+mod stream;
 mod table;
 mod verify;
 
@@ -15,4 +16,6 @@ pub(crate) enum Outcome {
     Moved(PeriodRow),
     /// It goes on with the next tick.
     Waiting,
+    /// Nothing is to be done before something else has happened.
+    Unchanged,
 }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription, TableStatus,
 };
 use shared::dynamo::{DynamoError, Table};
-use shared::events::{MadeTable, PeriodRow, PeriodState, Seal};
+use shared::events::{MadeTable, PeriodRow, PeriodState, Seal, StreamMapping};
 use shared::runtime::deadline::Deadline;
 use shared::runtime::retry::Backoff;
 
@@ -16,10 +16,9 @@ use crate::{Keeper, KeeperError};
 
 /// A table is waited for so long within a tick. Mostly it takes a few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// DynamoDB says some hours late how many items there are.
-const COUNTED_AFTER_MILLIS: i64 = 24 * 3_600_000;
+
 impl Keeper {
-    /// Makes the table, has it backed up, and notes which one it is.
+    /// Makes the table, has it backed up, maps its stream, and notes which one it is.
     pub(crate) async fn make(
         &self,
         row: &PeriodRow,
@@ -39,8 +38,11 @@ impl Keeper {
         }
         let Some(made) = identity(&found) else { return Ok(Outcome::Waiting) };
         set_recovery(&table, true, deadline).await?;
-        let row = PeriodRow { state: PeriodState::Made, table: Some(made), ..row.clone() };
-        self.moved(row, deadline).await
+        if !self.map(&found, deadline).await? {
+            return Ok(Outcome::Waiting);
+        }
+        let (state, stream) = (PeriodState::Made, StreamMapping::Mapped);
+        self.moved(PeriodRow { state, stream, table: Some(made), ..row.clone() }, deadline).await
     }
 
     /// Has the table refuse whatever writes items, from everybody.
@@ -75,14 +77,21 @@ impl Keeper {
                 return self.dispute(row, why, deadline).await;
             }
         };
-        if let Some(why) = self.differs_from_archive(row, &found) {
+        if let Some(why) = differs_from_archive(row, &found) {
             return self.dispute(row, why, deadline).await;
         }
         if !row.dropping {
+            if let Some(why) = self.witness_differs(row, deadline).await? {
+                return self.dispute_until_folded(row, why, deadline).await;
+            }
             let row = PeriodRow { dropping: true, ..row.clone() };
             return self.moved(row, deadline).await;
         }
         if found.table_status != Some(TableStatus::Deleting) {
+            // There is one if a keeper that had stood still has made it since.
+            if !self.unmap(&found, deadline).await? {
+                return Ok(Outcome::Waiting);
+            }
             if found.deletion_protection_enabled == Some(true) {
                 let update = || {
                     let update = table.client().update_table().table_name(table.name());
@@ -102,7 +111,8 @@ impl Keeper {
     async fn dropped(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         // How its customers were spread nobody asks any more, and its row stays for good.
         let spread = std::collections::BTreeMap::new();
-        let row = PeriodRow { state: PeriodState::Dropped, spread, ..row.clone() };
+        let (state, stream) = (PeriodState::Dropped, StreamMapping::Folded);
+        let row = PeriodRow { state, stream, spread, ..row.clone() };
         self.moved(row, deadline).await
     }
 
@@ -117,27 +127,23 @@ impl Keeper {
         let found = found.ok_or_else(|| DynamoError::TableMissing(table.name().to_owned()))?;
         Ok(strange(row, &found))
     }
+}
 
-    /// Why a table is not what was archived, as far as that can be known.
-    fn differs_from_archive(&self, row: &PeriodRow, found: &TableDescription) -> Option<String> {
-        if let Some(why) = strange(row, found) {
-            return Some(why);
-        }
-        let Some(tally) = row.tally else { return Some("there is no tally of it".to_owned()) };
-        let items = found.item_count.and_then(|items| u64::try_from(items).ok());
-        let items = items.unwrap_or_default();
-        let sealed = self.settings.sealed_from(row.period);
-        let changed = row.forgotten_at.map_or(sealed, |at| at.max(sealed));
-        let is_counted = changed.plus_millis(COUNTED_AFTER_MILLIS) <= self.clock.now();
-        let is_there = found.table_status != Some(TableStatus::Deleting);
-        (is_counted && is_there && items != tally.events).then(|| {
-            format!("the table has {items} items, and its archive {} events", tally.events)
-        })
+/// Why a table is not what was archived. By the time of the drop its number of items is final.
+fn differs_from_archive(row: &PeriodRow, found: &TableDescription) -> Option<String> {
+    if let Some(why) = strange(row, found) {
+        return Some(why);
     }
+    let Some(tally) = row.tally else { return Some("there is no tally of it".to_owned()) };
+    let items = found.item_count.and_then(|items| u64::try_from(items).ok());
+    let items = items.unwrap_or_default();
+    let is_there = found.table_status != Some(TableStatus::Deleting);
+    (is_there && items != tally.events)
+        .then(|| format!("the table has {items} items, and its archive {} events", tally.events))
 }
 
 /// Why a table is not the one that a row has, if it is not.
-fn strange(row: &PeriodRow, found: &TableDescription) -> Option<String> {
+pub(super) fn strange(row: &PeriodRow, found: &TableDescription) -> Option<String> {
     let found = identity(found);
     if found.is_some() && found == row.table {
         return None;

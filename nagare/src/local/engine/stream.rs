@@ -27,9 +27,10 @@ const NOTES: &str = "
 ";
 const NOTED: &str = "SELECT number FROM nagare_worked_off WHERE table_name = ?1";
 const NOTE: &str = "INSERT OR REPLACE INTO nagare_worked_off (table_name, number) VALUES (?1, ?2)";
-/// The tables of events that have a record which is not worked off.
+/// The tables of events whose stream is mapped and has a record which is not worked off.
 const LEFT: &str = "
     SELECT DISTINCT s.table_name FROM _stream_records s
+    JOIN nagare_mappings m ON m.table_name = s.table_name
     LEFT JOIN nagare_worked_off w ON w.table_name = s.table_name
     WHERE s.table_name GLOB ?1 AND CAST(s.sequence_number AS INTEGER) > IFNULL(w.number, 0)";
 const BEHIND: &str = "
@@ -113,7 +114,7 @@ impl Engine {
         Ok(records)
     }
 
-    /// The tables of events whose streams have something left to work off.
+    /// The tables of events whose streams are mapped and have something left to work off.
     ///
     /// # Errors
     /// [`EngineError`]

@@ -7,6 +7,7 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 
 use super::demand;
+use crate::local::lambda;
 use crate::local::tables_http::TARGET;
 
 /// The service that a call is for.
@@ -15,6 +16,7 @@ pub(super) enum Service {
     Tables,
     Queues,
     Objects,
+    Mappings,
 }
 
 /// The rest of a batch.
@@ -29,6 +31,7 @@ impl Service {
         match request.headers().get("x-amz-target") {
             Some(target) if target.starts_with(TARGET) => Self::Tables,
             Some(_) => Self::Queues,
+            None if lambda::path(request.uri()).is_some() => Self::Mappings,
             None => Self::Objects,
         }
     }
@@ -63,7 +66,7 @@ impl Service {
         match self {
             Self::Tables => demand::split(request, first),
             Self::Queues => split_entries(request, first),
-            Self::Objects => None,
+            Self::Objects | Self::Mappings => None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Service {
             Self::Tables => format!("com.amazonaws.dynamodb.v20120810#{of_table}"),
             Self::Queues => format!("com.amazonaws.sqs#{of_queue}"),
             Self::Objects => return of_bucket(of_object),
+            Self::Mappings => return of_mapping(of_object),
         };
         answered(status, &json!({"__type": code, "message": "a fault on purpose"}))
     }
@@ -87,6 +91,19 @@ fn of_bucket(code: &str) -> HttpResponse {
     };
     let body = format!("<Error><Code>{code}</Code><Message>a fault on purpose</Message></Error>");
     HttpResponse::new(StatusCode::from(status), SdkBody::from(body))
+}
+
+/// The same error as Lambda has it.
+fn of_mapping(of_object: &str) -> HttpResponse {
+    let (status, name) = match of_object {
+        "SlowDown" => (429, "TooManyRequestsException"),
+        "NoSuchBucket" => (404, "ResourceNotFoundException"),
+        "AccessDenied" => (403, "AccessDeniedException"),
+        _ => (500, "ServiceException"),
+    };
+    let mut answer = answered(status, &json!({"Message": "a fault on purpose"}));
+    answer.headers_mut().insert("x-amzn-errortype", name);
+    answer
 }
 
 /// The same for the queues, whose batches report for each entry whether it failed.

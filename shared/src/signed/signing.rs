@@ -1,6 +1,7 @@
-//! Signatures of requests to S3: in headers, or in the query of an address that works for a while.
+//! Signatures of requests: in headers, or in the query of an address that works for a while.
 //!
-//! S3 takes a path as it is sent: it is escaped once, and not brought into another form.
+//! S3 takes a path as it is sent: it is escaped once, and not brought into another form. Other services escape it twice. That is the
+//! same where a path has nothing to escape, as those of Lambda's that are called here.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -15,17 +16,17 @@ use aws_sigv4::sign::v4::SigningParams;
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use tokio::sync::Mutex;
 
-use super::ObjectError;
+use super::SignedError;
 use crate::crypto::hash::sha256;
 use crate::values::Timestamp;
 
 /// Credentials that end sooner are asked for again.
 const MARGIN: Duration = Duration::from_secs(60);
-const SERVICE: &str = "s3";
 
-/// Signs for S3 in one region.
+/// Signs for one service in one region.
 #[derive(Debug)]
 pub(super) struct Signer {
+    service: &'static str,
     provider: Option<SharedCredentialsProvider>,
     /// Kept from request to request, because some providers ask another service each time.
     credentials: Mutex<Option<Credentials>>,
@@ -33,8 +34,12 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    pub(super) fn new(provider: Option<SharedCredentialsProvider>, region: &str) -> Self {
-        Self { provider, credentials: Mutex::default(), region: region.to_owned() }
+    pub(super) fn new(
+        service: &'static str,
+        provider: Option<SharedCredentialsProvider>,
+        region: &str,
+    ) -> Self {
+        Self { service, provider, credentials: Mutex::default(), region: region.to_owned() }
     }
 
     pub(super) fn region(&self) -> &str {
@@ -48,7 +53,7 @@ impl Signer {
         url: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<(), ObjectError> {
+    ) -> Result<(), SignedError> {
         // ring is several times as fast as what signs.
         let body = SignableBody::Precomputed(sha256(body));
         let mut settings = settings(SignatureLocation::Headers);
@@ -75,7 +80,7 @@ impl Signer {
         url: &str,
         now: Timestamp,
         valid: Duration,
-    ) -> Result<String, ObjectError> {
+    ) -> Result<String, SignedError> {
         let mut settings = settings(SignatureLocation::QueryParams);
         settings.expires_in = Some(valid);
         let nothing = std::iter::empty();
@@ -97,13 +102,13 @@ impl Signer {
         request: SignableRequest<'_>,
         settings: SigningSettings,
         now: Timestamp,
-    ) -> Result<SigningInstructions, ObjectError> {
+    ) -> Result<SigningInstructions, SignedError> {
         let now = SystemTime::from(now);
         let identity = self.credentials(now).await?.into();
         let params = SigningParams::builder()
             .identity(&identity)
             .region(&self.region)
-            .name(SERVICE)
+            .name(self.service)
             .time(now)
             .settings(settings)
             .build()
@@ -112,18 +117,18 @@ impl Signer {
         Ok(signed.into_parts().0)
     }
 
-    async fn credentials(&self, now: SystemTime) -> Result<Credentials, ObjectError> {
+    async fn credentials(&self, now: SystemTime) -> Result<Credentials, SignedError> {
         let mut kept = self.credentials.lock().await;
         match &*kept {
             Some(credentials) if credentials.expiry().is_none_or(|end| now + MARGIN < end) => {
                 Ok(credentials.clone())
             }
             _ => {
-                let none = || ObjectError::Denied("there are no AWS credentials".to_owned());
+                let none = || SignedError::Denied("there are no AWS credentials".to_owned());
                 let provider = self.provider.as_ref().ok_or_else(none)?;
                 let found = provider.provide_credentials().await;
                 let found = found
-                    .map_err(|_| ObjectError::Unavailable("no AWS credentials came".to_owned()))?;
+                    .map_err(|_| SignedError::Unavailable("no AWS credentials came".to_owned()))?;
                 Ok(kept.insert(found).clone())
             }
         }
@@ -138,12 +143,13 @@ fn settings(location: SignatureLocation) -> SigningSettings {
     settings
 }
 
-fn not_built(error: impl std::error::Error) -> ObjectError {
-    ObjectError::not_built(&error.to_string())
+fn not_built(error: impl std::error::Error) -> SignedError {
+    SignedError::not_built(&error.to_string())
 }
 
 /// A path as S3 signs it: everything is escaped but what RFC 3986 reserves for nothing, and slashes.
-pub(super) fn escaped(path: &str) -> String {
+#[must_use]
+pub fn escaped(path: &str) -> String {
     let mut escaped = String::with_capacity(path.len() + 16);
     for byte in path.bytes() {
         match byte {

@@ -1,0 +1,275 @@
+//! Mappings of streams to the projector: Lambda, as much of it as that needs. Three calls, [signed](shared::signed).
+//!
+//! A stream has at most one mapping to a function, which Lambda sees to: a second one is refused, and then the first is
+//! [listed](Mappings::delete). So a mapping needs no name that would have to be noted before it is made, and each call may be done twice: by
+//! a keeper that did not hear the answer, or that died, or by two keepers at once.
+//!
+//! How a mapping reads a stream is said by the environment, as a request that lacks nothing but the stream
+//! (`NAGARE_STREAM_MAPPING`). On AWS the template says it, beside the mapping of the facts, which has to be the same.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use aws_config::SdkConfig;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use serde_json::{Map, Value};
+use shared::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::runtime::env;
+use shared::runtime::retry;
+use shared::signed::{Answer, Call, CallError, SignedError, SignedHttp, escaped};
+
+/// As signatures name it.
+const SERVICE: &str = "lambda";
+/// Where mappings are.
+const PATH: &str = "/2015-03-31/event-source-mappings/";
+/// The most pages of a list. There is one mapping of a stream to a function, or one that goes while another comes.
+const PAGES: usize = 8;
+/// As much of Lambda's sentence about an error is quoted, in characters.
+const QUOTED: usize = 300;
+
+/// The mappings of streams to one function. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Mappings(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    lambda: SignedHttp,
+    /// Up to the slash at the end.
+    base: String,
+    request: MappingRequest,
+}
+
+/// What is asked of Lambda for each stream, but for the stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MappingRequest {
+    request: Map<String, Value>,
+    function: String,
+}
+
+/// The text is no request for a mapping.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected a request for an event source mapping in JSON, with `FunctionName`, without `EventSourceArn`"
+)]
+pub struct MappingRequestError;
+
+impl MappingRequest {
+    /// That streams are mapped to a function, with these settings.
+    #[must_use]
+    pub fn new(function: &str, settings: Map<String, Value>) -> Self {
+        let mut request = settings;
+        request.insert("FunctionName".to_owned(), Value::from(function));
+        Self { request, function: function.to_owned() }
+    }
+}
+
+impl FromStr for MappingRequest {
+    type Err = MappingRequestError;
+
+    fn from_str(text: &str) -> Result<Self, MappingRequestError> {
+        let request: Map<String, Value> =
+            serde_json::from_str(text).map_err(|_| MappingRequestError)?;
+        let function = request.get("FunctionName").and_then(Value::as_str);
+        let function = function.filter(|name| !name.is_empty()).ok_or(MappingRequestError)?;
+        let function = function.to_owned();
+        match request.contains_key("EventSourceArn") {
+            true => Err(MappingRequestError),
+            false => Ok(Self::new(&function, request)),
+        }
+    }
+}
+
+/// A call of Lambda failed.
+#[derive(Debug, thiserror::Error)]
+pub enum MappingError {
+    /// More was asked for than Lambda takes.
+    #[error("Lambda throttles calls")]
+    Throttled,
+    /// No answer, half of one, or one that says the service is unwell. The call may or may not have happened.
+    #[error("Lambda did not answer: {0}")]
+    Unavailable(String),
+    /// The caller may not do this, or nobody says who they are.
+    #[error("access to Lambda denied: {0}")]
+    Denied(String),
+    /// Lambda says the request is wrong: there is no such function, or its role may not read the stream.
+    #[error("Lambda refused the request: {0}")]
+    Rejected(String),
+    /// The time is up.
+    #[error(transparent)]
+    DeadlineExceeded(#[from] DeadlineExceeded),
+}
+
+impl From<SignedError> for MappingError {
+    fn from(error: SignedError) -> Self {
+        match error {
+            SignedError::Unavailable(why) => Self::Unavailable(why),
+            SignedError::Denied(why) => Self::Denied(why),
+            SignedError::NotBuilt(_) => Self::Rejected(error.to_string()),
+            SignedError::DeadlineExceeded(exceeded) => Self::DeadlineExceeded(exceeded),
+        }
+    }
+}
+
+impl CallError for MappingError {
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Throttled | Self::Unavailable(_))
+    }
+}
+
+/// A mapping in a list.
+struct Found {
+    uuid: String,
+    /// It goes by itself, and brings nothing any more.
+    is_going: bool,
+}
+
+impl Mappings {
+    /// Those to the function that a request names, made as it says, reached as the environment says.
+    #[must_use]
+    pub fn new(config: &SdkConfig, request: MappingRequest) -> Self {
+        let endpoint = env::optional(env::LAMBDA_ENDPOINT);
+        let endpoint = endpoint.as_deref().or(config.endpoint_url());
+        Self::of(SignedHttp::new(SERVICE, config), endpoint, request)
+    }
+
+    /// The same behind a connector, with an endpoint.
+    #[must_use]
+    pub fn over(
+        connector: SharedHttpConnector,
+        credentials: SharedCredentialsProvider,
+        region: &str,
+        endpoint: &str,
+        request: MappingRequest,
+    ) -> Self {
+        let lambda = SignedHttp::over(SERVICE, connector, credentials, region);
+        Self::of(lambda, Some(endpoint), request)
+    }
+
+    fn of(lambda: SignedHttp, endpoint: Option<&str>, request: MappingRequest) -> Self {
+        let base = match endpoint {
+            Some(endpoint) => format!("{}{PATH}", endpoint.trim_end_matches('/')),
+            None => format!("https://lambda.{}.amazonaws.com{PATH}", lambda.region()),
+        };
+        Self(Arc::new(Inner { lambda, base, request }))
+    }
+
+    /// Maps a stream, if it is not mapped. False if it cannot be known yet whether it is: a mapping of before is going, or is not
+    /// listed yet.
+    ///
+    /// # Errors
+    /// [`MappingError`]; it may be mapped.
+    pub(crate) async fn create(
+        &self,
+        stream: &str,
+        deadline: Deadline,
+    ) -> Result<bool, MappingError> {
+        let mut request = self.0.request.request.clone();
+        request.insert("EventSourceArn".to_owned(), Value::from(stream));
+        let body = Value::Object(request).to_string().into_bytes();
+        let is_made =
+            self.call("POST", &self.0.base, body, deadline, |answer| match refusal(&answer) {
+                None => Ok(true),
+                Some((409, _)) => Ok(false),
+                Some(_) => Err(failure(&answer)),
+            });
+        if is_made.await? {
+            return Ok(true);
+        }
+        let found = self.list(stream, deadline).await?;
+        Ok(found.iter().any(|mapping| !mapping.is_going))
+    }
+
+    /// Deletes whatever maps a stream to the function. False if Lambda is still at work on a mapping, which can be deleted later.
+    ///
+    /// # Errors
+    /// [`MappingError`]; it may be deleted.
+    pub(crate) async fn delete(
+        &self,
+        stream: &str,
+        deadline: Deadline,
+    ) -> Result<bool, MappingError> {
+        let mut all = true;
+        for Found { uuid, is_going } in self.list(stream, deadline).await? {
+            if is_going {
+                continue;
+            }
+            let url = format!("{}{}", self.0.base, escaped(&uuid));
+            let is_gone =
+                self.call("DELETE", &url, Vec::new(), deadline, |answer| match refusal(&answer) {
+                    None | Some((404, _)) => Ok(true),
+                    Some((409, _)) | Some((_, "ResourceInUseException")) => Ok(false),
+                    Some(_) => Err(failure(&answer)),
+                });
+            all &= is_gone.await?;
+        }
+        Ok(all)
+    }
+
+    async fn list(&self, stream: &str, deadline: Deadline) -> Result<Vec<Found>, MappingError> {
+        let value = |text: &str| escaped(text).replace('/', "%2F");
+        let (stream, function) = (value(stream), value(&self.0.request.function));
+        let first = format!("{}?EventSourceArn={stream}&FunctionName={function}", self.0.base);
+        let (mut found, mut url) = (Vec::new(), first.clone());
+        for _ in 0..PAGES {
+            let page =
+                self.call("GET", &url, Vec::new(), deadline, |answer| match refusal(&answer) {
+                    None => page(&answer).ok_or_else(|| SignedError::unreadable().into()),
+                    Some(_) => Err(failure(&answer)),
+                });
+            let (some, marker) = page.await?;
+            found.extend(some);
+            let Some(marker) = marker else { return Ok(found) };
+            url = format!("{first}&Marker={}", value(&marker));
+        }
+        Err(MappingError::Unavailable("its list of mappings has no end".to_owned()))
+    }
+
+    async fn call<T: Send>(
+        &self,
+        method: &'static str,
+        url: &str,
+        body: Vec<u8>,
+        deadline: Deadline,
+        read: impl Fn(Answer) -> Result<T, MappingError> + Send + Sync,
+    ) -> Result<T, MappingError> {
+        let content_type = (method == "POST").then_some("application/json");
+        let call = Call { method, url, body: body.into(), content_type, attempt: retry::attempt };
+        self.0.lambda.call(call, deadline, read).await
+    }
+}
+
+/// A page of a list, and the marker of the next one.
+fn page(answer: &Answer) -> Option<(Vec<Found>, Option<String>)> {
+    let answer: Value = serde_json::from_slice(&answer.body).ok()?;
+    let found = |mapping: &Value| {
+        let uuid = mapping["UUID"].as_str()?.to_owned();
+        Some(Found { uuid, is_going: mapping["State"] == "Deleting" })
+    };
+    let mappings = answer["EventSourceMappings"].as_array()?;
+    let mappings = mappings.iter().map(found).collect::<Option<_>>()?;
+    Some((mappings, answer["NextMarker"].as_str().map(ToOwned::to_owned)))
+}
+
+/// The status and the name of an error, of an answer that is one.
+fn refusal(answer: &Answer) -> Option<(u16, &str)> {
+    let name = answer.error_type.as_deref().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    (!(200..300).contains(&answer.status)).then_some((answer.status, name))
+}
+
+fn failure(answer: &Answer) -> MappingError {
+    let (status, name) = refusal(answer).unwrap_or_default();
+    let said = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    let said = said["Message"].as_str().or_else(|| said["message"].as_str()).unwrap_or_default();
+    let said: String = said.chars().take(QUOTED).collect();
+    let why = format!("status {status}, {name}, {said}");
+    match (status, name) {
+        (429, _) | (_, "TooManyRequestsException" | "ThrottlingException") => {
+            MappingError::Throttled
+        }
+        (500.., _) => MappingError::Unavailable(why),
+        (401 | 403, _) | (_, "AccessDeniedException") => MappingError::Denied(why),
+        _ => MappingError::Rejected(why),
+    }
+}

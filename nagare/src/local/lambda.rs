@@ -1,0 +1,143 @@
+//! Lambda's mappings of streams: made, listed, deleted. The keeper of periods asks for them as on AWS, and the
+//! [source of streams](super::stream_source) reads those tables of events that are mapped.
+//!
+//! A mapping is there at once, and gone at once. There is one function that streams are mapped to, and its settings are those of the source.
+
+use form_urlencoded::parse;
+use period_keeper::MappingRequest;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::engine::Engine;
+use super::engine::mappings::StreamMapped;
+use super::stream_source::BATCH;
+
+/// Where the mappings are.
+const PATH: &str = "/2015-03-31/event-source-mappings/";
+/// Where Lambda is for the functions of this process.
+pub const ENDPOINT: &str = "http://lambda.local";
+/// What the projector is called.
+const FUNCTION: &str = "projector";
+
+/// An answer of Lambda.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The name of an error.
+    pub(crate) error: Option<&'static str>,
+    pub(crate) body: Value,
+}
+
+/// How the keeper has streams mapped, as the template says it.
+#[must_use]
+pub fn mapping_request() -> MappingRequest {
+    let settings = [
+        ("StartingPosition", json!("TRIM_HORIZON")),
+        ("BatchSize", json!(BATCH)),
+        ("ParallelizationFactor", json!(1)),
+        ("FunctionResponseTypes", json!(["ReportBatchItemFailures"])),
+    ];
+    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+    MappingRequest::new(FUNCTION, settings.collect())
+}
+
+/// The address without scheme and host, if it is one of mappings.
+pub(crate) fn path(uri: &str) -> Option<&str> {
+    let (_, rest) = uri.split_once("://")?;
+    let path = &rest[rest.find('/')?..];
+    path.starts_with(PATH).then_some(path)
+}
+
+/// Answers a request for a path of [`path`].
+pub(crate) fn answer(engine: &Engine, method: &str, path: &str, body: &[u8]) -> Answer {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let uuid = path.strip_prefix(PATH).unwrap_or_default();
+    match (method, uuid) {
+        ("POST", "") => create(engine, body),
+        ("GET", "") => list(engine, query),
+        ("DELETE", uuid) if !uuid.is_empty() => delete(engine, uuid),
+        _ => refused(404, "ResourceNotFoundException", "There is no such operation."),
+    }
+}
+
+fn create(engine: &Engine, body: &[u8]) -> Answer {
+    let invalid = |message| refused(400, "InvalidParameterValueException", message);
+    let Ok(request) = serde_json::from_slice::<Map<String, Value>>(body) else {
+        return invalid("The request is no object.");
+    };
+    let of = |name: &str| request.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (stream, function) = (of("EventSourceArn"), of("FunctionName"));
+    if function != FUNCTION {
+        return refused(404, "ResourceNotFoundException", "There is no such function.");
+    }
+    let Some(table) = table_of(engine, stream) else {
+        return invalid("There is no such stream.");
+    };
+    let mapping = StreamMapped {
+        uuid: Uuid::new_v4().to_string(),
+        stream: stream.to_owned(),
+        function: function.to_owned(),
+        table,
+        request: Value::Object(request.clone()).to_string(),
+    };
+    match engine.add_mapping(&mapping) {
+        Ok(true) => Answer { status: 202, error: None, body: shown(&mapping, "Creating") },
+        Ok(false) => refused(
+            409,
+            "ResourceConflictException",
+            "The event source arn and function provided mapping already exists.",
+        ),
+        Err(failure) => failed(&failure),
+    }
+}
+
+/// The table whose stream it is, as that is now.
+fn table_of(engine: &Engine, stream: &str) -> Option<String> {
+    let (_, rest) = stream.split_once(":table/")?;
+    let (table, _) = rest.split_once("/stream/")?;
+    let describe = json!({"TableName": table}).to_string();
+    let (_, answer) = engine.call("DescribeTable", describe.as_bytes());
+    let answer: Value = serde_json::from_str(&answer).ok()?;
+    (answer["Table"]["LatestStreamArn"] == stream).then(|| table.to_owned())
+}
+
+fn list(engine: &Engine, query: &str) -> Answer {
+    let query: Vec<_> = parse(query.as_bytes()).collect();
+    let is = |name: &str, value: &str| {
+        query.iter().find(|(other, _)| other == name).is_none_or(|(_, wanted)| wanted == value)
+    };
+    match engine.mappings() {
+        Ok(all) => {
+            let found = all
+                .iter()
+                .filter(|it| is("EventSourceArn", &it.stream) && is("FunctionName", &it.function));
+            let found: Vec<_> = found.map(|mapping| shown(mapping, "Enabled")).collect();
+            Answer { status: 200, error: None, body: json!({"EventSourceMappings": found}) }
+        }
+        Err(failure) => failed(&failure),
+    }
+}
+
+fn delete(engine: &Engine, uuid: &str) -> Answer {
+    match engine.remove_mapping(uuid) {
+        Ok(Some(mapping)) => Answer { status: 202, error: None, body: shown(&mapping, "Deleting") },
+        Ok(None) => refused(404, "ResourceNotFoundException", "There is no such mapping."),
+        Err(failure) => failed(&failure),
+    }
+}
+
+fn shown(mapping: &StreamMapped, state: &str) -> Value {
+    let mut shown: Value = serde_json::from_str(&mapping.request).unwrap_or_else(|_| json!({}));
+    shown["UUID"] = json!(mapping.uuid);
+    shown["State"] = json!(state);
+    shown
+}
+
+fn refused(status: u16, error: &'static str, message: &str) -> Answer {
+    Answer { status, error: Some(error), body: json!({"Type": "User", "Message": message}) }
+}
+
+fn failed(failure: &dyn std::error::Error) -> Answer {
+    tracing::error!("{failure}");
+    refused(500, "ServiceException", "Mappings cannot be read or written.")
+}
