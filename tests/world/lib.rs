@@ -55,6 +55,8 @@ use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
+use shared::tenants::Daily;
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
 
@@ -311,6 +313,8 @@ impl World {
                 keepers: Keepers::new(&keepers.ledger),
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
+                daily: Daily::new(&keepers.ledger),
+                summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
                 sizes: KeeperSizes::default(),
                 metrics: keeper_metrics,

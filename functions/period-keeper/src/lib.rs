@@ -7,6 +7,7 @@
 //!     archive   its events put into objects, and a manifest of these
 //!     verify    the objects read back
 //!     expire    the objects deleted
+//!   daily       what tenants want decided by day
 //!   metrics     what is counted of a tick
 //! ```
 //!
@@ -40,9 +41,11 @@
 //!
 //! # What bounds it
 //!
-//! It holds one chunk of a table, or one object, in memory: 64 MiB and what that compresses to. Rows of periods are read as a whole: a hundred
+//! It holds one chunk of a table, or one object, in memory: 64 MiB and what that compresses to. Before, days are decided on pages of a hundred
+//! customers, in half of the time. Rows of periods are read as a whole: a hundred
 //! bytes each, but for those that customers are spread in.
 
+mod daily;
 mod metrics;
 mod steps;
 
@@ -57,6 +60,8 @@ use shared::objects::{ObjectError, Objects};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
+use shared::tenants::Daily;
 use shared::values::Timestamp;
 use tracing::{error, info, warn};
 
@@ -76,6 +81,10 @@ pub struct Keeper {
     pub tables: EventTables,
     /// Where archives are.
     pub objects: Objects,
+    /// What is decided by day.
+    pub daily: Daily,
+    /// What it is decided on.
+    pub summaries: Summaries,
     /// How long things last.
     pub settings: EventSettings,
     /// How much is done at once.
@@ -106,9 +115,9 @@ impl Default for Sizes {
 /// How a tick ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticked {
-    /// Steps that were done.
+    /// Steps that were done, and days that were decided.
     pub done: u64,
-    /// Steps that failed. The next tick tries them again.
+    /// Those that failed. The next tick tries them again.
     pub failed: u64,
     /// True if something is due that was not done: it failed, waits for AWS, or did not fit the deadline.
     pub more_due: bool,
@@ -170,7 +179,8 @@ impl Keeper {
     fn tick_at_work(&self, deadline: Deadline) -> BoxFuture<'_, Result<Ticked, KeeperError>> {
         Box::pin(async move {
             let now = self.clock.now();
-            let mut tick = Tick::default();
+            let (mut tick, mut ticked) = (Tick::default(), Ticked::default());
+            self.decide_days(now, deadline, &mut tick, &mut ticked).await;
             let mut rows = self.periods.newest_until(|_| false, deadline).await?;
             for period in keeping::planned(&self.settings, now) {
                 if rows.iter().any(|row| row.period == period) {
@@ -185,7 +195,6 @@ impl Keeper {
                 rows.extend(self.periods.row(period, deadline).await?);
             }
             rows.sort_by_key(|row| row.period.from());
-            let mut ticked = Ticked::default();
             for row in rows {
                 let row = self.keep(row, now, deadline, &mut ticked).await;
                 tick.see(&row, &self.settings, now);

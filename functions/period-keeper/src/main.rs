@@ -7,11 +7,14 @@ use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
+use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
+use shared::summaries::Summaries;
+use shared::tenants::Daily;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -25,6 +28,8 @@ async fn main() -> Result<(), Error> {
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
+        daily: Daily::new(&ledger),
+        summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
         settings: EventSettings::of_environment()?,
         sizes: Sizes::default(),
         metrics: Metrics::to(std::io::stdout(), &env::stage()),

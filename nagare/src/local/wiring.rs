@@ -31,6 +31,8 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
+use shared::summaries::Summaries;
+use shared::tenants::Daily;
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
 use tokio::sync::watch;
@@ -241,6 +243,8 @@ impl Wiring {
             keepers: shared::events::Keepers::new(&self.tables.ledger),
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
+            daily: Daily::new(&self.tables.ledger),
+            summaries: Summaries::new(&self.tables.views),
             settings: self.events,
             sizes: period_keeper::Sizes::default(),
             metrics: self.numbers.metrics(),
