@@ -264,9 +264,9 @@ async fn days_in_blocks_are_decided_on() {
 }
 
 /// A thousand customers, one in ten of whom is silent.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_day_costs_three_calls_for_a_hundred_customers() {
-    let counter = UnitCounter::far();
+    let counter = UnitCounter::new();
     let customers = |some: fn(&usize) -> bool| (0..1_000).filter(some).map(|n| format!("c{n:04}"));
     counter
         .uncounted(async |world| {

@@ -17,8 +17,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Customer;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
-use shared::summaries::{CustomerView, Day, start_of};
-use shared::tenants::{Daily, DailyDefinition, DailyProgress, Decisions, last_due};
+use shared::summaries::{CustomerView, start_of};
+use shared::tenants::{Daily, DailyProgress, Decisions, DueDay, last_due};
 use shared::values::{CustomerId, TenantId, Timestamp};
 use tracing::{error, info, warn};
 
@@ -33,14 +33,6 @@ const TENANTS: usize = 100;
 const BESIDE: usize = 4;
 /// How long a walk goes on before it notes how far it has come: one that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
-
-/// A day of a tenant.
-struct Walk<'a> {
-    tenant: &'a TenantId,
-    day: Day,
-    /// Those that are decided for that day.
-    definitions: Vec<DailyDefinition>,
-}
 
 /// By when no further page is begun, and by when all calls have to be done.
 #[derive(Clone, Copy)]
@@ -120,24 +112,23 @@ impl Keeper {
             if time.enough.has_passed() {
                 return Err(DeadlineExceeded.into());
             }
-            let tenant = &progress.tenant_id.clone();
-            let mut definitions = self.daily.definitions(tenant, time.deadline).await?;
-            let Some(day) = progress.next(&definitions, last_due) else {
+            let tenant = &progress.tenant_id;
+            let definitions = self.daily.definitions(tenant, time.deadline).await?;
+            let Some(due) = progress.next(definitions, last_due) else {
                 self.daily.note(progress.done(last_due), time.deadline).await?;
                 return Ok(());
             };
-            let is_asked = |definition: &DailyDefinition| definition.begins < day;
-            if day > progress.decided + 1 && definitions.iter().any(is_asked) {
-                warn!(%tenant, to = %start_of(day), "days before are given up: they are too many");
+            let DueDay { tenant_id: tenant, day, given_up, .. } = &due;
+            let day = start_of(*day);
+            if *given_up > 0 {
+                warn!(%tenant, given_up, "days before are not decided any more: they are too many");
             }
-            definitions.retain(|definition| definition.begins <= day);
-            let walk = Walk { tenant, day, definitions };
-            let Some(decided) = self.walk(&walk, progress, time, counts).await? else {
+            let Some(decided) = self.walk(&due, progress, time, counts).await? else {
                 // Somebody else goes on.
                 counts.more_due.store(true, Relaxed);
                 return Ok(());
             };
-            info!(%tenant, day = %start_of(day), "a day was decided");
+            info!(%tenant, %day, "a day was decided");
             counts.days.fetch_add(1, Relaxed);
             progress = decided;
         }
@@ -147,12 +138,12 @@ impl Keeper {
     /// Decides a day on all customers behind the one that was noted. Nothing if somebody else is ahead.
     async fn walk(
         &self,
-        walk: &Walk<'_>,
+        due: &DueDay,
         mut progress: DailyProgress,
         time: Time,
         counts: &Counts,
     ) -> Result<Option<DailyProgress>, DynamoError> {
-        let Walk { tenant, day, .. } = walk;
+        let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
         let mut slice = time.enough.within(SLICE);
         loop {
@@ -160,7 +151,7 @@ impl Keeper {
             let is_last = ids.len() < PAGE;
             if let Some(last) = ids.last() {
                 position = Some(last.clone());
-                self.decide_page(walk, ids, time, counts).await?;
+                self.decide_page(due, ids, time, counts).await?;
             }
             if is_last {
                 return self.daily.note(progress.done(*day), time.deadline).await;
@@ -180,20 +171,20 @@ impl Keeper {
 
     async fn decide_page(
         &self,
-        walk: &Walk<'_>,
+        due: &DueDay,
         ids: Vec<CustomerId>,
         time: Time,
         counts: &Counts,
     ) -> Result<(), DynamoError> {
-        let known = self.known(walk.tenant, ids, time.deadline).await?;
+        let known = self.known(&due.tenant_id, ids, time.deadline).await?;
         let deciding = known.into_iter().map(|(customer, known)| async move {
             let decided = match known {
-                Ok(known) => self.decide_customer(walk, known, time.deadline).await,
+                Ok(known) => self.decide_customer(due, known, time.deadline).await,
                 Err(failure) => Err(failure),
             };
             match decided {
                 Err(failure) if failure.is_refusal() => {
-                    let (tenant, day) = (walk.tenant, start_of(walk.day));
+                    let (tenant, day) = (&due.tenant_id, start_of(due.day));
                     error!(%tenant, %customer, %day, "not decided: {failure}");
                     counts.undecided.fetch_add(1, Relaxed);
                     Ok(())
@@ -228,17 +219,14 @@ impl Keeper {
 
     async fn decide_customer(
         &self,
-        walk: &Walk<'_>,
+        due: &DueDay,
         (customer_id, view, before): Known,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let Walk { tenant, day, definitions } = walk;
-        let customer = Customer { tenant_id: (*tenant).clone(), customer_id };
-        let summaries = &self.summaries;
-        let summary =
-            Daily::summary(summaries, &customer, view, definitions, *day, deadline).await?;
+        let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
+        let summary = Daily::summary(&self.summaries, &customer, view, due, deadline).await?;
         let now = self.clock.now();
-        self.daily.decide(definitions, &customer, &summary, before, *day, now, deadline).await
+        self.daily.decide(due, &customer, &summary, before, now, deadline).await
     }
 }
 

@@ -58,7 +58,9 @@ mod score;
 pub use alerts::{Alert, AlertSource, AlertWhen, Alerts};
 pub use command::{AlertsRead, CustomerUpdated, MOST_READ, RuleChange, ScoreChange};
 pub use customers::{CustomerPayload, Customers};
-pub use daily::{Daily, DailyDefinition, DailyProgress, Decisions, MOST_DAYS, due, last_due};
+pub use daily::{
+    Daily, DailyDefinition, DailyProgress, Decisions, DueDay, MOST_DAYS, due, last_due,
+};
 pub use deciding::Rules;
 pub use definitions::{
     Change, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,

@@ -3,6 +3,7 @@
 //! ```text
 //! definition   rules and scores that are decided by day, and whether one holds
 //! decisions    what was decided last of a customer: one row, written when something changes
+//! progress     how far a tenant has come, and which day is due
 //! ```
 //!
 //! A day is decided two hours after its end ([`due`]), on the views as they are then, for all customers who have had an event by its end. The
@@ -40,14 +41,16 @@
 
 mod decisions;
 mod definition;
+mod progress;
 
 pub use decisions::Decisions;
 pub use definition::DailyDefinition;
+pub use progress::{DailyProgress, DueDay};
 
 use std::collections::BTreeMap;
 
 use super::{Alerts, Definitions, keys};
-use crate::dynamo::item::{Item, Row, number, text};
+use crate::dynamo::item::{Item, number, text};
 use crate::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::Customer;
 use crate::ledger::Ledger;
@@ -72,57 +75,6 @@ pub fn due(day: Day) -> Timestamp {
 #[must_use]
 pub fn last_due(now: Timestamp) -> Day {
     day_of(now.plus_millis(-DELAY_MILLIS)).saturating_sub(1)
-}
-
-/// How far the decisions of a tenant have come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DailyProgress {
-    /// Whose.
-    pub tenant_id: TenantId,
-    /// The last day that is decided for all customers.
-    pub decided: Day,
-    /// Up to which customer a later one is decided, by id, if that was noted.
-    behind: Option<(Day, CustomerId)>,
-    version: i64,
-}
-
-impl DailyProgress {
-    /// The day to decide next, by these definitions; nothing if none is due.
-    #[must_use]
-    pub fn next(&self, definitions: &[DailyDefinition], last_due: Day) -> Option<Day> {
-        let begins = definitions.iter().map(|definition| definition.begins).min()?;
-        let earliest = (last_due + 1).saturating_sub(MOST_DAYS);
-        Some((self.decided + 1).max(begins).max(earliest)).filter(|day| *day <= last_due)
-    }
-
-    /// What it becomes once a day is decided for all customers.
-    #[must_use]
-    pub fn done(self, decided: Day) -> Self {
-        Self { decided, behind: None, ..self }
-    }
-
-    /// What it becomes once a day is decided up to a customer.
-    #[must_use]
-    pub fn behind(self, day: Day, customer: Option<CustomerId>) -> Self {
-        Self { behind: customer.map(|customer| (day, customer)), ..self }
-    }
-
-    /// Behind which customer a day goes on.
-    #[must_use]
-    pub fn position(&self, day: Day) -> Option<&CustomerId> {
-        self.behind.as_ref().filter(|(of, _)| *of == day).map(|(_, customer)| customer)
-    }
-
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let day = |name| Day::try_from(row.count(name)?).map_err(|_| row.corrupt(name, "a day"));
-        let behind: Option<CustomerId> = row.optional("behind", "the id of a customer")?;
-        Ok(Self {
-            tenant_id: row.parsed("sk", "the id of a tenant")?,
-            decided: day("decided")?,
-            behind: behind.map(|behind| Ok::<_, DynamoError>((day("day")?, behind))).transpose()?,
-            version: row.number("version")?,
-        })
-    }
 }
 
 /// The daily decisions. Cheap to clone.
@@ -262,7 +214,7 @@ impl Daily {
         read.collect()
     }
 
-    /// What a view says of the days that definitions look at to decide for one.
+    /// What a view says of the days that the definitions of a day look at.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -270,38 +222,37 @@ impl Daily {
         summaries: &Summaries,
         customer: &Customer,
         view: CustomerView,
-        definitions: &[DailyDefinition],
-        day: Day,
+        due: &DueDay,
         deadline: Deadline,
     ) -> Result<CustomerSummary, DynamoError> {
+        let DueDay { day, definitions, .. } = due;
         if !view.has_blocks() {
             return Ok(view.into_summary());
         }
         let without = view.clone().into_summary();
-        let looking = definitions.iter().filter(|definition| !definition.is_plain(&without, day));
-        match looking.map(|definition| definition.first_day(day)).min() {
+        let looking = definitions.iter().filter(|definition| !definition.is_plain(&without, *day));
+        match looking.map(|definition| definition.first_day(*day)).min() {
             None => Ok(without),
             since => summaries.since(customer, view, since, deadline).await,
         }
     }
 
-    /// Decides on a customer for a day, and gives the alerts. What was decided before is as it was read.
+    /// Decides on a customer for a day now, and gives the alerts. What was decided before is as it was read.
     ///
     /// # Errors
     /// [`DynamoError`]; some may have been given. Deciding again completes it.
-    #[allow(clippy::too_many_arguments, reason = "each is one thing that the decision depends on")]
     pub async fn decide(
         &self,
-        definitions: &[DailyDefinition],
+        due: &DueDay,
         customer: &Customer,
         summary: &CustomerSummary,
         mut before: Decisions,
-        day: Day,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
+        let DueDay { day, definitions, .. } = due;
         for _ in 0..MOST_ROUNDS {
-            let Some(next) = before.decide(definitions, summary, day, now) else { break };
+            let Some(next) = before.decide(definitions, summary, *day, now) else { break };
             match self.write(customer, &next, deadline).await? {
                 None => {
                     before = next;
@@ -311,7 +262,7 @@ impl Daily {
             }
         }
         let alerts = Alerts::new(&self.ledger);
-        for alert in before.alerts(definitions, customer, day) {
+        for alert in before.alerts(definitions, customer, *day) {
             alerts.give(&customer.tenant_id, &alert, deadline).await?;
         }
         Ok(())
