@@ -136,9 +136,11 @@ kinds! {
     Rule, "ledger: rule", 768;
     Score, "ledger: score", 4_096;
     AlertClaim, "ledger: alert's claim", 768;
-    Alert, "ledger: alert", 1_280;
+    Alert, "ledger: alert", 4_096;
     Decided, "ledger: decided periods", 6_144;
     Deciding, "ledger: progress of a rule", 768;
+    Daily, "ledger: daily decisions", 40_000;
+    DailyTenant, "ledger: progress of daily decisions", 512;
 }
 
 impl Kind {
@@ -187,6 +189,8 @@ impl Kind {
             LedgerItem::Tenant(TenantItem::Alert(..)) => Self::Alert,
             LedgerItem::Tenant(TenantItem::Decided(..)) => Self::Decided,
             LedgerItem::Tenant(TenantItem::Deciding(_)) => Self::Deciding,
+            LedgerItem::Tenant(TenantItem::Daily(_)) => Self::Daily,
+            LedgerItem::Tenant(TenantItem::DailyTenant(_)) => Self::DailyTenant,
             LedgerItem::Person(_) => return Self::of_person(pk),
         })
     }

@@ -18,6 +18,7 @@
 //! said#<room>#<author>     <sort key>                  the same, by author         rooms
 //! events#<what>            …                           periods and their archives  events
 //! tenant#<tenant>#<what>   …                           rules, payloads, alerts     tenants
+//! tenants#daily            <tenant>                    daily decisions: progress   tenants
 //! ```
 //!
 //! Each feature makes its own keys, in its file `keys.rs`, and reads them back in `of_key`; the prefixes

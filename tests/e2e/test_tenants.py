@@ -7,6 +7,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -285,6 +286,10 @@ ALERT = {
     "alert_id": "a-1", "rule_id": "activated", "customer_id": "c-9", "period": "2026-11",
     "decided_at": "2026-11-20T00:00:00.000Z", "decided_on": {"events": 10}, "state": "unread",
 }
+DAILY = {
+    "alert_id": "a-2", "score_id": "health", "customer_id": "c-8", "day": "2026-11-19",
+    "decided_at": "2026-11-20T02:00:00.000Z", "decided_on": {"events": 12}, "state": "read",
+}
 
 
 def test_what_a_tenant_reads_is_printed(stack):
@@ -297,7 +302,7 @@ def test_what_a_tenant_reads_is_printed(stack):
         f"{base}/customers/nobody": [(404, {"detail": "nothing"}, {})],
         f"{base}/names?limit=5": ok({"items": [{"name": "login", **TALLY}], "next_cursor": None}),
         f"{base}/names/login": ok({"name": "login", **TALLY, "days": [{"date": "2026-11-20", "count": 7}]}),
-        f"{base}/alerts?state=unread": ok({"items": [ALERT], "next_cursor": None}),
+        f"{base}/alerts?state=unread": ok({"items": [ALERT, DAILY], "next_cursor": None}),
         f"{base}/alerts": ok({"items": [], "next_cursor": None}),
     })
     with api:
@@ -312,7 +317,49 @@ def test_what_a_tenant_reads_is_printed(stack):
         assert "nobody" in tenant("customer", "acme", "nobody", code=1).stderr
         assert tenant("names", "acme", "--limit", "5").stdout.split()[:2] == ["login", "12"]
         assert re.search(r"2026-11-20 +7$", tenant("name", "acme", "login").stdout.strip())
-        alert = tenant("alerts", "acme", "--unread").stdout
+        alert, daily = tenant("alerts", "acme", "--unread").stdout.splitlines()
+        assert all(word in daily for word in ("a-2", "score health", "c-8", "2026-11-19", "read"))
         assert all(word in alert for word in ("a-1", "rule activated", "c-9", "2026-11", "unread"))
         assert "no alerts of acme" in tenant("alerts", "acme").stderr
         api.shutdown()
+
+
+def test_what_is_decided_by_day_is_told_day_by_day_as_time_passes():
+    with Stack("--clock", "2020-01-01T12:00:00Z", "--event-period", "month") as stack:
+        command = lambda *args: stack.cli("tenant", *args, "--at", "2020-01-01T11:00:00Z")
+        command("rule", "define", "acme", "gone", "--silent-days", "2")
+        command("score", "define", "acme", "health", "--base", "0", "--measure", "login:2:10:100", "--alert-below", "10")
+        command("rule", "define", "acme", "kept", "--silent-days", "30")
+
+        def happens(day, customers):
+            stack.cli("events", "advance", "--to", f"{day}T13:00:00Z")
+            events = [event(f"{day}-{customer}", customer, f"{day}T12:30:00Z") for customer in customers]
+            assert post(stack, "acme", events).status == 202
+
+        happens("2020-01-01", ["c-1", "c-2"])
+        happens("2020-01-02", ["c-2"])
+        happens("2020-01-05", ["c-2"])
+        stack.cli("events", "advance", "--to", "2020-01-12")
+        command("rule", "delete", "acme", "gone")  # what it has told stays
+        stack.cli("events", "advance", "--to", "2020-02-10", timeout=180)
+        listed = stack.cli("tenant", "alerts", "acme", "--all", "--json").stdout.splitlines()
+        alerts = [json.loads(line) for line in listed]
+        told = [(one.get("rule_id") or one.get("score_id"), one["customer_id"], one["day"], one["decided_on"]["events"]) for one in alerts]
+        assert sorted(told) == [
+            ("gone", "c-1", "2020-01-03", 1),
+            ("gone", "c-2", "2020-01-04", 2),
+            ("gone", "c-2", "2020-01-07", 3),
+            ("health", "c-1", "2020-01-03", 1),
+            ("health", "c-2", "2020-01-04", 2),
+            ("health", "c-2", "2020-01-07", 3),
+            ("kept", "c-1", "2020-01-31", 1),
+            ("kept", "c-2", "2020-02-04", 3),
+        ]
+        for one in alerts:
+            # Two hours after the end of its day, which here is when the clock is moved there.
+            decided, day = (datetime.fromisoformat(text.replace("Z", "")) for text in (one["decided_at"], one["day"]))
+            assert timedelta(hours=26) <= decided - day < timedelta(hours=26, minutes=5), one
+            assert "period" not in one and one["state"] == "unread"
+        printed = stack.cli("tenant", "alerts", "acme", "--all").stdout
+        assert "score health" in printed and "rule gone" in printed and "2020-01-07" in printed
+        assert not [letter for letter in stack.dead_letters()]

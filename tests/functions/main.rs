@@ -18,6 +18,7 @@ mod bounds;
 mod change_log;
 mod checkpoints;
 mod cost;
+mod daily;
 mod event_source;
 mod events;
 mod following;

@@ -278,6 +278,10 @@ BREAKS = {
         set_at(*statement("FanoutWriterRole", 5, "Resource", [{"Fn::GetAtt": "FactsTable.Arn"}, {"Fn::GetAtt": "ViewsTable.Arn"}])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
+    "a keeper of periods that writes summaries": (
+        set_at(*statement("PeriodKeeperRole", 2, "Action", ["dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:Query"])),
+        check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
+    ),
     "a writer that marks all, whatever was marked before": (
         set_at(*statement("FanoutWriterRole", 5, "Action", ["dynamodb:PutItem", "dynamodb:UpdateItem"])),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,

@@ -57,6 +57,7 @@ use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
+use shared::tenants::Daily;
 use shared::values::{Retention, Timestamp};
 use timeline_reader::{Authorization, LogSampling, Reader, RequestMetrics, TenantClaim};
 
@@ -323,6 +324,7 @@ impl World {
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 mappings,
+                daily: Daily::new(&keepers.ledger),
                 summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
                 sizes: KeeperSizes::default(),

@@ -14,6 +14,7 @@ use shared::runtime::env;
 use shared::runtime::function::Function;
 use shared::runtime::metrics::Metrics;
 use shared::summaries::Summaries;
+use shared::tenants::Daily;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -27,6 +28,7 @@ async fn main() -> Result<(), Error> {
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
+        daily: Daily::new(&ledger),
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
         settings: EventSettings::of_environment()?,
         mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),

@@ -11,7 +11,7 @@ use shared::values::Timestamp;
 #[entry(rename_all = "PascalCase")]
 pub(crate) struct Tick {
     pub(crate) keeper_ticks: Count,
-    /// Steps that were done.
+    /// Steps that were done, and days that were decided.
     pub(crate) keeper_steps: Count,
     /// Steps that failed.
     pub(crate) failed_steps: Count,
@@ -19,6 +19,8 @@ pub(crate) struct Tick {
     pub(crate) disputed_periods: Count,
     /// Periods that have no table although events of theirs are taken now, or within a day.
     pub(crate) unmade_periods: Count,
+    /// Tenants and customers that could not be decided on, because of what is stored of them.
+    pub(crate) undecided_rules: Count,
 }
 
 impl Default for Tick {
@@ -29,6 +31,7 @@ impl Default for Tick {
             failed_steps: Count::default(),
             disputed_periods: Count::default(),
             unmade_periods: Count::default(),
+            undecided_rules: Count::default(),
         }
     }
 }

@@ -228,6 +228,7 @@ impl Projector {
         for outcome in outcomes {
             let Outcome { subject, changes, folded, unfolded, conflicts, failure, .. } = outcome;
             batch.view_conflicts += *conflicts;
+            batch.undecided_rules += u64::from(outcome.is_undecided);
             batch.changes_folded += *folded as u64;
             if let Some(failure) = failure {
                 batch.views_failed += 1;

@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) conflicts: u64,
     /// True if the shard needs a checkpoint, because the view has many marks.
     pub(crate) wants_checkpoint: bool,
+    /// True if they are folded, and rules cannot decide on them.
+    pub(crate) is_undecided: bool,
     /// Why they are not folded, if they are not.
     pub(crate) failure: Option<Arc<Failure>>,
 }
@@ -42,6 +44,7 @@ impl Outcome {
             unfolded,
             conflicts: 0,
             wants_checkpoint: false,
+            is_undecided: false,
             failure: None,
         }
     }

@@ -4,7 +4,7 @@
 //! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
 //!
 //! Where a call fails, the changes of those customers come again. Where it is refused and always will be, because of what a tenant has
-//! stored, nothing helps but to mend that and to define the rule anew, which decides on all customers. So it is logged, and the
+//! stored, nothing helps but to mend that and to define the rule anew, which decides on all customers. So it is logged and counted, and the
 //! changes, which are folded, hold up nobody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,7 @@ pub(crate) async fn decide(
                 Err(failure) if failure.is_refusal() => {
                     let reason = failure.reason();
                     error!(tenant = %customer.tenant_id, reason, "rules did not decide: {failure}");
-                    outcome
+                    Outcome { is_undecided: true, ..outcome }
                 }
                 Err(failure) => outcome.failed(Arc::new(failure.into())),
             }

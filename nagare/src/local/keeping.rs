@@ -1,8 +1,8 @@
 //! The keeper of periods in the local stack: what EventBridge Scheduler does on AWS, and time that is moved on by hand.
 //!
 //! It ticks once before the stack is ready, so that the first event finds its table, and every few seconds from then on. Where the clock
-//! was [set](Clock::starting_at), it can be moved on ([`Keeping::advance`]): from one step that some period is due for to the next, never
-//! over one, with all that is due done in between. So a year of days passes as it would, with every period made before it
+//! was [set](Clock::starting_at), it can be moved on ([`Keeping::advance`]): from one step that some period is due for to the next, or to the instant at
+//! which a day is decided where some tenant wants that, never over one, with all that is due done in between. So a year of days passes as it would, with every period made before it
 //! begins and dropped when it is time, only faster.
 
 use std::panic::AssertUnwindSafe;
@@ -109,7 +109,8 @@ impl Keeping {
     }
 
     /// Moves the clock on to the next step that some period is due for, or to `to` if that is sooner, and does all that is due
-    /// before and then. Returns what time it is. To come to a later instant it is called again.
+    /// before and then. Days that some tenant wants decided are passed on the way, each at the instant at which it is due; with `to`
+    /// this returns after each. Returns what time it is. To come to a later instant it is called again.
     ///
     /// # Errors
     /// [`AdvanceError`]
@@ -126,12 +127,19 @@ impl Keeping {
         self.catch_up(PATIENCE).await?;
         self.fold_streams().await?;
         let next = self.next_step(clock.now()).await?;
-        let Some(at) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
-        clock.set(at);
-        if let Some(dir) = &self.data_dir {
-            set_clock::note(clock, dir);
+        let Some(goal) = [next, to].into_iter().flatten().min() else { return Ok(clock.now()) };
+        loop {
+            let day = self.keeper.daily.next_due(clock.now(), Deadline::after(TIMEOUT)).await?;
+            let at = day.map_or(goal, |day| day.min(goal));
+            clock.set(at);
+            if let Some(dir) = &self.data_dir {
+                set_clock::note(clock, dir);
+            }
+            self.catch_up(PATIENCE).await?;
+            if at == goal || to.is_some() {
+                break;
+            }
         }
-        self.catch_up(PATIENCE).await?;
         if to.is_none_or(|to| clock.now() >= to) {
             self.sweep().await;
         }

@@ -32,6 +32,7 @@ use shared::runtime::env;
 use shared::runtime::hold::Hold;
 use shared::runtime::invocation::Invocation;
 use shared::summaries::Summaries;
+use shared::tenants::Daily;
 use shared::values::Retention;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
 use tokio::sync::watch;
@@ -248,6 +249,7 @@ impl Wiring {
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),
+            daily: Daily::new(&self.tables.ledger),
             summaries: Summaries::new(&self.tables.views),
             settings: self.events,
             sizes: period_keeper::Sizes::default(),

@@ -229,13 +229,25 @@ impl Summaries {
         ids: &[CustomerId],
         deadline: Deadline,
     ) -> Result<Vec<View<CustomerView>>, DynamoError> {
+        self.each_view(tenant, ids, deadline).await?.into_iter().collect()
+    }
+
+    /// The same. A view that cannot be read is an error in its place.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: none was read.
+    pub async fn each_view(
+        &self,
+        tenant: &TenantId,
+        ids: &[CustomerId],
+        deadline: Deadline,
+    ) -> Result<Vec<Result<View<CustomerView>, DynamoError>>, DynamoError> {
         let key = |customer_id: &CustomerId| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id: customer_id.clone() };
             SummaryView::Customer(customer).key()
         };
         let keys: Vec<_> = ids.iter().map(key).collect();
-        let read = View::<CustomerView>::read_from;
-        self.views.read_all(&keys, read, deadline).await?.into_iter().collect()
+        self.views.read_all(&keys, View::<CustomerView>::read_from, deadline).await
     }
 
     /// What customers of a tenant did, all of it, by id, behind one of them.

@@ -1,33 +1,75 @@
 //! Alerts: given once, listed, and marked as read.
 
+use std::fmt;
+
 use ring::digest::{SHA256, digest};
 
-use super::{RuleDefinition, keys};
+use super::{DailyDefinition, RuleDefinition, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
-use crate::values::{AlertId, CustomerId, RuleId, TenantId, Timestamp};
+use crate::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 /// As a period of all time is called.
 const EVER: &str = "ever";
+
+/// What has given an alert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AlertSource {
+    /// A rule.
+    Rule(RuleId),
+    /// A score.
+    Score(ScoreId),
+}
+
+/// As rows of the ledger have it.
+impl fmt::Display for AlertSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(f, "rule#{rule}"),
+            Self::Score(score) => write!(f, "score#{score}"),
+        }
+    }
+}
+
+/// Of when an alert is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertWhen {
+    /// A count was reached within it.
+    Period(Period),
+    /// A count was reached, whenever.
+    Ever,
+    /// A day, on which a daily definition has begun to hold.
+    Day(Period),
+}
+
+/// As a name of a period.
+impl fmt::Display for AlertWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Period(period) | Self::Day(period) => write!(f, "{period}"),
+            Self::Ever => f.write_str(EVER),
+        }
+    }
+}
 
 /// An alert as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
     /// Which.
     pub alert_id: AlertId,
-    /// Whose rule has given it.
-    pub rule_id: RuleId,
-    /// The `at` of the rule's definition.
+    /// What has given it.
+    pub source: AlertSource,
+    /// The `at` of the definition.
     pub defined_at: Timestamp,
     /// What the definition said.
     pub says: String,
     /// About whom.
     pub customer_id: CustomerId,
-    /// Of which period; none of all time.
-    pub period: Option<Period>,
+    /// Of when.
+    pub when: AlertWhen,
     /// When it was decided.
     pub decided_at: Timestamp,
     /// On how many events.
@@ -43,7 +85,7 @@ pub struct Alerts {
 }
 
 impl Alert {
-    /// That of a rule about a customer for a period, on so many events, if it is decided now.
+    /// That of a rule about a customer for a period, or for all time, on so many events, if it is decided now.
     pub(super) fn of(
         rule: &RuleDefinition,
         customer: &Customer,
@@ -51,46 +93,81 @@ impl Alert {
         events: u64,
         now: Timestamp,
     ) -> Self {
-        let RuleDefinition { rule_id, at, when } = rule;
-        let says = when.to_string();
-        let name = period_name(period);
-        let text = format!("{customer}#rule#{rule_id}#{at}#{says}#{name}");
+        let source = AlertSource::Rule(rule.rule_id.clone());
+        let when = period.map_or(AlertWhen::Ever, AlertWhen::Period);
+        Self::new(source, rule.at, rule.when.to_string(), customer, when, events, now)
+    }
+
+    /// That of a daily definition about a customer for a day, on so many events, decided at an instant.
+    pub(super) fn of_day(
+        definition: &DailyDefinition,
+        customer: &Customer,
+        day: Period,
+        events: u64,
+        decided_at: Timestamp,
+    ) -> Self {
+        let DailyDefinition { source, at, says, .. } = definition;
+        let when = AlertWhen::Day(day);
+        Self::new(source.clone(), *at, says.clone(), customer, when, events, decided_at)
+    }
+
+    fn new(
+        source: AlertSource,
+        defined_at: Timestamp,
+        says: String,
+        customer: &Customer,
+        when: AlertWhen,
+        events: u64,
+        decided_at: Timestamp,
+    ) -> Self {
+        let text = format!("{customer}#{source}#{defined_at}#{says}#{when}");
         let mut first = [0; 16];
         first.copy_from_slice(&digest(&SHA256, text.as_bytes()).as_ref()[..16]);
         Self {
             alert_id: AlertId::of_digest(u128::from_be_bytes(first)),
-            rule_id: rule_id.clone(),
-            defined_at: *at,
+            source,
+            defined_at,
             says,
             customer_id: customer.customer_id.clone(),
-            period,
-            decided_at: now,
+            when,
+            decided_at,
             events,
             is_read: false,
         }
     }
 
-    /// What its period is called.
+    /// What its period or its day is called.
     #[must_use]
-    pub fn period_name(&self) -> String {
-        period_name(self.period)
+    pub fn when_name(&self) -> String {
+        self.when.to_string()
+    }
+
+    /// True if it was decided for a day: a fact of its own, whatever becomes of its definition.
+    #[must_use]
+    pub fn is_daily(&self) -> bool {
+        matches!(self.when, AlertWhen::Day(_))
     }
 
     /// True if it was given by this definition.
     #[must_use]
     pub fn is_of(&self, rule: &RuleDefinition) -> bool {
-        self.rule_id == rule.rule_id
+        matches!(&self.source, AlertSource::Rule(id) if *id == rule.rule_id)
             && self.defined_at == rule.at
             && self.says == rule.when.to_string()
     }
 
     fn attributes(&self) -> Item {
+        let source = match &self.source {
+            AlertSource::Rule(rule) => ("rule".to_owned(), text(rule.as_str())),
+            AlertSource::Score(score) => ("score".to_owned(), text(score.as_str())),
+        };
+        let when = if self.is_daily() { "day" } else { "period" };
         Item::from([
-            ("rule".to_owned(), text(self.rule_id.as_str())),
+            source,
             ("defined_at".to_owned(), text(self.defined_at.to_string())),
             ("says".to_owned(), text(self.says.as_str())),
             ("customer".to_owned(), text(self.customer_id.as_str())),
-            ("period".to_owned(), text(self.period_name())),
+            (when.to_owned(), text(self.when_name())),
             ("events".to_owned(), number(self.events)),
         ])
     }
@@ -99,26 +176,27 @@ impl Alert {
         let position = keys::of_alert(row.text("sk")?);
         let (decided_at, alert_id) =
             position.ok_or_else(|| row.corrupt("sk", "an instant and an alert"))?;
-        let period = match row.text("period")? {
-            EVER => None,
-            _ => Some(row.parsed("period", "the name of a period")?),
+        let source = match row.optional("score", "an id")? {
+            Some(score) => AlertSource::Score(score),
+            None => AlertSource::Rule(row.parsed("rule", "an id")?),
+        };
+        let when = match row.optional("day", "the name of a day")? {
+            Some(day) => AlertWhen::Day(day),
+            None if row.text("period")? == EVER => AlertWhen::Ever,
+            None => AlertWhen::Period(row.parsed("period", "the name of a period")?),
         };
         Ok(Self {
             alert_id,
-            rule_id: row.parsed("rule", "an id")?,
+            source,
             defined_at: row.parsed("defined_at", "an instant")?,
             says: row.text("says")?.to_owned(),
             customer_id: row.parsed("customer", "an id")?,
-            period,
+            when,
             decided_at,
             events: row.count("events")?,
             is_read: row.flag("read")?,
         })
     }
-}
-
-fn period_name(period: Option<Period>) -> String {
-    period.map_or_else(|| EVER.to_owned(), |period| period.to_string())
 }
 
 impl Alerts {

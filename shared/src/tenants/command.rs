@@ -91,6 +91,14 @@ impl Fact for CustomerUpdated {
     }
 }
 
+impl RuleChange {
+    /// True if it defines what is decided by day.
+    #[must_use]
+    pub fn is_daily(&self) -> bool {
+        matches!(self.change.to, Some(When::Silent(_)))
+    }
+}
+
 impl Fact for RuleChange {
     const TYPES: &'static [&'static str] = &["rule.defined", "rule.deleted"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "rule_id", "at", "when"];
@@ -127,6 +135,14 @@ impl Fact for RuleChange {
 
     fn group(&self) -> &str {
         self.tenant_id.as_str()
+    }
+}
+
+impl ScoreChange {
+    /// True if it defines what is decided by day.
+    #[must_use]
+    pub fn is_daily(&self) -> bool {
+        self.change.to.as_ref().is_some_and(|score| score.alert_below().is_some())
     }
 }
 

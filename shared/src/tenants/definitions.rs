@@ -18,6 +18,9 @@ pub const MOST_SCORES: usize = 50;
 /// The most ids of rules of a tenant, deleted ones included; likewise of scores.
 pub const MOST_IDS: usize = 400;
 
+/// The attribute with the instant at which a definition was recorded.
+const RECORDED_AT: &str = "recorded_at";
+
 /// The tenant has as many definitions as it may have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -55,6 +58,8 @@ pub struct RuleDefinition {
     pub rule_id: RuleId,
     /// Since when.
     pub at: Timestamp,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
     /// When it gives an alert.
     pub when: When,
 }
@@ -64,7 +69,7 @@ impl RuleDefinition {
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         Ok(match read(row)? {
             Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
-                Some(Self { rule_id, at, when })
+                Some(Self { rule_id, at, recorded_at: recorded_at(row, at)?, when })
             }
             Recorded::Rule(..) | Recorded::Score(..) => None,
         })
@@ -84,6 +89,8 @@ pub struct ScoreDefinition {
     pub score_id: ScoreId,
     /// Since when.
     pub at: Timestamp,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
     /// How it is computed.
     pub score: Score,
 }
@@ -122,13 +129,15 @@ impl Definitions {
     /// [`DynamoError`]
     pub async fn of(&self, tenant: &TenantId, deadline: Deadline) -> Result<InForce, DynamoError> {
         let mut in_force = InForce::default();
-        for recorded in self.recorded(tenant, deadline).await? {
-            match recorded {
+        for row in self.rows(tenant, deadline).await? {
+            match read(&row)? {
                 Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {
-                    in_force.rules.push(RuleDefinition { rule_id, at, when });
+                    let recorded_at = recorded_at(&row, at)?;
+                    in_force.rules.push(RuleDefinition { rule_id, at, recorded_at, when });
                 }
                 Recorded::Score(score_id, Change { at, to: Some(score) }) => {
-                    in_force.scores.push(ScoreDefinition { score_id, at, score });
+                    let recorded_at = recorded_at(&row, at)?;
+                    in_force.scores.push(ScoreDefinition { score_id, at, recorded_at, score });
                 }
                 Recorded::Rule(..) | Recorded::Score(..) => {}
             }
@@ -136,17 +145,25 @@ impl Definitions {
         Ok(in_force)
     }
 
-    async fn recorded(
+    async fn rows(
         &self,
         tenant: &TenantId,
         deadline: Deadline,
-    ) -> Result<Vec<Recorded>, DynamoError> {
+    ) -> Result<Vec<Row<'_>>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),
             values: vec![(":pk", text(keys::definitions(tenant)))],
             ..Query::default()
         };
-        self.ledger.table().all(query, || deadline).await?.iter().map(read).collect()
+        self.ledger.table().all(query, || deadline).await
+    }
+
+    async fn recorded(
+        &self,
+        tenant: &TenantId,
+        deadline: Deadline,
+    ) -> Result<Vec<Recorded>, DynamoError> {
+        self.rows(tenant, deadline).await?.iter().map(read).collect()
     }
 
     /// What is on record of a rule, if anything is.
@@ -183,13 +200,14 @@ impl Definitions {
         })
     }
 
-    /// Records a rule or that it was deleted, unless what wins over it is on record. The inner error says that there is no room for it.
+    /// Records a rule now or that it was deleted, unless what wins over it is on record. The inner error says that there is no room for it.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
     pub async fn record_rule(
         &self,
         change: &RuleChange,
+        now: Timestamp,
         deadline: Deadline,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
         let RuleChange { tenant_id, rule_id, change } = change;
@@ -199,7 +217,11 @@ impl Definitions {
             Recorded::Score(..) => None,
         });
         let key = keys::rule(tenant_id, rule_id);
-        self.record(key, rule_id, change, rules.collect(), MOST_RULES, deadline).await
+        match verdict(rule_id, change, &rules.collect::<Vec<_>>(), MOST_RULES) {
+            Verdict::Wins => self.put(key, change, now, deadline).await.map(Ok),
+            Verdict::Loses => Ok(Ok(())),
+            Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
+        }
     }
 
     /// Records a score, likewise.
@@ -209,6 +231,7 @@ impl Definitions {
     pub async fn record_score(
         &self,
         change: &ScoreChange,
+        now: Timestamp,
         deadline: Deadline,
     ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
         let ScoreChange { tenant_id, score_id, change } = change;
@@ -218,29 +241,24 @@ impl Definitions {
             Recorded::Rule(..) => None,
         });
         let key = keys::score(tenant_id, score_id);
-        self.record(key, score_id, change, scores.collect(), MOST_SCORES, deadline).await
+        match verdict(score_id, change, &scores.collect::<Vec<_>>(), MOST_SCORES) {
+            Verdict::Wins => self.put(key, change, now, deadline).await.map(Ok),
+            Verdict::Loses => Ok(Ok(())),
+            Verdict::HasNoRoom => Ok(Err(TooManyDefinitions)),
+        }
     }
 
-    async fn record<I: PartialEq, T: Display>(
+    /// Puts what is recorded now, unless what wins over it was put meanwhile.
+    async fn put<T: Display>(
         &self,
         key: LedgerKey,
-        id: &I,
         change: &Change<T>,
-        recorded: Vec<(I, Change<T>)>,
-        most: usize,
+        now: Timestamp,
         deadline: Deadline,
-    ) -> Result<Result<(), TooManyDefinitions>, DynamoError> {
-        let there = recorded.iter().find(|(of, _)| of == id).map(|(_, there)| there);
-        if there.is_some_and(|there| !there.loses_against(change)) {
-            return Ok(Ok(()));
-        }
-        let others = recorded.iter().filter(|(of, other)| of != id && other.to.is_some()).count();
-        let has_room = change.to.is_none() || others < most;
-        if !has_room || (there.is_none() && recorded.len() >= MOST_IDS) {
-            return Ok(Err(TooManyDefinitions));
-        }
+    ) -> Result<(), DynamoError> {
         let at = text(change.at.to_string());
-        let mut item = Item::from([("at".to_owned(), at.clone())]);
+        let recorded_at = (RECORDED_AT.to_owned(), text(now.to_string()));
+        let mut item = Item::from([("at".to_owned(), at.clone()), recorded_at]);
         let wins = match &change.to {
             None => Condition::new("attribute_not_exists(#at) OR #at <= :at"),
             Some(to) => {
@@ -255,8 +273,38 @@ impl Definitions {
         let wins = wins.name("#at", "at").value(":at", at);
         // Refused by what was written meanwhile, it has lost.
         let (Put::Done | Put::Refused(_)) = self.ledger.put_if(key, item, wins, deadline).await?;
-        Ok(Ok(()))
+        Ok(())
     }
+}
+
+/// What becomes of a change, by what is on record.
+enum Verdict {
+    Wins,
+    Loses,
+    HasNoRoom,
+}
+
+fn verdict<I: PartialEq, T: Display>(
+    id: &I,
+    change: &Change<T>,
+    recorded: &[(I, Change<T>)],
+    most: usize,
+) -> Verdict {
+    let there = recorded.iter().find(|(of, _)| of == id).map(|(_, there)| there);
+    if there.is_some_and(|there| !there.loses_against(change)) {
+        return Verdict::Loses;
+    }
+    let others = recorded.iter().filter(|(of, other)| of != id && other.to.is_some()).count();
+    let has_room = change.to.is_none() || others < most;
+    match has_room && (there.is_some() || recorded.len() < MOST_IDS) {
+        true => Verdict::Wins,
+        false => Verdict::HasNoRoom,
+    }
+}
+
+/// When a definition was recorded. Rows of before that was noted say since when it is.
+fn recorded_at(row: &Row<'_>, at: Timestamp) -> Result<Timestamp, DynamoError> {
+    Ok(row.optional(RECORDED_AT, "an instant")?.unwrap_or(at))
 }
 
 fn read(row: &Row<'_>) -> Result<Recorded, DynamoError> {

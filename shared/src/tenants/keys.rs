@@ -8,6 +8,8 @@
 //! tenant#<tenant>#alerts              <decided_at>#<alert>      an alert
 //! tenant#<tenant>#decided#<customer>  <rule>                    the periods in which a rule has given an alert
 //! tenant#<tenant>#deciding            <message>                 how far the decisions of a new rule have come
+//! tenant#<tenant>#daily               <customer>                what was decided last of a customer, by day
+//! tenants#daily                       <tenant>                  how far the daily decisions of a tenant have come
 //! ```
 //!
 //! Claims are spread by alert, and what was decided by customer: both are written as fast as events come. What a list shows is
@@ -20,6 +22,8 @@ use crate::values::{
 };
 
 const TENANT: &str = "tenant#";
+/// The partition of all tenants that have had daily definitions.
+pub const DAILY_TENANTS: &str = "tenants#daily";
 
 /// An item about a tenant, as its key says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +42,18 @@ pub enum TenantItem {
     Decided(Customer, RuleId),
     /// How far the decisions of a new rule have come.
     Deciding(TenantId),
+    /// What was decided last of a customer, by day.
+    Daily(Customer),
+    /// How far the daily decisions of a tenant have come.
+    DailyTenant(TenantId),
 }
 
 /// What the item with a key is, if it is one about a tenant.
 #[must_use]
 pub fn of_key(pk: &str, sk: &str) -> Option<TenantItem> {
+    if pk == DAILY_TENANTS {
+        return Some(TenantItem::DailyTenant(TenantId::new(sk).ok()?));
+    }
     let (tenant, what) = pk.strip_prefix(TENANT)?.split_once('#')?;
     let tenant_id = TenantId::new(tenant).ok()?;
     if let Some(alert) = what.strip_prefix("alert#") {
@@ -67,6 +78,10 @@ pub fn of_key(pk: &str, sk: &str) -> Option<TenantItem> {
             Some(TenantItem::Alert(tenant_id, at, alert))
         }
         "deciding" => Some(TenantItem::Deciding(tenant_id)),
+        "daily" => {
+            let customer_id = CustomerId::new(sk).ok()?;
+            Some(TenantItem::Daily(Customer { tenant_id, customer_id }))
+        }
         _ => None,
     }
 }
@@ -140,6 +155,24 @@ pub fn deciding(tenant: &TenantId, origin: &Origin) -> LedgerKey {
     LedgerKey { pk: format!("{TENANT}{tenant}#deciding"), sk: origin.to_string() }
 }
 
+/// The partition of what was decided of customers by day, by id.
+#[must_use]
+pub fn daily(tenant: &TenantId) -> String {
+    format!("{TENANT}{tenant}#daily")
+}
+
+/// What was decided last of a customer, by day.
+#[must_use]
+pub fn daily_decisions(customer: &Customer) -> LedgerKey {
+    LedgerKey { pk: daily(&customer.tenant_id), sk: customer.customer_id.to_string() }
+}
+
+/// How far the daily decisions of a tenant have come.
+#[must_use]
+pub fn daily_tenant(tenant: &TenantId) -> LedgerKey {
+    LedgerKey { pk: DAILY_TENANTS.to_owned(), sk: tenant.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +194,8 @@ mod tests {
         assert_eq!(of(alert(&t, at, &id)), Some(TenantItem::Alert(t.clone(), at, id)));
         assert_eq!(of(decided(&it, &r)), Some(TenantItem::Decided(it.clone(), r)));
         assert_eq!(of(deciding(&t, &Origin::unknown())), Some(TenantItem::Deciding(t.clone())));
+        assert_eq!(of(daily_decisions(&it)), Some(TenantItem::Daily(it.clone())));
+        assert_eq!(of(daily_tenant(&t)), Some(TenantItem::DailyTenant(t.clone())));
         assert_eq!(of_key("tenant#acme#other", "x"), None);
         assert_eq!(customer(&it).pk, "tenant#acme#customers", "stored keys never change");
     }

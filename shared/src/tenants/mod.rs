@@ -9,6 +9,7 @@
 //! keys         where all of this is in the ledger
 //! alerts       claims and lists of alerts; which of them were read
 //! deciding     which alerts the counts of a customer give
+//! daily/       what is decided once for each UTC day
 //! ```
 //!
 //! # Each alert once
@@ -35,7 +36,8 @@
 //!
 //! Counts only grow, so a period whose count was reached stays so, and the alert says the count of its rule and not how many events there were when
 //! somebody looked. A definition is its instant and its text; of two with one instant the text that is greater byte by byte
-//! wins, so every order of arrival ends with one. The list shows the alerts of definitions in force.
+//! wins, so every order of arrival ends with one. The list shows the alerts of definitions in force. Alerts that are decided by day are facts of
+//! their own, which say what was so when it was looked at: they stay listed whatever becomes of their definitions.
 //!
 //! # What bounds it
 //!
@@ -46,15 +48,19 @@
 mod alerts;
 mod command;
 mod customers;
+mod daily;
 mod deciding;
 mod definitions;
 pub mod keys;
 mod rule;
 mod score;
 
-pub use alerts::{Alert, Alerts};
+pub use alerts::{Alert, AlertSource, AlertWhen, Alerts};
 pub use command::{AlertsRead, CustomerUpdated, MOST_READ, RuleChange, ScoreChange};
 pub use customers::{CustomerPayload, Customers};
+pub use daily::{
+    Daily, DailyDefinition, DailyProgress, Decisions, DueDay, MOST_DAYS, due, last_due,
+};
 pub use deciding::Rules;
 pub use definitions::{
     Change, Definitions, InForce, MOST_IDS, MOST_RULES, MOST_SCORES, RuleDefinition,

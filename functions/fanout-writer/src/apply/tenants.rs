@@ -6,8 +6,8 @@ use shared::dynamo::IN_FLIGHT;
 use shared::events::Customer;
 use shared::summaries::Summaries;
 use shared::tenants::{
-    Alerts, AlertsRead, CustomerUpdated, Customers, Definitions, RuleChange, RuleDefinition, Rules,
-    ScoreChange,
+    Alerts, AlertsRead, CustomerUpdated, Customers, Daily, Definitions, RuleChange, RuleDefinition,
+    Rules, ScoreChange,
 };
 use shared::values::TenantId;
 
@@ -27,10 +27,15 @@ pub(crate) async fn update_customer(
 }
 
 /// Records a rule, or that it was deleted. A rule that counts then decides on all customers that have been folded, once: on those that
-/// are folded meanwhile or later the projector decides, which reads rules after it has written a view.
+/// are folded meanwhile or later the projector decides, which reads rules after it has written a view. What is decided by day the keeper of
+/// periods decides, which finds the tenant in the register.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
     let (rules, deadline) = (Rules::new(&cx.ledger), cx.delivery.deadline);
-    Definitions::new(&cx.ledger).record_rule(&change, deadline).await??;
+    if change.is_daily() {
+        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
+    }
+    let definitions = Definitions::new(&cx.ledger);
+    definitions.record_rule(&change, cx.clock.now(), deadline).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
     // What is in force may be a later one, whose own command decides as well. Each alert comes once.
     let Some(rule) = rules.undecided(tenant_id, rule_id, deadline).await? else {
@@ -82,9 +87,14 @@ async fn decide_on_all(
     Ok(Step::Whole)
 }
 
-/// Records a score, or that it was deleted. Readers compute it.
+/// Records a score, or that it was deleted. Readers compute it, and the keeper of periods gives its alerts, likewise.
 pub(crate) async fn score(cx: &Context, change: ScoreChange) -> Result<Disposition, Failure> {
-    Definitions::new(&cx.ledger).record_score(&change, cx.delivery.deadline).await??;
+    let deadline = cx.delivery.deadline;
+    if change.is_daily() {
+        Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
+    }
+    let definitions = Definitions::new(&cx.ledger);
+    definitions.record_score(&change, cx.clock.now(), deadline).await??;
     Ok(Disposition::Applied(None))
 }
 

@@ -1,12 +1,13 @@
-//! The alerts of a tenant (docs/QUERIES.md), the latest first: those of rules as they are defined now.
+//! The alerts of a tenant (docs/QUERIES.md), the latest first: those of counts, of rules as they are defined now, and all that were
+//! decided by day.
 //!
-//! Alerts of rules that were redefined or deleted are skipped, and so are read ones where only unread ones are asked for. A page makes at
+//! Alerts of counts by rules that were redefined or deleted are skipped, and so are read ones where only unread ones are asked for. A page makes at
 //! most [`ROUNDS`] calls. If most of what these find is skipped, the page is short or empty, and has a cursor.
 
 use serde::Serialize;
 use shared::tenants::keys::of_alert;
-use shared::tenants::{Alert, Alerts, Definitions};
-use shared::values::{AlertId, CustomerId, RuleId, TenantId, Timestamp};
+use shared::tenants::{Alert, AlertSource, Alerts, Definitions};
+use shared::values::{AlertId, CustomerId, RuleId, ScoreId, TenantId, Timestamp};
 
 use crate::Context;
 use crate::http::list;
@@ -26,9 +27,15 @@ const LOOKED_AT: usize = 200;
 #[derive(Serialize)]
 struct Item {
     alert_id: AlertId,
-    rule_id: RuleId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule_id: Option<RuleId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score_id: Option<ScoreId>,
     customer_id: CustomerId,
-    period: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day: Option<String>,
     decided_at: Timestamp,
     decided_on: DecidedOn,
     state: &'static str,
@@ -44,10 +51,18 @@ type Position = (Timestamp, AlertId);
 
 impl From<Alert> for Item {
     fn from(alert: Alert) -> Self {
+        let (is_daily, when) = (alert.is_daily(), alert.when_name());
+        let (day, period) = if is_daily { (Some(when), None) } else { (None, Some(when)) };
+        let (rule_id, score_id) = match alert.source {
+            AlertSource::Rule(rule) => (Some(rule), None),
+            AlertSource::Score(score) => (None, Some(score)),
+        };
         Self {
-            period: alert.period_name(),
+            period,
+            day,
             alert_id: alert.alert_id,
-            rule_id: alert.rule_id,
+            rule_id,
+            score_id,
             customer_id: alert.customer_id,
             decided_at: alert.decided_at,
             decided_on: DecidedOn { events: alert.events },
@@ -89,9 +104,9 @@ async fn read(
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (alerts, definitions) = (Alerts::new(&ledger), Definitions::new(&ledger));
     let in_force = definitions.of(tenant, cx.deadline).await?;
-    let is_shown = |alert: &Alert| {
-        !(unread_only && alert.is_read) && in_force.rules.iter().any(|rule| alert.is_of(rule))
-    };
+    let stands =
+        |alert: &Alert| alert.is_daily() || in_force.rules.iter().any(|rule| alert.is_of(rule));
+    let is_shown = |alert: &Alert| !(unread_only && alert.is_read) && stands(alert);
     let mut shown = Vec::new();
     for _ in 0..ROUNDS {
         let (found, may_go_on) =

@@ -18,7 +18,8 @@ const HOUR_MILLIS: i64 = 3_600_000;
 
 /// Move the clock of a local stack on, and return when all is done that is due by then.
 ///
-/// What is on the queue is worked off first, and time then passes from each step that some period is due for to the next.
+/// What is on the queue is worked off first, and time then passes from each step that some period is due for to the next. Days that tenants
+/// want decided are decided on the way, each two hours after its end.
 #[derive(Debug, Args)]
 pub(crate) struct Advance {
     /// To this instant (RFC 3339, or a date in UTC); to the next step of any period, if it is not given.

@@ -134,6 +134,10 @@ fn of_ledger(item: LedgerItem, pk: &str) -> String {
             TenantItem::Deciding(tenant) => {
                 format!("how far the decisions of a new rule of {tenant} have come")
             }
+            TenantItem::Daily(customer) => format!("what was decided of {customer} by day"),
+            TenantItem::DailyTenant(tenant) => {
+                format!("how far the daily decisions of {tenant} have come")
+            }
         },
         LedgerItem::Room(item) => match item {
             RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),

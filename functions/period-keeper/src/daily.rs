@@ -1,0 +1,249 @@
+//! What tenants want decided by day: who is silent, and whose score is low.
+//!
+//! Of each tenant in the register the days that are due are decided in their order, on one page of customers after the other. Why that
+//! happens once, whatever dies, is argued in [`shared::tenants`], in its module `daily`.
+//!
+//! It takes half of a tick's time: pages are begun in that, and the calls of the last one have an eighth more. How far a tenant has come is noted every few seconds, and before the
+//! time is up. A few tenants are walked beside each other, so that one whose partition is slow does not hold up all others.
+//!
+//! A tenant whose definitions cannot be read is left out of the tick, and a customer who cannot be read is left out of the day. Both are logged
+//! and counted, and hold up nobody else.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::events::Customer;
+use shared::runtime::deadline::{Deadline, DeadlineExceeded};
+use shared::summaries::{CustomerView, start_of};
+use shared::tenants::{Daily, DailyProgress, Decisions, DueDay, last_due};
+use shared::values::{CustomerId, TenantId, Timestamp};
+use tracing::{error, info, warn};
+
+use crate::metrics::Tick;
+use crate::{Keeper, Ticked};
+
+/// Customers of a page: a hundred views are one call.
+const PAGE: usize = 100;
+/// Tenants that are read of the register at once.
+const TENANTS: usize = 100;
+/// Tenants that are walked beside each other.
+const BESIDE: usize = 4;
+/// How long a walk goes on before it notes how far it has come: one that dies loses at most this much.
+const SLICE: Duration = Duration::from_secs(5);
+
+/// By when no further page is begun, and by when all calls have to be done.
+#[derive(Clone, Copy)]
+struct Time {
+    enough: Deadline,
+    deadline: Deadline,
+}
+
+/// A customer with what is known of them.
+type Known = (CustomerId, CustomerView, Decisions);
+
+/// What came of it, which several tenants add to.
+#[derive(Debug, Default)]
+struct Counts {
+    days: AtomicU64,
+    failed: AtomicU64,
+    undecided: AtomicU64,
+    more_due: AtomicBool,
+}
+
+impl Keeper {
+    /// Decides the days that are due of all tenants, as far as half of the time takes it. What fails is logged and counted.
+    pub(crate) async fn decide_days(
+        &self,
+        now: Timestamp,
+        deadline: Deadline,
+        tick: &mut Tick,
+        ticked: &mut Ticked,
+    ) {
+        let counts = Counts::default();
+        self.decide_all(now, deadline, &counts).await;
+        tick.undecided_rules += counts.undecided.into_inner();
+        ticked.done += counts.days.into_inner();
+        ticked.failed += counts.failed.into_inner();
+        ticked.more_due |= counts.more_due.into_inner();
+    }
+
+    async fn decide_all(&self, now: Timestamp, deadline: Deadline, counts: &Counts) {
+        let half = deadline.remaining() / 2;
+        let time =
+            Time { enough: deadline.within(half), deadline: deadline.within(half + half / 4) };
+        let mut after = None;
+        loop {
+            let tenants = match self.daily.tenants(after.as_ref(), TENANTS, time.deadline).await {
+                Ok(tenants) => tenants,
+                Err(failure) => return counts.note("the register of tenants", &failure),
+            };
+            let is_last = tenants.len() < TENANTS;
+            after = tenants.last().map(|(tenant, _)| tenant.clone());
+            let walks = tenants.into_iter().map(|(tenant, progress)| async move {
+                let decided = match progress {
+                    Ok(progress) => self.decide_tenant(progress, now, time, counts).await,
+                    Err(failure) => Err(failure),
+                };
+                if let Err(failure) = decided {
+                    counts.note(tenant.as_str(), &failure);
+                }
+            });
+            let walks: Vec<_> = walks.collect();
+            stream::iter(walks).buffer_unordered(BESIDE).collect::<()>().await;
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// Decides the days of a tenant that are due.
+    async fn decide_tenant(
+        &self,
+        mut progress: DailyProgress,
+        now: Timestamp,
+        time: Time,
+        counts: &Counts,
+    ) -> Result<(), DynamoError> {
+        let last_due = last_due(now);
+        while progress.decided < last_due {
+            if time.enough.has_passed() {
+                return Err(DeadlineExceeded.into());
+            }
+            let tenant = &progress.tenant_id;
+            let definitions = self.daily.definitions(tenant, time.deadline).await?;
+            let Some(due) = progress.next(definitions, last_due) else {
+                self.daily.note(progress.done(last_due), time.deadline).await?;
+                return Ok(());
+            };
+            let DueDay { tenant_id: tenant, day, given_up, .. } = &due;
+            let day = start_of(*day);
+            if *given_up > 0 {
+                warn!(%tenant, given_up, "days before are not decided any more: they are too many");
+            }
+            let Some(decided) = self.walk(&due, progress, time, counts).await? else {
+                // Somebody else goes on.
+                counts.more_due.store(true, Relaxed);
+                return Ok(());
+            };
+            info!(%tenant, %day, "a day was decided");
+            counts.days.fetch_add(1, Relaxed);
+            progress = decided;
+        }
+        Ok(())
+    }
+
+    /// Decides a day on all customers behind the one that was noted. Nothing if somebody else is ahead.
+    async fn walk(
+        &self,
+        due: &DueDay,
+        mut progress: DailyProgress,
+        time: Time,
+        counts: &Counts,
+    ) -> Result<Option<DailyProgress>, DynamoError> {
+        let DueDay { tenant_id: tenant, day, .. } = due;
+        let mut position = progress.position(*day).cloned();
+        let mut slice = time.enough.within(SLICE);
+        loop {
+            let ids = self.summaries.ids(tenant, position.as_ref(), PAGE, time.deadline).await?;
+            let is_last = ids.len() < PAGE;
+            if let Some(last) = ids.last() {
+                position = Some(last.clone());
+                self.decide_page(due, ids, time, counts).await?;
+            }
+            if is_last {
+                return self.daily.note(progress.done(*day), time.deadline).await;
+            }
+            if slice.has_passed() {
+                let come = progress.behind(*day, position.clone());
+                let Some(noted) = self.daily.note(come, time.deadline).await? else {
+                    return Ok(None);
+                };
+                if time.enough.has_passed() {
+                    return Err(DeadlineExceeded.into());
+                }
+                (progress, slice) = (noted, time.enough.within(SLICE));
+            }
+        }
+    }
+
+    async fn decide_page(
+        &self,
+        due: &DueDay,
+        ids: Vec<CustomerId>,
+        time: Time,
+        counts: &Counts,
+    ) -> Result<(), DynamoError> {
+        let known = self.known(&due.tenant_id, ids, time.deadline).await?;
+        let deciding = known.into_iter().map(|(customer, known)| async move {
+            let decided = match known {
+                Ok(known) => self.decide_customer(due, known, time.deadline).await,
+                Err(failure) => Err(failure),
+            };
+            match decided {
+                Err(failure) if failure.is_refusal() => {
+                    let (tenant, day) = (&due.tenant_id, start_of(due.day));
+                    error!(%tenant, %customer, %day, "not decided: {failure}");
+                    counts.undecided.fetch_add(1, Relaxed);
+                    Ok(())
+                }
+                decided => decided,
+            }
+        });
+        let deciding: Vec<_> = deciding.collect();
+        stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect().await
+    }
+
+    /// What is known of customers, who are in order.
+    async fn known(
+        &self,
+        tenant: &TenantId,
+        ids: Vec<CustomerId>,
+        deadline: Deadline,
+    ) -> Result<Vec<(CustomerId, Result<Known, DynamoError>)>, DynamoError> {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
+        let (views, mut decisions): (_, BTreeMap<_, _>) = futures::try_join!(
+            self.summaries.each_view(tenant, &ids, deadline),
+            self.daily.decisions(tenant, first, last, deadline),
+        )?;
+        let known = ids.into_iter().zip(views).map(|(customer, view)| {
+            let decisions = decisions.remove(&customer).unwrap_or_else(|| Ok(Decisions::default()));
+            let id = customer.clone();
+            let known = view.and_then(|view| Ok((customer, view.state, decisions?)));
+            (id, known)
+        });
+        Ok(known.collect())
+    }
+
+    async fn decide_customer(
+        &self,
+        due: &DueDay,
+        (customer_id, view, before): Known,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
+        let summary = Daily::summary(&self.summaries, &customer, view, due, deadline).await?;
+        let now = self.clock.now();
+        self.daily.decide(due, &customer, &summary, before, now, deadline).await
+    }
+}
+
+impl Counts {
+    /// Logs and counts that not all days of a tenant are decided.
+    fn note(&self, of: &str, failure: &DynamoError) {
+        let reason = failure.reason();
+        // What is refused is refused by the next tick as well: nothing is due until somebody has mended it.
+        self.more_due.fetch_or(!failure.is_refusal(), Relaxed);
+        if matches!(failure, DynamoError::DeadlineExceeded(_)) {
+            info!(of, "the next tick goes on to decide days");
+        } else if failure.is_refusal() {
+            self.undecided.fetch_add(1, Relaxed);
+            error!(of, reason, "days are not decided: {failure}");
+        } else {
+            self.failed.fetch_add(1, Relaxed);
+            warn!(of, reason, "days are not decided yet: {failure}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What is decided once for each UTC day: silence of a customer, and scores below a value.
+//!
+//! ```text
+//! definition   rules and scores that are decided by day, and whether one holds
+//! decisions    what was decided last of a customer: one row, written when something changes
+//! progress     how far a tenant has come, and which day is due
+//! ```
+//!
+//! A day is decided two hours after its end ([`due`]), on the views as they are then, for all customers who have had an event by its end. The
+//! keeper of periods walks them, tenant by tenant.
+//!
+//! # Which definitions are decided for a day
+//!
+//! Those that are in force when the walk looks, from the day on in which they were recorded. Between the end of that day and its decision lie two hours, so
+//! who decides sees every definition that was recorded in it. One that is superseded or deleted before is not decided any more, and what
+//! an older one has decided does not count for its successor.
+//!
+//! Days that were missed are caught up in their order, [`MOST_DAYS`] at most; older ones are given up, and nobody is told of them any more.
+//!
+//! # Once for each day and customer
+//!
+//! The row of a customer says since which day each definition holds, or on which it has ceased. It is written over the version that was read, and what it says of a
+//! day or a later one is never decided again. So the first who writes that a definition has begun to hold fixes the day, the instant and
+//! the number of events. Only then the alert is put, at that instant, under an id that is a digest of definition, customer and day. Whoever finds the
+//! row says of the day that it walks puts the alert again, which changes nothing.
+//!
+//! A walk notes behind which customer it goes on after all before are decided and their alerts put, over the version of the register's row that it
+//! has read; a day is done in the same way. So a walk that dies is taken up where it was noted, and of two beside each other one goes on. A walk that was
+//! paused for longer than a day is of a day that is over: it may still decide on a customer of whom nothing was written since, and give that day's
+//! alert late, once.
+//!
+//! # Which tenants
+//!
+//! A tenant is registered before its first daily definition is written, so it is known without a scan, and stays registered: a row of
+//! 256 bytes for each tenant that ever had one.
+//!
+//! # What bounds it
+//!
+//! A row has an entry for each daily definition of its tenant, at most 150 of 200 bytes. A page is 100 customers: one query of ids, one batch of views and one query of rows; a customer
+//! whose view has blocks costs one more query, and one of whom something changes a put, and two for each alert.
+
+mod decisions;
+mod definition;
+mod progress;
+
+pub use decisions::Decisions;
+pub use definition::DailyDefinition;
+pub use progress::{DailyProgress, DueDay};
+
+use std::collections::BTreeMap;
+
+use super::{Alerts, Definitions, keys};
+use crate::dynamo::item::{Item, number, text};
+use crate::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update};
+use crate::events::Customer;
+use crate::ledger::Ledger;
+use crate::runtime::deadline::Deadline;
+use crate::summaries::{CustomerSummary, CustomerView, Day, Summaries, day_of, start_of};
+use crate::values::{CustomerId, TenantId, Timestamp};
+
+/// How long after its end a day is decided, in milliseconds.
+const DELAY_MILLIS: i64 = 2 * 3_600_000;
+/// The most days that are caught up.
+pub const MOST_DAYS: u32 = 35;
+/// How often a decision is made again that somebody else was ahead of. Each time they have decided for this day.
+const MOST_ROUNDS: usize = 8;
+
+/// The instant from which on a day is decided.
+#[must_use]
+pub fn due(day: Day) -> Timestamp {
+    start_of(day + 1).plus_millis(DELAY_MILLIS)
+}
+
+/// The last day that is due by an instant.
+#[must_use]
+pub fn last_due(now: Timestamp) -> Day {
+    day_of(now.plus_millis(-DELAY_MILLIS)).saturating_sub(1)
+}
+
+/// The daily decisions. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Daily {
+    ledger: Ledger,
+}
+
+impl Daily {
+    /// Those in this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Self {
+        Self { ledger: ledger.clone() }
+    }
+
+    /// The same for another piece of work, whose usage counts there.
+    #[must_use]
+    pub fn over(&self, dynamo: &Dynamo) -> Self {
+        Self { ledger: self.ledger.over(dynamo) }
+    }
+
+    /// Has a tenant looked at from this day on, unless it is already.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be registered.
+    pub async fn register(
+        &self,
+        tenant: &TenantId,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = Item::from([
+            ("decided".to_owned(), number(day_of(now).saturating_sub(1))),
+            ("version".to_owned(), number(0)),
+        ]);
+        let absent = Condition::new("attribute_not_exists(pk)");
+        self.ledger.put_if(keys::daily_tenant(tenant), item, absent, deadline).await?;
+        Ok(())
+    }
+
+    /// At most so many registered tenants, by id, behind one of them. One whose row cannot be read is an error in its place.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: none was read.
+    pub async fn tenants(
+        &self,
+        after: Option<&TenantId>,
+        limit: usize,
+        deadline: Deadline,
+    ) -> Result<Vec<(TenantId, Result<DailyProgress, DynamoError>)>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk"),
+            values: vec![(":pk", text(keys::DAILY_TENANTS))],
+            start: after.map(|tenant| keys::daily_tenant(tenant).into_item()),
+            limit: i32::try_from(limit).ok(),
+            ..Query::default()
+        };
+        let page = self.ledger.table().page(&query, deadline).await?;
+        let rows = page.rows.iter();
+        let read =
+            rows.map(|row| Ok((row.parsed("sk", "the id of a tenant")?, DailyProgress::read(row))));
+        read.collect()
+    }
+
+    /// The daily definitions of a tenant that are in force.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn definitions(
+        &self,
+        tenant: &TenantId,
+        deadline: Deadline,
+    ) -> Result<Vec<DailyDefinition>, DynamoError> {
+        let in_force = Definitions::new(&self.ledger).of(tenant, deadline).await?;
+        Ok(DailyDefinition::among(in_force))
+    }
+
+    /// Notes how far a tenant has come. Nothing if somebody else has noted something meanwhile, who goes on.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be noted.
+    pub async fn note(
+        &self,
+        progress: DailyProgress,
+        deadline: Deadline,
+    ) -> Result<Option<DailyProgress>, DynamoError> {
+        let next = DailyProgress { version: progress.version + 1, ..progress };
+        let mut values = vec![
+            (":decided", number(next.decided)),
+            (":seen", number(next.version - 1)),
+            (":version", number(next.version)),
+        ];
+        let expression = match &next.behind {
+            Some((day, behind)) => {
+                values.extend([(":day", number(*day)), (":behind", text(behind.as_str()))]);
+                "SET decided = :decided, version = :version, #day = :day, behind = :behind"
+            }
+            None => "SET decided = :decided, version = :version REMOVE #day, behind",
+        };
+        let condition = Some("version = :seen");
+        let update = Update { expression, condition, names: vec![("#day", "day")], values };
+        let key = keys::daily_tenant(&next.tenant_id).into_item();
+        Ok(match self.ledger.table().change(key, update, deadline).await? {
+            Changed::Done(_) => Some(next),
+            // An update that was repeated is refused by what it has written itself.
+            Changed::Refused(there) => {
+                let there = DailyProgress::read(&self.ledger.table().row(there));
+                Some(next).filter(|next| there.is_ok_and(|there| there == *next))
+            }
+        })
+    }
+
+    /// What was decided of customers of a tenant, from one to another, both included. A row that cannot be read is an error in its place.
+    ///
+    /// # Errors
+    /// [`DynamoError`]: none was read.
+    pub async fn decisions(
+        &self,
+        tenant: &TenantId,
+        from: &CustomerId,
+        to: &CustomerId,
+        deadline: Deadline,
+    ) -> Result<BTreeMap<CustomerId, Result<Decisions, DynamoError>>, DynamoError> {
+        let query = Query {
+            keys: Some("pk = :pk AND sk BETWEEN :from AND :to"),
+            values: vec![
+                (":pk", text(keys::daily(tenant))),
+                (":from", text(from.as_str())),
+                (":to", text(to.as_str())),
+            ],
+            ..Query::default()
+        };
+        let rows = self.ledger.table().all(query, || deadline).await?;
+        let read = rows
+            .iter()
+            .map(|row| Ok((row.parsed("sk", "the id of a customer")?, Decisions::read(row))));
+        read.collect()
+    }
+
+    /// What a view says of the days that the definitions of a day look at.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn summary(
+        summaries: &Summaries,
+        customer: &Customer,
+        view: CustomerView,
+        due: &DueDay,
+        deadline: Deadline,
+    ) -> Result<CustomerSummary, DynamoError> {
+        let DueDay { day, definitions, .. } = due;
+        if !view.has_blocks() {
+            return Ok(view.into_summary());
+        }
+        let without = view.clone().into_summary();
+        let looking = definitions.iter().filter(|definition| !definition.is_plain(&without, *day));
+        match looking.map(|definition| definition.first_day(*day)).min() {
+            None => Ok(without),
+            since => summaries.since(customer, view, since, deadline).await,
+        }
+    }
+
+    /// Decides on a customer for a day now, and gives the alerts. What was decided before is as it was read.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some may have been given. Deciding again completes it.
+    pub async fn decide(
+        &self,
+        due: &DueDay,
+        customer: &Customer,
+        summary: &CustomerSummary,
+        mut before: Decisions,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let DueDay { day, definitions, .. } = due;
+        for _ in 0..MOST_ROUNDS {
+            let Some(next) = before.decide(definitions, summary, *day, now) else { break };
+            match self.write(customer, &next, deadline).await? {
+                None => {
+                    before = next;
+                    break;
+                }
+                Some(there) => before = there,
+            }
+        }
+        let alerts = Alerts::new(&self.ledger);
+        for alert in before.alerts(definitions, customer, *day) {
+            alerts.give(&customer.tenant_id, &alert, deadline).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was decided over the version before. Returns what is there if that is another.
+    async fn write(
+        &self,
+        customer: &Customer,
+        next: &Decisions,
+        deadline: Deadline,
+    ) -> Result<Option<Decisions>, DynamoError> {
+        let unchanged = match next.version - 1 {
+            0 => Condition::new("attribute_not_exists(pk)"),
+            seen => Condition::new("version = :seen").value(":seen", number(seen)),
+        };
+        let key = keys::daily_decisions(customer);
+        Ok(match self.ledger.put_if(key, next.attributes(), unchanged, deadline).await? {
+            Put::Done => None,
+            // Whoever is erased meanwhile has no row any more.
+            Put::Refused(there) if there.is_empty() => Some(Decisions::default()),
+            Put::Refused(there) => Some(Decisions::read(&self.ledger.table().row(there))?),
+        })
+    }
+
+    /// When the next day is decided that is not due yet, if any tenant has a daily definition.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn next_due(
+        &self,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Option<Timestamp>, DynamoError> {
+        const PAGE: usize = 100;
+        let mut after = None;
+        loop {
+            let tenants = self.tenants(after.as_ref(), PAGE, deadline).await?;
+            for (tenant, _) in &tenants {
+                match self.definitions(tenant, deadline).await {
+                    Ok(definitions) if definitions.is_empty() => {}
+                    Ok(_) => return Ok(Some(due(last_due(now) + 1))),
+                    // By these nothing is decided.
+                    Err(failure) if failure.is_refusal() => {}
+                    Err(failure) => return Err(failure),
+                }
+            }
+            let is_last = tenants.len() < PAGE;
+            after = tenants.into_iter().next_back().map(|(tenant, _)| tenant);
+            if is_last {
+                return Ok(None);
+            }
+        }
+    }
+}
