@@ -5,6 +5,7 @@
 //! event      an event, its identity, and the line of an archive that says it
 //! period     how time is cut
 //! settings   how long things last
+//! stream_mapping whether the stream of a table is mapped
 //! archive    the format of archive objects
 //! keeping    what becomes of a period, and when
 //! keys       where events, periods and archives are
@@ -54,6 +55,7 @@ pub mod periods;
 mod reading;
 mod recording;
 mod settings;
+mod stream_mapping;
 mod tables;
 mod tally;
 
@@ -70,10 +72,11 @@ pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
 pub use keepers::{AtWork, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
-pub use periods::{MadeTable, PeriodRow, PeriodState, Periods, StreamMapping};
+pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
 pub use recording::{MOST_KEYS, Recorded};
 pub use settings::EventSettings;
+pub use stream_mapping::StreamMapping;
 pub use tables::{EventTables, Seal};
 pub use tally::Tally;
 

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Customer, Period, Tally, keys};
+use super::{Customer, Period, StreamMapping, Tally, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query};
 use crate::ledger::{FORGET_AT, Ledger};
@@ -59,18 +59,6 @@ pub struct MadeTable {
     pub arn: String,
     /// When DynamoDB made it, in unix milliseconds.
     pub created_millis: i64,
-}
-
-/// What is known of the mapping of the stream of a period's table to the projector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StreamMapping {
-    /// None was noted: the table is not made, or was made by a version that knew of none.
-    #[default]
-    Missing,
-    /// It is there.
-    Mapped,
-    /// It is gone, since the stream had brought all that is in the archive.
-    Folded,
 }
 
 /// The attributes that this version writes.
@@ -366,25 +354,6 @@ const STATES: [(PeriodState, &str); 9] = [
     (PeriodState::Dropped, "dropped"),
     (PeriodState::Disputed, "disputed"),
 ];
-
-impl StreamMapping {
-    fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Missing => None,
-            Self::Mapped => Some("mapped"),
-            Self::Folded => Some("folded"),
-        }
-    }
-
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        match row.optional_text("stream")? {
-            None => Ok(Self::Missing),
-            Some("mapped") => Ok(Self::Mapped),
-            Some("folded") => Ok(Self::Folded),
-            Some(_) => Err(row.corrupt("stream", "mapped or folded")),
-        }
-    }
-}
 
 impl PeriodState {
     /// True if its table is there, as far as the row knows.
