@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use nagare::local::faults::Fault;
+use nagare::local::stream_source::event_of;
 use nagare::operator::audit::EventsAuditor;
 use nagare::operator::erasure::events::{ErasedEvents, EventErasure, EventErasureError};
 use nagare::operator::event_scope::EventScope;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use shared::crypto::hash::sha256;
 use shared::events::archive::{self, Line};
 use shared::events::{Archives, EventTables, Events, Keepers, PeriodState, Tally};
+use shared::summaries::Summaries;
 use tests::{EVENTS_TABLE_PREFIX, World, soon};
 
 use super::{
@@ -38,6 +40,7 @@ fn erasure(world: &World, scope: &EventScope, steps: &Steps) -> EventErasure {
         archives: Archives::new(&tables.ledger),
         objects,
         keepers: Keepers::new(&tables.ledger),
+        summaries: Summaries::new(&tables.views),
         ledger: tables.ledger.clone(),
         clock: world.clock.clone(),
     }
@@ -57,6 +60,9 @@ async fn lived_until(world: &World, instant: &str) -> BTreeSet<String> {
         assert_eq!(status, 200, "{answer}");
         recorded.insert(event.line());
     }
+    let records = world.engine.stream_of(&table(), 0, usize::MAX).unwrap();
+    let answer = world.projector.handle(event_of(&table(), "one", &records).unwrap(), soon()).await;
+    assert_eq!(answer.unwrap().batch_item_failures, []);
     for at in [SEALED, DROPPED] {
         if at <= instant {
             world.set_clock(at);
@@ -107,6 +113,10 @@ async fn check(world: &World, recorded: &BTreeSet<String>, scope: &EventScope) {
 async fn check_erased(world: &World, recorded: &BTreeSet<String>, scope: &EventScope) {
     check(world, recorded, scope).await;
     let left = others(recorded, scope);
+    let mut tally = Tally::default();
+    left.iter().for_each(|line| tally.add(Tally::of_line(line)));
+    let witness = Summaries::new(&world.tables.views).witness(period(), soon()).await.unwrap();
+    assert_eq!(witness, tally);
     let there = in_table(world);
     let row = row(world);
     assert!(!row.forgetting);
