@@ -1,6 +1,7 @@
 //! Summaries: events folded into what customers did, by name and by day, exactly once.
 
 mod forgetting;
+mod replaying;
 
 use std::collections::BTreeMap;
 
