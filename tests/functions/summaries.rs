@@ -1,5 +1,8 @@
 //! Summaries: events folded into what customers did, by name and by day, exactly once.
 
+mod forgetting;
+mod replaying;
+
 use std::collections::BTreeMap;
 
 use nagare::local::engine::stream::StreamRecord;

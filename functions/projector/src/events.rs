@@ -205,7 +205,11 @@ impl Folding<'_> {
             task.outcome = task.outcome.known(folded);
             return task.go_on(end);
         }
-        let beside = view.state.beside(&key, !view.is_there());
+        // One of what was erased goes, unless something comes.
+        if !view.state.is_nothing() {
+            view.stay();
+        }
+        let beside = view.state.beside(&key, before.is_nothing());
         let mut writes = vec![view.write(key)];
         writes.extend(beside);
         if self.is_too_much(&writes) {

@@ -20,7 +20,7 @@ use crate::operator::audit::{
     RoomDifference, RoomsAuditor, Sample, TagDifference, TagsAuditor, ViewsAuditor,
 };
 use crate::progress;
-use words::InWords;
+pub(super) use words::InWords;
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,7 +49,8 @@ pub(super) struct Audit {
     #[arg(long)]
     liked: bool,
     /// The tenant whose events are compared: what is in the tables of periods with what is in their archives, and both with what
-    /// is known of them. Reads through all of these, and repairs nothing of them.
+    /// is known of them; and summaries and alerts with a recount of the events. Reads through all of these, twice, and repairs nothing
+    /// of them.
     #[arg(long)]
     tenant: Option<TenantId>,
     /// The same of one customer of that tenant alone. Of tables it reads their events only.

@@ -3,6 +3,7 @@
 mod grouped;
 mod history;
 mod import;
+mod replay;
 mod rows;
 
 use clap::{Args, Subcommand};
@@ -29,6 +30,7 @@ pub(super) enum Events {
     Periods(Periods),
     Advance(Advance),
     Verify(Verify),
+    Replay(replay::Replay),
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +62,7 @@ impl Events {
             Self::Periods(periods) => periods.run().await,
             Self::Advance(advance) => advance.run().await,
             Self::Verify(verify) => verify.run().await,
+            Self::Replay(replay) => replay.run().await,
         }
     }
 }

@@ -7,7 +7,10 @@
 //! and has what they say, and the period's tally is that of its objects, before and after. What was replaced is deleted behind that; the row
 //! remembers it, so whoever comes next deletes it where somebody died in between.
 //!
-//! Somebody who exchanges at the same time has written the period's row, and one of both is refused.
+//! Somebody who exchanges at the same time has written the period's row, and one of both is refused. What is counted of the events elsewhere
+//! is lowered in the same transaction: it is made again for each attempt, as others go on counting.
+
+use futures::future::BoxFuture;
 
 use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
 
@@ -24,11 +27,12 @@ impl Archives {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be written.
-    pub async fn exchange(
+    pub async fn exchange<'b>(
         &self,
         row: &PeriodRow,
         object: &ArchivedObject,
         edition: &ArchivedObject,
+        beside: impl Fn() -> BoxFuture<'b, Result<Vec<TransactWriteItem>, DynamoError>>,
         deadline: Deadline,
     ) -> Result<Option<PeriodRow>, DynamoError> {
         let lowered = row.tally.map(|mut tally: Tally| {
@@ -39,13 +43,17 @@ impl Archives {
         let next = PeriodRow { tally: lowered, version: row.version + 1, ..row.clone() };
         let mut backoff = Backoff::default();
         loop {
-            let items = self.items(row, &next, edition)?;
+            let mut items = self.items(row, &next, edition)?;
+            items.extend(beside().await?);
             match self.ledger.table().transact(items, deadline).await {
                 Ok(true) => return Ok(Some(next)),
                 // Nobody else makes exactly this of it: an attempt whose answer was lost has.
                 Ok(false) => {
                     let found = self.period_row(row, deadline).await?;
-                    return Ok(found.filter(|found| *found == next));
+                    let is_untouched = found.as_ref() == Some(row);
+                    if !is_untouched || backoff.wait(deadline).await.is_err() {
+                        return Ok(found.filter(|found| *found == next));
+                    }
                 }
                 Err(failure) if !failure.is_retryable() => return Err(failure),
                 Err(failure) => {

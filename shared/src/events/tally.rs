@@ -23,10 +23,20 @@ impl Tally {
         self.sum = self.sum.wrapping_sub(other.sum);
     }
 
-    /// Adds another.
+    /// The same taken away, modulo 2^64: whatever is added later makes up for it.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            events: self.events.wrapping_neg(),
+            bytes: self.bytes.wrapping_neg(),
+            sum: self.sum.wrapping_neg(),
+        }
+    }
+
+    /// Adds another, modulo 2^64.
     pub fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.bytes += other.bytes;
+        self.events = self.events.wrapping_add(other.events);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
         self.sum = self.sum.wrapping_add(other.sum);
     }
 

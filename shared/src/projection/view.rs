@@ -199,6 +199,23 @@ impl<S: State> View<S> {
         self.version
     }
 
+    /// The same view, which goes at this second unless it says something by then.
+    #[must_use]
+    pub fn until(self, forget_at: i64) -> Self {
+        Self { forget_at: Some(number(forget_at)), ..self }
+    }
+
+    /// The same view, which stays.
+    pub fn stay(&mut self) {
+        self.forget_at = None;
+    }
+
+    /// True if it goes.
+    #[must_use]
+    pub fn is_going(&self) -> bool {
+        self.forget_at.is_some()
+    }
+
     /// The same view, saying something else.
     #[must_use]
     pub fn with(self, state: S) -> Self {

@@ -119,12 +119,19 @@ impl Views {
             return Ok(self.0.put_if(item, unchanged, deadline).await? == Put::Done);
         }
         let items = writes.len();
-        let writes: Result<Vec<_>, _> = writes.into_iter().map(|write| self.item(write)).collect();
-        let committed = self.0.transact(writes?, deadline).await?;
+        let committed = self.0.transact(self.transaction(writes)?, deadline).await?;
         if committed {
             self.0.count_written(items);
         }
         Ok(committed)
+    }
+
+    /// What writes these in a transaction with something else.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub fn transaction(&self, writes: Vec<Write>) -> Result<Vec<TransactWriteItem>, DynamoError> {
+        writes.into_iter().map(|write| self.item(write)).collect()
     }
 
     /// Writes items as they are.

@@ -10,6 +10,8 @@
 //!
 //! A bucket that is full takes no further name. An event of such a name cannot be folded, and is set aside.
 
+mod rewriting;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::primitives::Blob;
@@ -19,7 +21,7 @@ use super::fold::{Said, SummaryState};
 use super::keys::{self, SummaryView};
 use super::tally::{Day, Days, NameTally, NamedDays, day_of, pack_days, unpack_days};
 use super::{Bounds, CustomerSummary};
-use crate::dynamo::item::{Item, Key, Row, number};
+use crate::dynamo::item::{Item, Key, Row, number, truth};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{Change, Fold, State, Write};
 use crate::values::{EventName, MAX_EVENT_NAME_LENGTH, Packer, Unpacker, spread};
@@ -31,6 +33,8 @@ const TALLY: &str = "tally";
 const NAMES: &str = "names";
 const RECENT: &str = "recent";
 const BLOCKS: &str = "blocks";
+const FIRST_BLOCK: &str = "first_block";
+const LEAVING: &str = "leaving";
 const OTHERS: &str = "other_names";
 /// The attribute of a block with what it has.
 const CONTENT: &str = "content";
@@ -43,8 +47,12 @@ pub struct CustomerView {
     tally: Option<NameTally>,
     names: BTreeMap<EventName, NameTally>,
     recent: NamedDays,
-    /// How many blocks of days there are.
+    /// Up to which number there are blocks of days, this one excluded.
     blocks: u64,
+    /// From which number on they count. Those before it were taken out.
+    first_block: u64,
+    /// Set while it is erased and names of its tenant may lack their first or last instant.
+    pub is_leaving: bool,
     /// How many names are in buckets.
     others: u64,
     bounds: Bounds,
@@ -63,7 +71,7 @@ impl CustomerView {
     /// True if some of it is in blocks.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
-        self.others > 0 || self.blocks > 0
+        self.others > 0 || self.first_block < self.blocks
     }
 
     /// True if some of its names are in blocks.
@@ -82,6 +90,10 @@ impl CustomerView {
     /// What it says without its blocks.
     #[must_use]
     pub fn into_summary(self) -> CustomerSummary {
+        self.counts().shown()
+    }
+
+    fn counts(self) -> CustomerSummary {
         CustomerSummary { total: self.tally, names: self.names, days: self.recent }
     }
 
@@ -90,13 +102,26 @@ impl CustomerView {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn with_blocks(self, blocks: &[Row<'_>]) -> Result<CustomerSummary, DynamoError> {
-        let numbers = 0..self.blocks;
-        let mut summary = self.into_summary();
+        self.counts_with(blocks).map(CustomerSummary::shown)
+    }
+
+    /// The same as it is stored: what is taken out before it is folded counts less than nothing, and a name of which all is taken
+    /// out is still there, with no event.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn counts_with(self, blocks: &[Row<'_>]) -> Result<CustomerSummary, DynamoError> {
+        let numbers = self.first_block..self.blocks;
+        let mut summary = self.counts();
         for block in blocks {
             let sk = block.text("sk")?;
             if keys::number_of_days(sk).is_some_and(|number| numbers.contains(&number)) {
                 for (name, days) in read_days(block)? {
-                    summary.days.entry(name).or_default().join(&days);
+                    let sum = summary.days.entry(name.clone()).or_default();
+                    sum.join(&days);
+                    if sum.is_empty() {
+                        summary.days.remove(&name);
+                    }
                 }
             }
             if keys::of_bucket(sk).is_some() {
@@ -107,22 +132,32 @@ impl CustomerView {
     }
 
     fn count(&mut self, said: &Said) -> Result<(), &'static str> {
-        let one = NameTally::of(said.at);
+        self.add(&said.name, NameTally::of(said.at))?;
+        let recent = self.recent.entry(said.name.clone()).or_default();
+        recent.add(day_of(said.at), 1);
+        if recent.is_empty() {
+            self.recent.remove(&said.name);
+        }
+        Ok(())
+    }
+
+    /// Adds what a name counts, to it and to the sum.
+    fn add(&mut self, name: &EventName, one: NameTally) -> Result<(), &'static str> {
         let is_room = self.others == 0 && self.names.len() < self.bounds.names;
-        match self.names.get_mut(&said.name) {
+        match self.names.get_mut(name) {
             Some(tally) => tally.join(one),
-            None if is_room => drop(self.names.insert(said.name.clone(), one)),
+            None if is_room => drop(self.names.insert(name.clone(), one)),
             None => {
-                let bucket = self.buckets.get_mut(&bucket_of(&said.name));
+                let bucket = self.buckets.get_mut(&bucket_of(name));
                 let bucket = bucket.ok_or("a name whose block was read")?;
-                let is_full = bucket.weight() + weight(&said.name) > self.bounds.bucket_bytes;
-                match bucket.names.get_mut(&said.name) {
+                let is_full = bucket.weight() + weight(name) > self.bounds.bucket_bytes;
+                match bucket.names.get_mut(name) {
                     Some(tally) => tally.join(one),
                     None if is_full => {
                         return Err("fewer names of one customer: there is no room for another");
                     }
                     None => {
-                        bucket.names.insert(said.name.clone(), one);
+                        bucket.names.insert(name.clone(), one);
                         self.others += 1;
                     }
                 }
@@ -133,7 +168,6 @@ impl CustomerView {
             Some(tally) => tally.join(one),
             tally => *tally = Some(one),
         }
-        self.recent.entry(said.name.clone()).or_default().add(day_of(said.at), 1);
         Ok(())
     }
 
@@ -245,7 +279,8 @@ fn block(view: &Key, sk: String, content: AttributeValue) -> Write {
 }
 
 impl State for CustomerView {
-    const ATTRIBUTES: &'static [&'static str] = &[TALLY, NAMES, RECENT, BLOCKS, OTHERS];
+    const ATTRIBUTES: &'static [&'static str] =
+        &[TALLY, NAMES, RECENT, BLOCKS, FIRST_BLOCK, LEAVING, OTHERS];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let expected = "a count and two instants";
@@ -259,6 +294,8 @@ impl State for CustomerView {
             names: row.packed(NAMES, "names and their tallies", unpack_names)?.unwrap_or_default(),
             recent: row.packed(RECENT, "names and their days", unpack_days)?.unwrap_or_default(),
             blocks: count(BLOCKS)?,
+            first_block: count(FIRST_BLOCK)?,
+            is_leaving: row.flag(LEAVING)?,
             others: count(OTHERS)?,
             ..Self::default()
         })
@@ -266,6 +303,16 @@ impl State for CustomerView {
 
     fn write(&self) -> Item {
         let mut item = Item::new();
+        for (name, count) in
+            [(BLOCKS, self.blocks), (FIRST_BLOCK, self.first_block), (OTHERS, self.others)]
+        {
+            if count > 0 {
+                item.insert(name.to_owned(), number(count));
+            }
+        }
+        if self.is_leaving {
+            item.insert(LEAVING.to_owned(), truth(true));
+        }
         let Some(tally) = &self.tally else { return item };
         let mut packer = Packer::default();
         tally.pack(&mut packer);
@@ -274,11 +321,6 @@ impl State for CustomerView {
         if !self.recent.is_empty() {
             let recent = AttributeValue::B(Blob::new(pack_days(&self.recent)));
             item.insert(RECENT.to_owned(), recent);
-        }
-        for (name, count) in [(BLOCKS, self.blocks), (OTHERS, self.others)] {
-            if count > 0 {
-                item.insert(name.to_owned(), number(count));
-            }
         }
         item
     }
@@ -294,15 +336,8 @@ impl Fold for CustomerView {
 impl SummaryState for CustomerView {
     fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
         let said = changes.iter().filter_map(|change| Said::of(change, facts).ok().flatten());
-        let new: BTreeSet<_> = said.map(|said| said.name).collect();
-        let new = new.into_iter().filter(|name| !self.names.contains_key(name));
-        let new: Vec<_> = new.collect();
-        if self.others == 0 && self.names.len() + new.len() <= self.bounds.names {
-            return Vec::new();
-        }
-        let buckets: BTreeSet<_> = new.iter().map(bucket_of).collect();
-        let key = |bucket| Key { pk: view.pk.clone(), sk: keys::bucket(bucket) };
-        buckets.into_iter().map(key).collect()
+        let names: BTreeSet<_> = said.map(|said| said.name).collect();
+        self.buckets_of(view, &names)
     }
 
     fn absorb(&mut self, needed: &[Key], found: &[Row<'_>]) -> Result<(), DynamoError> {
@@ -320,6 +355,10 @@ impl SummaryState for CustomerView {
 
     fn within(self, limits: &Limits) -> Self {
         Self { bounds: Bounds::of(limits), ..self }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.tally.is_none()
     }
 
     fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {

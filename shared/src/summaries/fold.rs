@@ -31,7 +31,10 @@ pub trait SummaryState: Fold + Clone + PartialEq + Send + Sync {
         self
     }
 
-    /// What is written with the view at this key, which `is_first` or has been written before.
+    /// True if it says nothing: nobody is shown it, and it goes once its marks may.
+    fn is_nothing(&self) -> bool;
+
+    /// What is written with the view at this key, which `is_first` to say something or has done so before.
     fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let _ = (view, is_first);
         Vec::new()

@@ -8,6 +8,7 @@
 //! name       the view of a name of a tenant
 //! witness    the view that an archive is compared with
 //! summary    what a customer did, as it is read
+//! taking     events are taken out again
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
@@ -42,6 +43,7 @@ mod fold;
 pub mod keys;
 mod name;
 mod summary;
+mod taking;
 mod tally;
 mod witness;
 
@@ -59,7 +61,8 @@ pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};
 pub use summary::CustomerSummary;
-pub use tally::{Day, Days, NameTally, day_of, start_of};
+pub use taking::{MOST_NAMES, Taken, Taking};
+pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
 pub use witness::WitnessView;
 
 /// How much is in one item.
@@ -131,10 +134,11 @@ impl Summaries {
     ) -> Result<Option<CustomerSummary>, DynamoError> {
         let key = SummaryView::Customer(customer.clone()).key();
         let view = self.views.read(key, View::<CustomerView>::read_from, deadline).await?;
-        match view.is_there() {
-            true => self.whole(customer, view.state, deadline).await.map(Some),
-            false => Ok(None),
+        if !view.is_there() {
+            return Ok(None);
         }
+        let summary = self.whole(customer, view.state, deadline).await?;
+        Ok(Some(summary).filter(|summary| summary.events() > 0))
     }
 
     /// What a view says with its blocks. The view was read before: its blocks are there, and stay.
@@ -289,7 +293,7 @@ impl Summaries {
         for part in parts {
             sum.join(&part?.state);
         }
-        Ok(Some(sum).filter(|sum| sum.tally.is_some()))
+        Ok(sum.shown())
     }
 
     /// Names of a tenant with what they come to, behind one of them.
@@ -322,7 +326,8 @@ impl Summaries {
         let is_more = sums.len() > limit;
         let names: Vec<_> = sums.into_iter().take(limit).collect();
         let next = names.last().map(|(name, _)| name.clone()).filter(|_| is_more);
-        Ok(NamePage { names, next })
+        let shown = names.into_iter().filter_map(|(name, sum)| Some((name, sum.shown()?)));
+        Ok(NamePage { names: shown.collect(), next })
     }
 
     /// Names in one part, and whether there are no more.

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::fold::{Said, SummaryState};
-use super::tally::{Days, NameTally, day_of};
+use super::tally::{Day, Days, NameTally, day_of};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row};
 use crate::projection::{Change, Fold, State};
@@ -34,8 +34,42 @@ impl NameView {
         self.days.join(&other.days);
     }
 
+    /// Takes events of these days away, here or in whichever part they were.
+    pub fn take(&mut self, days: &Days) {
+        let fewer = NameTally::fewer(days.events());
+        self.tally = NameTally::sum(self.tally.into_iter().chain([fewer]));
+        self.days.subtract(days);
+        self.trim();
+    }
+
+    /// Takes away all events but those of some days, which are among those that it has.
+    pub fn retain(&mut self, is_kept: impl FnMut(Day) -> bool) {
+        self.days = self.days.filtered(is_kept);
+        let count = self.days.events();
+        self.tally = self.tally.map(|tally| NameTally { count, ..tally });
+    }
+
+    /// Forgets when the first and the last one was.
+    pub fn forget_instants(&mut self) {
+        self.tally = self.tally.map(|tally| NameTally::at_no_time(tally.count));
+    }
+
+    /// Takes over when the first and the last one was, as far as somebody knows.
+    pub fn learn_instants(&mut self, known: NameTally) {
+        let known = NameTally { count: 0, ..known };
+        self.tally = NameTally::sum(self.tally.into_iter().chain([known]));
+    }
+
+    /// The same without what was taken out before it was folded; nothing if no event is left.
+    #[must_use]
+    pub(super) fn shown(mut self) -> Option<Self> {
+        self.tally = self.tally.filter(NameTally::is_something);
+        self.days.shown();
+        self.tally.is_some().then_some(self)
+    }
+
     /// The same without days that nobody is shown any more.
-    fn trim(&mut self) {
+    pub fn trim(&mut self) {
         if let Some(last) = self.days.last() {
             drop(self.days.split_before(last.saturating_sub(KEPT_DAYS)));
         }
@@ -82,4 +116,8 @@ impl Fold for NameView {
     }
 }
 
-impl SummaryState for NameView {}
+impl SummaryState for NameView {
+    fn is_nothing(&self) -> bool {
+        self.tally.is_none_or(|tally| tally.count == 0) && self.days.is_empty()
+    }
+}

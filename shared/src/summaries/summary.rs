@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tally::{NameTally, NamedDays, day_of};
+use super::tally::{Days, NameTally, NamedDays, day_of};
 use crate::values::{EventName, Timestamp};
 
 /// What a customer did: the folded state, with all blocks.
@@ -48,6 +48,67 @@ impl CustomerSummary {
     #[must_use]
     pub fn counted_all(&self, from: Timestamp, to: Timestamp) -> u64 {
         self.days.values().map(|days| days.counted(day_of(from), day_of(to))).sum()
+    }
+
+    /// What happened, by name; names of which all is taken out as well, if it is as it is stored.
+    #[must_use]
+    pub fn tallies(&self) -> &BTreeMap<EventName, NameTally> {
+        &self.names
+    }
+
+    /// The days of every name, those included that count less than nothing.
+    #[must_use]
+    pub fn days(&self) -> &NamedDays {
+        &self.days
+    }
+
+    /// The same without what was taken out before it was folded, or is taken out.
+    #[must_use]
+    pub(super) fn shown(mut self) -> Self {
+        self.total = self.total.filter(NameTally::is_something);
+        self.names.retain(|_, tally| tally.is_something());
+        self.days.values_mut().for_each(super::tally::Days::shown);
+        self.days.retain(|_, days| !days.is_empty());
+        self
+    }
+
+    /// The same without names and days that count nothing, or less.
+    #[must_use]
+    pub fn without_nothing(self) -> Self {
+        self.shown()
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn join(&mut self, other: &Self) {
+        self.total = NameTally::sum(self.total.into_iter().chain(other.total));
+        for (name, tally) in &other.names {
+            self.add_tally(name, *tally);
+        }
+        for (name, days) in &other.days {
+            self.days.entry(name.clone()).or_default().join(days);
+        }
+    }
+
+    /// Adds events of some days, the first and the last of which were at these instants, if anybody knows.
+    pub fn add_days(
+        &mut self,
+        name: &EventName,
+        days: &Days,
+        first_at: Option<Timestamp>,
+        last_at: Option<Timestamp>,
+    ) {
+        let mut tally = NameTally::at_no_time(days.events());
+        tally.first_at = first_at.unwrap_or(tally.first_at);
+        tally.last_at = last_at.unwrap_or(tally.last_at);
+        self.add_tally(name, tally);
+        self.total = NameTally::sum(self.total.into_iter().chain([tally]));
+        self.days.entry(name.clone()).or_default().join(days);
+    }
+
+    fn add_tally(&mut self, name: &EventName, tally: NameTally) {
+        let sum = self.names.get(name).copied();
+        let sum = NameTally::sum(sum.into_iter().chain([tally]));
+        self.names.extend(sum.map(|sum| (name.clone(), sum)));
     }
 
     /// Counts an event: a recount, which no view has anything to do with.

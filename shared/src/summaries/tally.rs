@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::values::{EventName, Packer, Timestamp, Unpacker};
 
 const DAY_MILLIS: i64 = 86_400_000;
+/// The last millisecond of the year 9999.
+const END_OF_TIME: i64 = 253_402_300_799_999;
 
 /// How often something happened, and when first and last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +26,28 @@ impl NameTally {
         Self { count: 1, first_at: at, last_at: at }
     }
 
-    /// Adds what was counted elsewhere.
+    /// So many fewer, wherever they were.
+    #[must_use]
+    pub(super) fn fewer(events: u64) -> Self {
+        Self { count: events.wrapping_neg(), ..Self::at_no_time(0) }
+    }
+
+    /// So many of which nobody knows when they were: whatever is added says that.
+    #[must_use]
+    pub fn at_no_time(count: u64) -> Self {
+        let [first_at, last_at] = [END_OF_TIME, 0].map(Timestamp::from_unix_millis);
+        Self { count, first_at, last_at }
+    }
+
+    /// True if it counts something: not nothing, nor less than that, as where an event was taken out before it was folded.
+    #[must_use]
+    pub fn is_something(&self) -> bool {
+        is_something(self.count)
+    }
+
+    /// Adds what was counted elsewhere, modulo 2^64.
     pub fn join(&mut self, other: Self) {
-        self.count += other.count;
+        self.count = self.count.wrapping_add(other.count);
         self.first_at = self.first_at.min(other.first_at);
         self.last_at = self.last_at.max(other.last_at);
     }
@@ -71,9 +92,35 @@ pub fn start_of(day: Day) -> Timestamp {
 pub struct Days(BTreeMap<Day, u64>);
 
 impl Days {
-    /// Adds events of a day.
+    /// Adds events of a day, modulo 2^64.
     pub fn add(&mut self, day: Day, events: u64) {
-        *self.0.entry(day).or_insert(0) += events;
+        let sum = self.0.get(&day).copied().unwrap_or(0).wrapping_add(events);
+        match sum {
+            0 => drop(self.0.remove(&day)),
+            _ => drop(self.0.insert(day, sum)),
+        }
+    }
+
+    /// Takes away what is not there any more.
+    pub fn subtract(&mut self, other: &Self) {
+        other.iter().for_each(|(day, events)| self.add(day, events.wrapping_neg()));
+    }
+
+    /// How many events there are, modulo 2^64.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.0.values().fold(0, |sum, events| sum.wrapping_add(*events))
+    }
+
+    /// Those days of which this is true.
+    #[must_use]
+    pub fn filtered(&self, mut is_wanted: impl FnMut(Day) -> bool) -> Self {
+        Self(self.iter().filter(|(day, _)| is_wanted(*day)).collect())
+    }
+
+    /// The same without days that count less than nothing.
+    pub(super) fn shown(&mut self) {
+        self.0.retain(|_, events| is_something(*events));
     }
 
     /// Adds what was counted elsewhere.
@@ -110,7 +157,7 @@ impl Days {
         if from >= to {
             return 0;
         }
-        self.0.range(from..to).map(|(_, events)| events).sum()
+        self.0.range(from..to).fold(0, |sum, (_, events)| sum.wrapping_add(*events))
     }
 
     /// Takes out the days before this one.
@@ -140,8 +187,12 @@ impl Days {
     }
 }
 
+fn is_something(count: u64) -> bool {
+    count.cast_signed() > 0
+}
+
 /// Days of several names, as a block has them.
-pub(super) type NamedDays = BTreeMap<EventName, Days>;
+pub type NamedDays = BTreeMap<EventName, Days>;
 
 pub(super) fn pack_days(named: &NamedDays) -> Vec<u8> {
     let mut packer = Packer::default();

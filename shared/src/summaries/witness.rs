@@ -3,7 +3,7 @@
 
 use super::fold::{SummaryState, added};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, Row};
+use crate::dynamo::item::{Item, Row, number};
 use crate::events::{Event, Tally};
 use crate::projection::{Change, Fold, State};
 
@@ -18,11 +18,19 @@ impl State for WitnessView {
     const ATTRIBUTES: &'static [&'static str] = &["events", "bytes", "sum"];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { tally: Tally::read(row)?.unwrap_or_default() })
+        let Some(sum) = row.optional_text("sum")? else { return Ok(Self::default()) };
+        let sum = u128::from_str_radix(sum, 16);
+        let sum = sum.map_err(|_| row.corrupt("sum", "128 bits in hex"))?;
+        let [events, bytes] = [row.number("events")?, row.number("bytes")?].map(i64::cast_unsigned);
+        Ok(Self { tally: Tally { events, bytes, sum } })
     }
 
     fn write(&self) -> Item {
-        self.tally.attributes()
+        let mut item = self.tally.attributes();
+        // A part from which more was taken than it has brought is less than nothing.
+        item.insert("events".to_owned(), number(self.tally.events.cast_signed()));
+        item.insert("bytes".to_owned(), number(self.tally.bytes.cast_signed()));
+        item
     }
 }
 
@@ -36,4 +44,8 @@ impl Fold for WitnessView {
     }
 }
 
-impl SummaryState for WitnessView {}
+impl SummaryState for WitnessView {
+    fn is_nothing(&self) -> bool {
+        self.tally == Tally::default()
+    }
+}

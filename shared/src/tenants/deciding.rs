@@ -17,7 +17,7 @@ use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
 use crate::runtime::deadline::Deadline;
 use crate::summaries::CustomerSummary;
-use crate::values::{CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
+use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
 
 /// Set in the row of a rule that has decided on all customers.
 const DECIDED: &str = "decided";
@@ -76,20 +76,13 @@ impl Rules {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let When::Counted(counted) = &rule.when else { return Ok(()) };
-        let tally = summary.names().find(|(name, _)| **name == counted.event);
-        let Some((_, tally)) = tally.filter(|(_, tally)| tally.count >= counted.count) else {
+        let periods = reached(counted, summary);
+        if periods.is_empty() {
             return Ok(());
-        };
+        }
         let key = keys::decided(customer, &rule.rule_id);
         let row = self.ledger.get(key.clone(), deadline).await?;
         let mut given = row.map_or_else(|| Ok(Days::new()), |row| remembered(&row, rule))?;
-        let periods: Vec<Option<Period>> = match counted.within.length() {
-            None => vec![None],
-            Some(_) => {
-                let all = counted.within.periods(tally.first_at, tally.last_at).into_iter();
-                all.filter(|period| is_reached(counted, summary, *period)).map(Some).collect()
-            }
-        };
         let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
         let (due, alerts) = (due.collect::<Vec<_>>(), Alerts::new(&self.ledger));
         for some in due.chunks(SET_AFTER) {
@@ -105,6 +98,19 @@ impl Rules {
 }
 
 impl Rules {
+    /// The alerts that the counts of a customer ask for by one rule, given or not.
+    #[must_use]
+    pub fn asked(
+        rule: &RuleDefinition,
+        customer: &Customer,
+        summary: &CustomerSummary,
+    ) -> Vec<AlertId> {
+        let When::Counted(counted) = &rule.when else { return Vec::new() };
+        let (periods, at) = (reached(counted, summary).into_iter(), rule.at);
+        let alert = |period| Alert::of(rule, customer, period, counted.count, at).alert_id;
+        periods.map(alert).collect()
+    }
+
     /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
     ///
     /// # Errors
@@ -187,6 +193,21 @@ impl Rules {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         self.ledger.delete(keys::deciding(tenant, origin), deadline).await
+    }
+}
+
+/// The periods in which a count was reached; all time is none.
+fn reached(rule: &CountRule, summary: &CustomerSummary) -> Vec<Option<Period>> {
+    let tally = summary.names().find(|(name, _)| **name == rule.event);
+    let Some((_, tally)) = tally.filter(|(_, tally)| tally.count >= rule.count) else {
+        return Vec::new();
+    };
+    match rule.within.length() {
+        None => vec![None],
+        Some(_) => {
+            let all = rule.within.periods(tally.first_at, tally.last_at).into_iter();
+            all.filter(|period| is_reached(rule, summary, *period)).map(Some).collect()
+        }
     }
 }
 

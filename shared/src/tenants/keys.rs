@@ -86,6 +86,12 @@ pub fn of_key(pk: &str, sk: &str) -> Option<TenantItem> {
     }
 }
 
+/// How the partitions of a tenant begin.
+#[must_use]
+pub fn of_tenant(tenant: &TenantId) -> String {
+    format!("{TENANT}{tenant}#")
+}
+
 /// When the alert at a sort key was decided, and which it is.
 #[must_use]
 pub fn of_alert(sk: &str) -> Option<(Timestamp, AlertId)> {

@@ -27,12 +27,12 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         customers.get(&customer, cx.deadline),
         definitions.of(&customer.tenant_id, cx.deadline),
     )?;
-    if !view.is_there() && said.is_none() {
-        return Err(Problem::NotFound(&[]));
-    }
     let (scores, today) = (&in_force.scores, PeriodLength::Day.period_of(cx.now));
     let since = first_day(scores, today);
     let summary = Summaries::new(&views).since(&customer, view.state, since, cx.deadline).await?;
+    if summary.events() == 0 && said.is_none() {
+        return Err(Problem::NotFound(&[]));
+    }
     let payload = said.map(|said| said.payload);
     let item = Item::of(customer.customer_id, &summary, payload, scores, today);
     Ok(Answer { body: serde_json::to_string(&item)?, items: 1 })

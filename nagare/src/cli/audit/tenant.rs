@@ -5,7 +5,7 @@ use shared::events::Archives;
 use super::super::Failure;
 use super::{Audit, Ended};
 use crate::client::remote::Remote;
-use crate::operator::audit::{EventsAuditError, EventsAuditor};
+use crate::operator::audit::{EventsAuditError, EventsAuditor, SummariesAuditor};
 use crate::operator::event_scope::EventScope;
 
 impl Audit {
@@ -20,7 +20,9 @@ impl Audit {
         let archives = Archives::new(&remote.ledger()?);
         let auditor = EventsAuditor::new(remote.events()?, archives, remote.objects()?);
         let found = auditor.differences(&scope).await?;
-        Ok(self.add(&found, ended))
+        let printed = self.add(&found, ended);
+        let found = SummariesAuditor::of(remote)?.differences(&scope, false).await?;
+        Ok(printed.and(self.add(&found, ended)))
     }
 }
 

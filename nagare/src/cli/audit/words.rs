@@ -8,11 +8,11 @@ use shared::values::Timestamp;
 use crate::operator::audit::{
     BattleDifference, Difference, EventDifference, FollowingDifference, InboxDifference,
     LikedDifference, LikesDifference, PageDifference, PollDifference, RoomDifference,
-    TagDifference,
+    SummaryDifference, TagDifference,
 };
 
 /// A difference as people read it.
-pub(super) trait InWords {
+pub(in crate::cli) trait InWords {
     /// One line.
     fn in_words(&self) -> String;
 }
@@ -124,6 +124,14 @@ impl InWords for EventDifference {
         let kind = format!("{difference:?}").to_lowercase();
         let detail = detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         format!("{kind:<8} {tenant_id}  {period}  {of}{detail}")
+    }
+}
+
+impl InWords for SummaryDifference {
+    fn in_words(&self) -> String {
+        let Self { tenant_id, difference, of, detail } = self;
+        let kind = format!("{difference:?}").to_lowercase();
+        format!("{kind:<8} {tenant_id}  {of}  {detail}")
     }
 }
 

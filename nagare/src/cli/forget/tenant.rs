@@ -1,7 +1,8 @@
-//! `nagare forget --tenant`: the events of a tenant, or of one of its customers.
+//! `nagare forget --tenant`: a tenant or one of its customers, with their events and all that is counted or said of them.
 
 use serde::Serialize;
 use shared::events::{Archives, Keepers};
+use shared::summaries::Summaries;
 use shared::values::{CustomerId, TenantId};
 
 use super::super::Failure;
@@ -9,7 +10,7 @@ use super::super::print::{counted, print_json, say, tell};
 use crate::client::clock;
 use crate::client::remote::Remote;
 use crate::operator::erasure::events::{EventErasure, EventErasureError};
-use crate::operator::erasure::tenant_letters;
+use crate::operator::erasure::{tenant, tenant_letters};
 use crate::operator::event_scope::EventScope;
 
 /// What was found and erased, in numbers.
@@ -24,6 +25,15 @@ struct Report {
     archived_events: u64,
     objects_rewritten: u64,
     objects_deleted: u64,
+    /// Customers whose views were emptied.
+    customers: u64,
+    /// Names of events of which none is left, where a whole tenant is erased.
+    names: u64,
+    /// What was said of customers.
+    payloads: u64,
+    /// Rules and scores.
+    definitions: u64,
+    alerts: u64,
     dead_letters: usize,
     /// Dead letters that carry events of others as well.
     dead_letters_left: Vec<String>,
@@ -33,7 +43,7 @@ struct Report {
     commands_waiting: u64,
 }
 
-/// Erases events from tables, archives and dead letters.
+/// Erases events from tables, archives, views and dead letters, and what was said and told of customers.
 pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
     let remote = Remote::from_environment().await?;
     let (ledger, drain, letters) = (remote.ledger()?, remote.drain()?, remote.dead_letters()?);
@@ -44,10 +54,12 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
         archives: Archives::new(&ledger),
         objects: remote.objects()?,
         keepers: Keepers::new(&ledger),
+        summaries: Summaries::new(&remote.views()?),
         ledger,
         clock: clock.clone(),
     };
-    let erased = erasure.run().await?;
+    let erased = tenant::erase(&erasure).await?;
+    let (summaries, items, erased) = (erased.summaries, erased.items, erased.events);
     let commands_waiting = drain.messages().await?;
     let found = tenant_letters::remove_those_of(&letters, &scope, clock.now()).await?;
     let report = Report {
@@ -57,6 +69,11 @@ pub(super) async fn run(scope: EventScope, json: bool) -> Result<(), Failure> {
         archived_events: erased.in_archives,
         objects_rewritten: erased.objects_rewritten,
         objects_deleted: erased.objects_deleted,
+        customers: summaries.customers,
+        names: summaries.names,
+        payloads: items.payloads,
+        definitions: items.definitions,
+        alerts: items.alerts,
         dead_letters: found.removed,
         dead_letters_left: found.mixed,
         periods_left: erased.waiting.iter().map(ToString::to_string).collect(),
@@ -79,11 +96,14 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     let Report { tenant_id, customer_id, .. } = report;
     let customer = customer_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
     say!(
-        "{tenant_id}{customer}: {} in tables, {} in archives ({} rewritten, {} deleted), {}",
+        "{tenant_id}{customer}: {} in tables, {} in archives ({} rewritten, {} deleted), {}, {}, {}, {}",
         counted(report.events, "event", "events"),
         counted(report.archived_events, "event", "events"),
         counted(report.objects_rewritten, "object", "objects"),
         report.objects_deleted,
+        counted(report.customers, "customer", "customers"),
+        counted(report.alerts, "alert", "alerts"),
+        counted(report.definitions, "rule or score", "rules and scores"),
         counted(report.dead_letters as u64, "dead letter", "dead letters"),
     )?;
     if report.commands_waiting > 0 {
@@ -119,9 +139,9 @@ impl From<EventErasureError> for Failure {
         match error {
             EventErasureError::Dynamo(error) => error.into(),
             EventErasureError::Object(error) => Self::Unreachable(error.to_string()),
-            EventErasureError::Damaged(_) | EventErasureError::Overtaken(_) => {
-                Self::No(error.to_string())
-            }
+            EventErasureError::Damaged(_)
+            | EventErasureError::NotFolded(_)
+            | EventErasureError::Overtaken(_) => Self::No(error.to_string()),
         }
     }
 }

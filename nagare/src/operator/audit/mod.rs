@@ -20,9 +20,11 @@ mod pages;
 mod polls;
 mod projected;
 mod reads;
+mod recount;
 mod rooms;
 mod rounds;
 mod sample;
+mod summaries;
 mod tags;
 mod views;
 
@@ -55,6 +57,7 @@ pub(crate) use reads::{delete_unaccounted, followees, stored_entries};
 pub use rooms::{RoomDifference, RoomsAuditor};
 pub use rounds::Found;
 pub use sample::Sample;
+pub use summaries::{SummariesAuditor, SummaryDifference, SummaryFault};
 pub use tags::{TagDifference, TagsAuditor};
 pub use views::ViewsAuditor;
 

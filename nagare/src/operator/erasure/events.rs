@@ -17,11 +17,15 @@
 //! What is sent afterwards is recorded. How many keys a customer has in a period that was made never changes, so a busy customer's
 //! id stays in such rows until their tables are dropped.
 //!
-//! What is folded from events is not erased here yet.
+//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Taking`]): by each that is only in a table, all
+//! three views of it; by those of an object, the witness of its period, together with what is known of the object. What else views
+//! count of them, [`super::summaries`] takes out.
+
+mod counted;
 
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use shared::crypto::hash::sha256;
 use shared::dynamo::item::{Key, Row, text};
 use shared::dynamo::{DynamoError, Query};
@@ -34,6 +38,7 @@ use shared::ledger::Ledger;
 use shared::objects::{ObjectError, Objects};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
+use shared::summaries::Summaries;
 
 use crate::operator::event_scope::EventScope;
 use crate::operator::{PER_OBJECT, soon};
@@ -59,6 +64,21 @@ pub struct ErasedEvents {
     pub objects_deleted: u64,
     /// Periods that could not be looked at yet.
     pub waiting: Vec<Period>,
+    /// Periods that take events, or will. All others that were looked at have none of these any more.
+    pub open: Vec<Period>,
+}
+
+impl ErasedEvents {
+    /// Adds what was erased later. Which periods are which, the later says.
+    pub fn add(&mut self, later: Self) {
+        *self = Self {
+            in_tables: self.in_tables + later.in_tables,
+            in_archives: self.in_archives + later.in_archives,
+            objects_rewritten: self.objects_rewritten + later.objects_rewritten,
+            objects_deleted: self.objects_deleted + later.objects_deleted,
+            ..later
+        };
+    }
 }
 
 /// Events were not erased, or not completely. Running it again completes it.
@@ -75,6 +95,12 @@ pub enum EventErasureError {
         "{0} is not what was noted of it: see `nagare events verify`, and nothing of it is rewritten"
     )]
     Damaged(String),
+    /// Views count what is gone from the tables.
+    #[error(
+        "{0} views count events that are not folded yet, that keep coming, or that never were there: see whether the projector runs, have \
+         whoever sends them stop, and run this again; if that does not help, `nagare audit --tenant` says what differs"
+    )]
+    NotFolded(u64),
     /// Somebody else does the same.
     #[error(
         "somebody else erases events of {0} at the same time: run this again when they are done"
@@ -104,6 +130,8 @@ pub struct EventErasure {
     pub objects: Objects,
     /// The keepers of periods.
     pub keepers: Keepers,
+    /// What counts the events.
+    pub summaries: Summaries,
     /// What clients have seen is there, too.
     pub ledger: Ledger,
     /// What time it is in the stack.
@@ -145,8 +173,10 @@ impl EventErasure {
             match row.state {
                 PeriodState::Planned => {
                     if !self.forget_spread(&mut next) {
+                        erased.open.push(period);
                         return Ok(None);
                     }
+                    erased.open.push(period);
                     // Nobody is kept from making it.
                     next.forgetting = false;
                 }
@@ -158,7 +188,10 @@ impl EventErasure {
                 PeriodState::Dropped if !row.forgetting && !self.has_objects(period).await? => {
                     return Ok(None);
                 }
-                _ => {}
+                PeriodState::Made | PeriodState::Current | PeriodState::Past => {
+                    erased.open.push(period);
+                }
+                PeriodState::Verified | PeriodState::Dropped => {}
             }
             // Also where it is marked: whoever has done that and still lives finds that it was overtaken.
             if self.events.periods().replace(&next, soon()).await? {
@@ -197,7 +230,10 @@ impl EventErasure {
             if is_sealed {
                 is_there = self.seal(&row, &arn, Seal::Puts).await?;
             }
-            erased.in_tables += self.table(&row).await?;
+            erased.in_tables += match row.tally {
+                Some(_) => self.table(&row).await?,
+                None => self.counted_table(&row).await?,
+            };
         }
         if row.tally.is_some() {
             row = self.archive(row, erased).await?;
@@ -222,7 +258,7 @@ impl EventErasure {
         }
     }
 
-    /// Deletes the events from the table of a period. Returns how many there were.
+    /// Deletes the events from the table of a period that is archived. Returns how many there were.
     async fn table(&self, row: &PeriodRow) -> Result<u64, DynamoError> {
         let (table, bar) = (self.events.tables().table(row.period), progress::counter("events"));
         let mut erased = 0;
@@ -280,7 +316,12 @@ impl EventErasure {
         let Some(left) = self.left_of(object, patient).await? else { return Ok(row) };
         let edition = object.rewritten(&left);
         self.objects.put(&edition.key(), left.bytes, patient).await?;
-        let Some(next) = self.archives.exchange(&row, object, &edition, soon()).await? else {
+        let (summaries, period) = (&self.summaries, row.period);
+        let mut gone = object.tally;
+        gone.subtract(edition.tally);
+        let lowered = || summaries.lower_witness(period, &object.tenant_id, gone, soon()).boxed();
+        let next = self.archives.exchange(&row, object, &edition, lowered, soon()).await?;
+        let Some(next) = next else {
             return Err(EventErasureError::Overtaken(row.period));
         };
         self.objects.delete(&object.key(), soon()).await?;

@@ -13,8 +13,11 @@ mod facts;
 pub mod letters;
 pub mod marks;
 mod strays;
+pub mod summaries;
 mod tags;
+pub mod tenant;
 pub mod tenant_letters;
+pub mod tenants;
 pub mod traces;
 mod views;
 

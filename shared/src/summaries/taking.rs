@@ -1,0 +1,222 @@
+//! Events are taken out of views again, as they are erased.
+//!
+//! # Why that is exact while events come in
+//!
+//! What is taken out of a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
+//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was taken out,
+//! each once, and addition asks for no order:
+//!
+//! * *Somebody who dies* has done all of a transaction or nothing. Whoever comes next finds what is left: an event in its table, or a
+//!   count in the customer's view.
+//! * *An event that is in the stream yet*, put and not folded, is taken out before it is counted. The view counts less than nothing for it until it
+//!   is folded, which it is once, by the marks: then the sum is right. Readers are not shown what counts less than nothing.
+//! * *What others did* is folded meanwhile into the same views. Each write has the version that was read as its condition,
+//!   and marks stay.
+//! * *What is sent afterwards* is put and folded like any other event.
+//!
+//! The first and the last instant of a name cannot be taken out of a minimum and a maximum: whoever takes out looks at what is left
+//! ([`NameView`]). Names and witnesses are sums of parts, so one part is lowered, whichever part of the stream brought the event.
+//!
+//! # What bounds it
+//!
+//! A transaction has one customer with the buckets of its names, up to [`MOST_NAMES`] names, and a witness. It is weighed before it is sent.
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use super::keys::SummaryView;
+use super::tally::NamedDays;
+use super::{
+    CustomerSummary, CustomerView, NameView, PARTS, Summaries, SummaryState, WitnessView, keys,
+};
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::{self, Key};
+use crate::events::{Customer, Period, Tally};
+use crate::projection::{State, View, Views, Write};
+use crate::runtime::deadline::Deadline;
+use crate::values::{EventName, TenantId};
+
+/// The part of names and witnesses that is lowered.
+const PART: u8 = 0;
+/// The most names of events that are taken out at once.
+pub const MOST_NAMES: usize = 24;
+
+/// What is taken out.
+#[derive(Debug, Clone)]
+pub struct Taking {
+    /// Whose.
+    pub customer: Customer,
+    /// How many events, by name and day: at most [`MOST_NAMES`] names.
+    pub days: NamedDays,
+    /// Whether the names of the tenant count them too.
+    pub from_names: bool,
+    /// Of which period they were and what they add up to, where its witness counts them too.
+    pub witness: Option<(Period, Tally)>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It is taken out, with whatever was to be written with it.
+    Done,
+    /// Nothing was: somebody else has written one of the views, or what goes with it is not as it was.
+    Refused,
+    /// It is more than a transaction takes.
+    TooMuch,
+}
+
+impl Summaries {
+    /// Takes events out of the views that count them, in one transaction with these items.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been done.
+    pub async fn take(
+        &self,
+        taking: &Taking,
+        with: Vec<TransactWriteItem>,
+        deadline: Deadline,
+    ) -> Result<Taken, DynamoError> {
+        let mut writes = self.customer_without(taking, deadline).await?;
+        writes.extend(self.names_without(taking, deadline).await?);
+        if let Some((period, tally)) = taking.witness {
+            let tenant = &taking.customer.tenant_id;
+            writes.push(self.witness_without(period, tenant, tally, deadline).await?);
+        }
+        let limits = self.views.table().limits();
+        let weight: usize = writes.iter().map(Write::weight).sum();
+        if writes.len() + with.len() > limits.max_transaction_items()
+            || weight > limits.max_transaction_bytes()
+        {
+            return Ok(Taken::TooMuch);
+        }
+        let mut items = self.views.transaction(writes)?;
+        items.extend(with);
+        Ok(match self.views.table().transact(items, deadline).await? {
+            true => Taken::Done,
+            false => Taken::Refused,
+        })
+    }
+
+    /// What lowers the witness of a period in a transaction.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn lower_witness(
+        &self,
+        period: Period,
+        tenant: &TenantId,
+        tally: Tally,
+        deadline: Deadline,
+    ) -> Result<Vec<TransactWriteItem>, DynamoError> {
+        let write = self.witness_without(period, tenant, tally, deadline).await?;
+        self.views.transaction(vec![write])
+    }
+
+    async fn witness_without(
+        &self,
+        period: Period,
+        tenant: &TenantId,
+        tally: Tally,
+        deadline: Deadline,
+    ) -> Result<Write, DynamoError> {
+        let key = SummaryView::Witness(period, tenant.clone(), PART).key();
+        let mut view =
+            self.views.read(key.clone(), View::<WitnessView>::read_from, deadline).await?;
+        view.state.tally.add(tally.negated());
+        view.stay();
+        Ok(view.write(key))
+    }
+
+    async fn names_without(
+        &self,
+        taking: &Taking,
+        deadline: Deadline,
+    ) -> Result<Vec<Write>, DynamoError> {
+        if !taking.from_names {
+            return Ok(Vec::new());
+        }
+        let tenant = &taking.customer.tenant_id;
+        let key = |name| SummaryView::Name(tenant.clone(), name, PART).key();
+        let keys: Vec<Key> = taking.days.keys().cloned().map(key).collect();
+        let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
+        let writes = keys.into_iter().zip(views).zip(taking.days.values());
+        let writes = writes.map(|((key, view), days)| {
+            let mut view = view?;
+            view.state.take(days);
+            view.stay();
+            Ok(view.write(key))
+        });
+        writes.collect()
+    }
+
+    async fn customer_without(
+        &self,
+        taking: &Taking,
+        deadline: Deadline,
+    ) -> Result<Vec<Write>, DynamoError> {
+        let key = SummaryView::Customer(taking.customer.clone()).key();
+        let read = View::<CustomerView>::read_from;
+        let mut view = self.views.read(key.clone(), read, deadline).await?;
+        let is_first = view.state.is_nothing();
+        view.state = std::mem::take(&mut view.state).within(self.views.table().limits());
+        let needed = view.state.buckets_of(&key, taking.days.keys());
+        let found = self.needed(&needed, deadline).await?;
+        view.state.absorb(&needed, &found)?;
+        for (name, days) in &taking.days {
+            let taken = view.state.take(name, days);
+            taken.map_err(|expected| {
+                item::corrupt(
+                    self.views.table().name(),
+                    &key.pk,
+                    CustomerView::ATTRIBUTES[1],
+                    expected,
+                )
+            })?;
+        }
+        view.stay();
+        let beside = view.state.beside(&key, is_first);
+        Ok([view.write(key)].into_iter().chain(beside).collect())
+    }
+}
+
+/// What there is to take out.
+impl Summaries {
+    /// What there is of a customer as it is stored, to take it out: the view, what it says with its blocks
+    /// ([`CustomerView::counts_with`]), and where these are.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn stored(
+        &self,
+        customer: &Customer,
+        deadline: Deadline,
+    ) -> Result<(View<CustomerView>, CustomerSummary, Vec<Key>), DynamoError> {
+        let key = SummaryView::Customer(customer.clone()).key();
+        let view = self.views.read(key, View::<CustomerView>::read_from, deadline).await?;
+        let blocks = self.blocks(customer, keys::DAYS_OF, deadline).await?;
+        let at = blocks.iter().map(Key::of).collect::<Result<_, _>>()?;
+        let counts = view.state.clone().counts_with(&blocks)?;
+        Ok((view, counts, at))
+    }
+
+    /// The views of a name of a tenant, in all parts, where they are.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn parts_of_name(
+        &self,
+        tenant: &TenantId,
+        name: &EventName,
+        deadline: Deadline,
+    ) -> Result<Vec<(Key, View<NameView>)>, DynamoError> {
+        let key = |part| SummaryView::Name(tenant.clone(), name.clone(), part).key();
+        let keys: Vec<Key> = (0..PARTS).map(key).collect();
+        let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
+        keys.into_iter().zip(views).map(|(key, view)| Ok((key, view?))).collect()
+    }
+
+    /// The views that these are among.
+    #[must_use]
+    pub fn table(&self) -> &Views {
+        &self.views
+    }
+}
