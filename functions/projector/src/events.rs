@@ -4,6 +4,9 @@
 //! changes. A view that somebody else has written meanwhile is read again. What a view has beside it is read after the view, and
 //! written with it, so that who has read the view of before is refused as a whole.
 //!
+//! Witnesses are folded last, and only where everything else is: what a witness has counted is in all other views. So a table whose
+//! events add up to its witness has nothing on its way.
+//!
 //! Where that is too much for a transaction, or the store refuses it, half of the changes are folded first, down to one, which is set aside.
 
 use std::collections::BTreeMap;
@@ -70,13 +73,20 @@ pub(crate) async fn fold(
         tasks.push(Task::new(view, changes));
     }
     let folding = Folding { projector, shard, deadline };
-    let (names, witnesses, customers) = futures::join!(
+    let (names, customers) = futures::join!(
         folding.fold_all::<NameView>(names),
-        folding.fold_all::<WitnessView>(witnesses),
         folding.fold_all::<CustomerView>(customers),
     );
     let customers = rules::decide(projector, customers, &counted, deadline).await;
-    [names, witnesses, customers].into_iter().flatten().collect()
+    let mut outcomes: Vec<_> = names.into_iter().chain(customers).collect();
+    let failure = outcomes.iter().find_map(|outcome| outcome.failure.clone());
+    outcomes.extend(match failure {
+        None => folding.fold_all::<WitnessView>(witnesses).await,
+        Some(failure) => {
+            witnesses.into_iter().map(|task| task.outcome.failed(failure.clone())).collect()
+        }
+    });
+    outcomes
 }
 
 /// Changes of one view, and how far they have come.

@@ -88,11 +88,18 @@ impl EventSettings {
         self.closes_at(period).plus_millis(SEALED_AFTER_MILLIS)
     }
 
+    /// From when on the stream of a period's table has nothing left to bring: nothing is put once it is sealed, and DynamoDB keeps
+    /// a stream for 24 hours.
+    #[must_use]
+    pub fn stream_over_from(&self, period: Period) -> Timestamp {
+        self.sealed_from(period).plus_millis(FINAL_AFTER_MILLIS)
+    }
+
     /// When its table may go, if its archive is verified.
     #[must_use]
     pub fn dropped_from(&self, period: Period) -> Timestamp {
         let readable = period.to().plus_millis(i64::from(self.days) * DAY_MILLIS);
-        readable.max(self.sealed_from(period).plus_millis(FINAL_AFTER_MILLIS))
+        readable.max(self.stream_over_from(period))
     }
 
     /// When its archive may go, if it may at all.

@@ -31,6 +31,7 @@ impl From<EventsAuditError> for Failure {
         match error {
             EventsAuditError::Dynamo(error) => error.into(),
             EventsAuditError::Object(error) => Self::Unreachable(error.to_string()),
+            EventsAuditError::Damaged(_) => Self::No(error.to_string()),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::operator::event_scope::EventScope;
 
 /// Count all events of a tenant again, from tables and archives, and compare the summaries with that.
 ///
-/// With `--switch` those that differ are replaced, while events come in. It reads all of the tenant's events, and scans the tables of
+/// With `--switch` those that differ are replaced, once nothing of them is in a stream. It reads all of the tenant's events, and scans the tables of
 /// periods. Exits 1 if something differs and was not replaced, or has changed all the time.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Replay {

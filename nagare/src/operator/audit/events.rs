@@ -80,6 +80,9 @@ pub enum EventsAuditError {
     /// An object.
     #[error("an archive cannot be read: {0}")]
     Object(#[from] ObjectError),
+    /// An object of an archive, by its key.
+    #[error("{0} is damaged or missing: nothing is replaced by what the rest of the archive says")]
+    Damaged(String),
 }
 
 /// Compares tables, archives and what is known of them.

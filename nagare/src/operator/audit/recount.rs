@@ -40,6 +40,8 @@ pub(super) struct Found {
     pub(super) archives: Counted,
     /// What each period's events add up to, of those that are counted.
     pub(super) witnesses: BTreeMap<Period, Tally>,
+    /// The objects that cannot be read, or are not what was noted of them.
+    pub(super) damaged: Vec<String>,
 }
 
 /// What of a line is counted.
@@ -86,6 +88,24 @@ impl Recount {
         Ok(found)
     }
 
+    /// What the events of a scope in the table of a period add up to; nothing if it is gone.
+    pub(super) async fn tally(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+    ) -> Result<Option<Tally>, DynamoError> {
+        let mut tally = Tally::default();
+        let bar = progress::counter("events in tables");
+        let add = async |rows: Vec<Row<'_>>| {
+            let events = rows.iter().filter_map(|row| Event::read(row).ok());
+            events.for_each(|event| tally.add(Tally::of_line(&event.line())));
+            Ok(())
+        };
+        let is_there = scope.in_table(self.events.tables(), row, &bar, add).await?;
+        bar.finish_and_clear();
+        Ok(is_there.then_some(tally))
+    }
+
     /// False if the table is gone.
     async fn table(
         &self,
@@ -126,14 +146,14 @@ impl Recount {
         found: &mut Found,
     ) -> Result<(), EventsAuditError> {
         let (mut behind, bar) = (None, progress::counter("events in archives"));
-        let Found { archives, witnesses, .. } = found;
+        let Found { archives, witnesses, damaged, .. } = found;
         let witness = witnesses.entry(row.period).or_default();
         loop {
             let page = self.archives.of_period(row.period, behind, AT_ONCE, soon()).await?;
             for object in page.0.iter().filter(|it| it.tenant_id == scope.tenant_id) {
                 let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await?;
-                // What is damaged, the audit of events says.
                 let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {
+                    damaged.push(object.key());
                     continue;
                 };
                 let count = |line: &str| {
@@ -144,8 +164,9 @@ impl Recount {
                         archives.entry(customer_id).or_default().count(&name, at);
                     }
                 };
-                if archive::read(&bytes, count).is_ok() {
-                    bar.inc(object.tally.events);
+                match archive::read(&bytes, count) {
+                    Ok(_) => bar.inc(object.tally.events),
+                    Err(_) => damaged.push(object.key()),
                 }
             }
             behind = page.1;

@@ -5,8 +5,7 @@
 //! Views are read before the events are, and events only become more: so a view that is right never counts more than was found of it.
 //! What it counts less may be in the stream. Whatever differs is compared again, a customer by their own events: view, then
 //! events. Where both say the same it was in the stream. Where neither the view, by its version, nor the events
-//! have changed for [`STILL`], nothing is on its way from one to the other that the projector, which needs milliseconds, has not had a thousand
-//! times the time for: the view is wrong. One that changes for a minute and is never right was not compared.
+//! have changed for [`STILL`], the view is wrong, or the projector is behind. One that changes for a minute and is never right was not compared.
 //!
 //! Names and witnesses are of all customers, and change all the time. They are right if what was found lies between what they said before
 //! and what they say now, for each number of them. Where nothing came meanwhile these are the same, and the comparison is exact.
@@ -18,9 +17,9 @@
 //!
 //! # Why a view that is made again is right
 //!
-//! It is written over the version that was compared, with the marks of that: what was folded up to then is in the events, and what comes
+//! Nothing is made again while it may be in the stream ([`folded`]). A view is written over the version that was compared, with the marks of that: what was folded up to then is in the events, and what comes
 //! later is folded into what is written. A name or a witness is made again only if nobody has written it since before the events were
-//! read. If somebody has, it is tried again later.
+//! read. If somebody has, or the projector is behind, it is left for another time. Where an object of an archive is damaged, nothing is.
 //!
 //! # What bounds it
 //!
@@ -28,22 +27,20 @@
 //! id for each alert.
 
 mod alerts;
+mod folded;
 mod names;
+mod remaking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 use shared::dynamo::DynamoError;
-use shared::dynamo::item::Key;
 use shared::events::{Archives, Customer, Events, PeriodRow};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
-use shared::projection::{View, Write};
 use shared::runtime::clock::Clock;
-use shared::summaries::{
-    CustomerSummary, CustomerView, NameView, Summaries, SummaryState, SummaryView, day_of, keys,
-};
+use shared::summaries::{CustomerSummary, NameView, Summaries, day_of};
 use shared::tenants::{Definitions, RuleDefinition, When};
 use shared::values::{AlertId, CustomerId, EventName, TenantId, spread};
 use tokio::time::Instant;
@@ -111,6 +108,8 @@ struct Audited<'a> {
     names: BTreeMap<EventName, NameView>,
     rules: Vec<RuleDefinition>,
     asked: BTreeSet<AlertId>,
+    /// Customers whose views are wrong, and to be made again.
+    wrong: Vec<(CustomerId, Suspect)>,
 }
 
 /// A customer whose view differed.
@@ -150,14 +149,26 @@ impl SummariesAuditor {
         let (names, asked) = (BTreeMap::new(), BTreeSet::new());
         let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id, soon()).await?.rules;
         rules.retain(|rule| matches!(rule.when, When::Counted(_)));
-        let mut audited =
-            Audited { auditor: self, scope, mends, periods, found, names, rules, asked };
+        let mut audited = Audited {
+            auditor: self,
+            scope,
+            mends,
+            periods,
+            found,
+            names,
+            rules,
+            asked,
+            wrong: Vec::new(),
+        };
         let mut witnesses = BTreeMap::new();
         let ids = self.ids(scope).await?;
         let passes = u16::try_from(ids.len() / TOGETHER + 1).unwrap_or(u16::MAX);
         for pass in 0..passes {
             let is_in = |id: &CustomerId| spread(id.as_str()) % passes == pass;
             let counted = self.recount.all(scope, is_in).await?;
+            if let (true, Some(damaged)) = (mends, counted.damaged.first()) {
+                return Err(EventsAuditError::Damaged(damaged.clone()));
+            }
             for (period, tally) in counted.witnesses {
                 witnesses.entry(period).or_insert_with(shared::events::Tally::default).add(tally);
             }
@@ -167,7 +178,7 @@ impl SummariesAuditor {
             audited.customers(ids, counted.tables, &counted.archives).await?;
         }
         if let Some(before) = before {
-            audited.names(&before).await?;
+            audited.names(&before, &witnesses).await?;
             audited.witnesses(&before, &witnesses).await?;
             audited.alerts().await?;
         }
@@ -236,7 +247,7 @@ impl Audited<'_> {
             }
         }
         self.found.busy.extend(suspects.keys().map(|id| format!("customer {id}")));
-        Ok(())
+        self.make_again(archives).await
     }
 
     /// Compares a customer again. False if that has to go on.
@@ -247,9 +258,8 @@ impl Audited<'_> {
         archived: Option<&CustomerSummary>,
     ) -> Result<bool, EventsAuditError> {
         let customer = self.of(id);
-        let (view, stored, blocks) = self.auditor.summaries.stored(&customer, soon()).await?;
-        let scope = EventScope { customer_id: Some(id.clone()), ..self.scope.clone() };
-        let counted = self.auditor.recount.in_tables(&scope).await?.tables.remove(id);
+        let (view, stored, _) = self.auditor.summaries.stored(&customer, soon()).await?;
+        let counted = self.auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
         let counts = self.expected(&stored, counted.unwrap_or_default(), archived);
         if is_same(&stored, &counts) {
             self.add(id, &counts);
@@ -262,9 +272,6 @@ impl Audited<'_> {
         if suspect.since.elapsed() < STILL {
             return Ok(false);
         }
-        if self.mends && !self.rebuild(&customer, view, &counts, blocks).await? {
-            return Ok(false);
-        }
         let detail = format!(
             "{} events instead of {}{}",
             stored.events().cast_signed(),
@@ -272,8 +279,11 @@ impl Audited<'_> {
             details(&stored, &counts)
         );
         self.differs(SummaryFault::Customer, id, detail);
-        self.found.mended += usize::from(self.mends);
         self.add(id, &counts);
+        if self.mends {
+            let version = suspect.version;
+            self.wrong.push((id.clone(), Suspect { version, counts, since: suspect.since }));
+        }
         Ok(true)
     }
 
@@ -297,46 +307,6 @@ impl Audited<'_> {
             }
         }
         counted
-    }
-
-    /// False if somebody else has written the view.
-    async fn rebuild(
-        &self,
-        customer: &Customer,
-        view: View<CustomerView>,
-        counts: &CustomerSummary,
-        blocks: Vec<Key>,
-    ) -> Result<bool, DynamoError> {
-        let (views, key) =
-            (self.auditor.summaries.table(), SummaryView::Customer(customer.clone()).key());
-        let limits = views.table().limits();
-        let rebuilt = view.state.clone().within(limits).rebuilt(counts);
-        // More names than a view takes are dead letters, and stay so.
-        let Ok(mut state) = rebuilt else { return Ok(false) };
-        let is_nothing = state.is_nothing();
-        let mut beside = match is_nothing {
-            true => vec![Write::Delete(keys::listed(customer))],
-            false => state.beside(&key, true),
-        };
-        let is_written = |block: &Key| {
-            beside.iter().any(|write| matches!(write, Write::Put(item) if item.get("sk").and_then(|sk| sk.as_s().ok()) == Some(&block.sk)))
-        };
-        let old: Vec<_> = blocks.into_iter().filter(|block| !is_written(block)).collect();
-        let (names, days) = old.into_iter().partition::<Vec<_>, _>(|block| !state.is_days(block));
-        beside.extend(names.into_iter().map(Write::Delete));
-        let mut view = view.with(state);
-        match is_nothing {
-            true => view = view.until(self.auditor.clock.now().unix_millis() / 1000 + 3 * 86_400),
-            false => view.stay(),
-        }
-        beside.push(view.write(key));
-        if !views.write(beside, soon()).await? {
-            return Ok(false);
-        }
-        for block in days {
-            views.table().delete(block.into_item(), None, soon()).await?;
-        }
-        Ok(true)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::operator::soon;
 const PAGE: usize = 100;
 
 /// A view in parts, each where it is.
-type Parts<S> = Vec<(Key, View<S>)>;
+pub(super) type Parts<S> = Vec<(Key, View<S>)>;
 
 /// What views said before the events were read.
 pub(super) struct Before {
@@ -63,7 +63,7 @@ impl SummariesAuditor {
         Ok(Before { names, witnesses })
     }
 
-    async fn witness(
+    pub(super) async fn witness(
         &self,
         tenant: &TenantId,
         period: Period,
@@ -93,7 +93,11 @@ impl SummariesAuditor {
 }
 
 impl Audited<'_> {
-    pub(super) async fn names(&mut self, before: &Before) -> Result<(), DynamoError> {
+    pub(super) async fn names(
+        &mut self,
+        before: &Before,
+        recount: &BTreeMap<Period, Tally>,
+    ) -> Result<(), DynamoError> {
         let names: BTreeSet<_> = before.names.keys().chain(self.names.keys()).cloned().collect();
         let (mut left, end) = (names, Instant::now() + PATIENCE);
         while !left.is_empty() {
@@ -109,7 +113,7 @@ impl Audited<'_> {
                     self.names.insert(name.clone(), counted);
                     left.insert(name);
                 } else if fit != Fit::Fits {
-                    self.name_differs(&name, before, &now, counted).await?;
+                    self.name_differs(&name, (before, recount), &now, counted).await?;
                 }
             }
             if !left.is_empty() {
@@ -126,7 +130,7 @@ impl Audited<'_> {
     async fn name_differs(
         &mut self,
         name: &EventName,
-        before: &Before,
+        (before, recount): (&Before, &BTreeMap<Period, Tally>),
         now: &Parts<NameView>,
         mut counted: NameView,
     ) -> Result<(), DynamoError> {
@@ -135,7 +139,11 @@ impl Audited<'_> {
         let detail = format!("{} events instead of {}", count(&sum_of_names(now)), count(&counted));
         if self.mends {
             counted.trim();
-            if !is_same || !self.auditor.rewrite(now, &counted).await? {
+            // What was counted is all there is, and all of it is folded.
+            let folded = self.auditor.folded(&self.scope.tenant_id).await?;
+            let is_all = folded
+                .is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it)));
+            if !is_same || !is_all || !self.auditor.rewrite(now, &counted).await? {
                 self.found.busy.push(format!("name {}", name.as_str()));
             } else {
                 self.found.mended += 1;
@@ -174,7 +182,11 @@ impl Audited<'_> {
             );
             if self.mends {
                 let all = WitnessView { tally: *counted };
-                if *was == now && self.auditor.rewrite(&now, &all).await? {
+                // Until then the stream may bring what the witness lacks.
+                if self.auditor.is_over(*period)
+                    && *was == now
+                    && self.auditor.rewrite(&now, &all).await?
+                {
                     self.found.mended += 1;
                 } else {
                     self.found.busy.push(format!("witness {period}"));
@@ -192,7 +204,7 @@ fn sum_of_names(parts: &[(Key, View<NameView>)]) -> NameView {
     sum
 }
 
-fn sum_of_witness(parts: &[(Key, View<WitnessView>)]) -> Tally {
+pub(super) fn sum_of_witness(parts: &[(Key, View<WitnessView>)]) -> Tally {
     let mut sum = Tally::default();
     parts.iter().for_each(|(_, part)| sum.add(part.state.tally));
     sum
