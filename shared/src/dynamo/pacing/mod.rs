@@ -16,7 +16,8 @@
 //!
 //! Tables take from 50 to more than 40,000 writes a second, so nothing here is a fixed number of calls
 //! or of milliseconds where it could follow the pace. A call is begun when it is admitted, not before: at
-//! 50 a second, hundreds of calls in one line would be a page that nobody completes.
+//! 50 a second, hundreds of calls in one line would be a page that nobody completes. A call has no more items than the table
+//! takes in a second, so that a table slower than 25 takes whole calls, and deliveries come further with each.
 //!
 //! Calls have one of two priorities. Normal are deliveries of ordinary size, which may be sent before their
 //! send slots; bulk are the segments of large fan-outs, which wait until that is made up for, and
