@@ -40,7 +40,7 @@ COMPARED = {"DlqAlerter": {"CommandQueue"}}
 # The reader signs addresses of objects, and calls the bucket for nothing.
 COMPARED["TimelineReader"] = {"ArchiveBucket"}
 # The keeper names them to Lambda, for the mappings that it makes.
-COMPARED["PeriodKeeper"] = {"ProjectorAliaslive", "DeadLetterQueue"}
+COMPARED["PeriodKeeper"] = {"Projector", "DeadLetterQueue"}
 RECEIVE = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"}
 # Lambda refuses a mapping if its function's role lacks one of these.
 FOLLOW = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"}
@@ -759,7 +759,7 @@ def test_streams_of_events_are_mapped_as_that_of_the_facts_is(stack):
     mapping.pop("Tags", None)
     text = stack.properties("PeriodKeeper")["Environment"]["Variables"][variables()["STREAM_MAPPING"]]["Fn::Sub"]
     asked = json.loads(text)
-    said = {"${ProjectorAliaslive}": {"Ref": "ProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
+    said = {"${Projector.Arn}:live": {"Ref": "ProjectorAliaslive"}, "${DeadLetterQueue.Arn}": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}}
     asked["FunctionName"] = said[asked["FunctionName"]]
     failed = asked["DestinationConfig"]["OnFailure"]
     failed["Destination"] = said[failed["Destination"]]
@@ -791,7 +791,8 @@ def test_the_keeper_maps_streams_to_the_projector_and_to_nothing_else(stack):
         assert list(statement.get("Condition", {})) == ["ArnEquals"], statement["Sid"]
         condition = statement["Condition"]["ArnEquals"]
         assert list(condition) == ["lambda:FunctionArn"]
-        assert [named(arn) for arn in condition["lambda:FunctionArn"]] == ["Projector.Arn", "ProjectorAliaslive"]
+        function = {"Fn::GetAtt": ["Projector", "Arn"]}
+        assert condition["lambda:FunctionArn"] == [function, {"Fn::Sub": "${Projector.Arn}:live"}]
 
 
 def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
