@@ -962,7 +962,7 @@ BREAKS = {
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "the keeper lists all of the bucket": (
-        drop_at(*statement("PeriodKeeperRole", 3, "Condition")),
+        drop_at(*statement("PeriodKeeperRole", 4, "Condition")),
         check.test_the_keeper_has_no_power_over_other_tables,
     ),
     "the keeper maps streams to any function": (
@@ -982,7 +982,7 @@ BREAKS = {
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "the keeper does not see the views": (
-        set_at(*statement("PeriodKeeperRole", 4, "Resource"), {"Fn::GetAtt": "FactsTable.Arn"}),
+        set_at(*statement("PeriodKeeperRole", 2, "Resource"), {"Fn::GetAtt": "FactsTable.Arn"}),
         check.test_each_function_has_a_role_of_its_own_that_may_do_exactly_what_it_does,
     ),
     "the projector does not see the streams of events": (
