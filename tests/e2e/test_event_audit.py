@@ -14,7 +14,9 @@ def audit(stack, *of, code=1):
 
 
 def faults(stack, *of):
-    return sorted((row["period"], row["difference"], row["of"]) for row in audit(stack, *of))
+    """Those of events: what is put by hand is in the stream as well, and so in summaries that nobody recounts so."""
+    rows = [row for row in audit(stack, *of) if "period" in row]
+    return sorted((row["period"], row["difference"], row["of"]) for row in rows)
 
 
 def in_table(stack, id, at, customer="c-9"):
@@ -37,22 +39,6 @@ def test_tables_archives_and_rows_are_compared():
         told = stack.cli("audit", "--tenant", "acme", "--customer", "c-9")
         assert "1 tenant audited: 0 differences" in told.stderr
         assert stack.cli("audit", "--customer", "c-9", code=2)
-
-        # What nobody looks for, and what belongs into another table.
-        today = f"nagare-events-{now(stack)[:10]}"
-        astray = in_table(stack, "e3", "2013-01-02T00:00:00.000Z")
-        stack.dynamodb.put_item(TableName=today, Item=astray)
-        of_other_key = in_table(stack, "e4", f"{now(stack)[:10]}T00:00:00.000Z", "c-1#7")
-        stack.dynamodb.put_item(TableName=today, Item=of_other_key)
-        assert faults(stack) == [
-            ("2013-01-03", "misplaced", "acme#c-1#7 2013-01-03T00:00:00.000Z#e4"),
-            ("2013-01-03", "misplaced", "acme#c-9 2013-01-02T00:00:00.000Z#e3"),
-        ]
-        # Of one customer only what its readers would read.
-        assert [it[1] for it in faults(stack, "--customer", "c-9")] == ["misplaced"]
-        for item in (astray, of_other_key):
-            stack.dynamodb.delete_item(TableName=today, Key={name: item[name] for name in ("pk", "sk")})
-        assert audit(stack, code=0) == []
 
         # An object that was exchanged, together with what was noted of it.
         client, bucket = s3(stack), stack.exports["NAGARE_ARCHIVE_BUCKET"]
@@ -78,3 +64,21 @@ def test_tables_archives_and_rows_are_compared():
         stack.dynamodb.delete_table(TableName=f"nagare-events-{DAY}")
         told = stack.cli("audit", "--tenant", "other", code=1)
         assert "it is not there" in told.stdout
+
+
+def test_what_nobody_looks_for_is_misplaced():
+    with Stack("--clock", START, *SETTINGS) as stack:
+        send(stack, event("e1", "2013-01-01T00:00:01Z"), event("e2", "2013-01-01T00:00:02Z", customer="c-1"))
+        stack.cli("events", "advance", "--to", "2013-01-03T01:00:00Z")
+        # Of another period, and under a key that the customer does not have.
+        today = f"nagare-events-{now(stack)[:10]}"
+        astray = in_table(stack, "e3", "2013-01-02T00:00:00.000Z")
+        stack.dynamodb.put_item(TableName=today, Item=astray)
+        of_other_key = in_table(stack, "e4", f"{now(stack)[:10]}T00:00:00.000Z", "c-1#7")
+        stack.dynamodb.put_item(TableName=today, Item=of_other_key)
+        assert faults(stack) == [
+            ("2013-01-03", "misplaced", "acme#c-1#7 2013-01-03T00:00:00.000Z#e4"),
+            ("2013-01-03", "misplaced", "acme#c-9 2013-01-02T00:00:00.000Z#e3"),
+        ]
+        # Of one customer only what its readers would read.
+        assert [it[1] for it in faults(stack, "--customer", "c-9")] == ["misplaced"]
