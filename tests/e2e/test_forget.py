@@ -290,7 +290,7 @@ KNOWN = {
             "room room": {"private", "shards"},
             "said": {"author_id", "payload", "deleted", "arrived"},
             "person rooms": {"at", "present"},
-            "events periods": {"state", "version", "arn", "created"},
+            "events periods": {"state", "version", "arn", "created", "stream"},
         }.items()
     },
     "NAGARE_FACTS_TABLE": {
