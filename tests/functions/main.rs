@@ -61,3 +61,4 @@ mod unfoldable;
 pub(crate) mod units;
 mod votes;
 mod writer;
+mod yielding;

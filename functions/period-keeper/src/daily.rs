@@ -1,13 +1,13 @@
-//! What tenants want decided by day: who is silent, and whose score is low.
+//! Daily decisions for tenants: which customers are silent, and which have a low score.
 //!
 //! Of each tenant in the register the days that are due are decided in their order, on one page of customers after the other. Why that
 //! happens once, whatever dies, is argued in [`shared::tenants`], in its module `daily`.
 //!
 //! It takes half of a tick's time: pages are begun in that, and the calls of the last one have an eighth more. How far a tenant has come is noted every few seconds, and before the
-//! time is up. A few tenants are walked beside each other, so that one whose partition is slow does not hold up all others.
+//! time is up. Four tenants are walked at once, so that one with a slow partition does not hold up the others.
 //!
-//! A tenant whose definitions cannot be read is left out of the tick, and a customer who cannot be read is left out of the day. Both are logged
-//! and counted, and hold up nobody else.
+//! A tenant with definitions that cannot be read is skipped in this tick. A customer with a view that cannot be read is skipped for this day. Both are
+//! logged and counted, and hold up nobody else.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,7 +1,7 @@
 //! Mappings of streams to the projector: Lambda, as much of it as that needs. Three calls, [signed](shared::signed).
 //!
-//! A stream has at most one mapping to a function, which Lambda sees to: a second one is refused, and then the first is
-//! [listed](Mappings::delete). So a mapping needs no name that would have to be noted before it is made, and each call may be done twice: by
+//! Lambda allows one mapping of a stream to a function, and refuses a second one. Then the first one is found by
+//! listing. So a mapping needs no name that would have to be noted before it is made, and each call may be done twice: by
 //! a keeper that did not hear the answer, or that died, or by two keepers at once.
 //!
 //! How a mapping reads a stream is said by the environment, as a request that lacks nothing but the stream

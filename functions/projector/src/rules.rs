@@ -3,9 +3,9 @@
 //! The views are written first, by this delivery or an earlier one, and then the rules are read: why no alert is missed is argued in
 //! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
 //!
-//! Where a call fails, the changes of those customers come again. Where it is refused and always will be, because of what a tenant has
-//! stored, nothing helps but to mend that and to define the rule anew, which decides on all customers. So it is logged and counted, and the
-//! changes, which are folded, hold up nobody else's.
+//! Where a call fails, the changes of those customers come again. A call may also be refused each time, because an item of the tenant cannot be
+//! read. Then somebody has to mend the item and define the rule anew, which decides on all customers. So the refusal is logged and counted. The
+//! changes are folded already, and hold up no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
 use nagare::local::faults::Fault;
 use tests::{World, soon};
 
 use super::{Month, at, event, lines, score, silent};
 use crate::blows::{Blow, Steps};
+use crate::yielding::Yielding;
 
 const BLOWS: [Blow; 4] =
     [Blow::DiesBefore, Blow::DiesAfter, Blow::Fails(Fault::LostAnswer), Blow::Fails(Fault::Denied)];
@@ -73,30 +71,6 @@ async fn each_day_is_decided_once_wherever_it_dies() {
         for at in before..after {
             life(Some((at, blow))).await;
         }
-    }
-}
-
-/// Before and after each call, somebody else may go on for a while.
-#[derive(Debug)]
-struct Yielding {
-    inside: SharedHttpConnector,
-    random: Arc<Mutex<Rng>>,
-}
-
-impl HttpConnector for Yielding {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (inside, random) = (self.inside.clone(), Arc::clone(&self.random));
-        HttpConnectorFuture::new(async move {
-            let turns = || random.lock().unwrap().u32(0..4);
-            for _ in 0..turns() {
-                tokio::task::yield_now().await;
-            }
-            let answer = inside.call(request).await;
-            for _ in 0..turns() {
-                tokio::task::yield_now().await;
-            }
-            answer
-        })
     }
 }
 

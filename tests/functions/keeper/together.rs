@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
-};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
 use shared::events::PeriodState;
 use tests::{World, soon};
@@ -14,32 +11,9 @@ use super::{
     DROPPED, SEALED, Sizes, bring, check_archive, check_nothing_is_lost, keeping, mapped, record,
     row,
 };
+use crate::yielding::Yielding;
 
 const SEEDS: u64 = 50;
-
-/// Before and after each call, somebody else may go on for a while.
-#[derive(Debug)]
-struct Yielding {
-    inside: SharedHttpConnector,
-    random: Arc<Mutex<Rng>>,
-}
-
-impl HttpConnector for Yielding {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (inside, random) = (self.inside.clone(), Arc::clone(&self.random));
-        HttpConnectorFuture::new(async move {
-            let turns = || random.lock().unwrap().u32(0..4);
-            for _ in 0..turns() {
-                tokio::task::yield_now().await;
-            }
-            let answer = inside.call(request).await;
-            for _ in 0..turns() {
-                tokio::task::yield_now().await;
-            }
-            answer
-        })
-    }
-}
 
 #[tokio::test]
 async fn two_keepers_make_one_archive() {

@@ -30,7 +30,7 @@ pub struct StreamMapped {
     pub stream: String,
     /// The function, by the name that the request has.
     pub function: String,
-    /// The table whose stream it is.
+    /// The table that has the stream.
     pub table: String,
     /// The request that has made it, in JSON.
     pub request: String,

@@ -27,7 +27,7 @@ const NOTES: &str = "
 ";
 const NOTED: &str = "SELECT number FROM nagare_worked_off WHERE table_name = ?1";
 const NOTE: &str = "INSERT OR REPLACE INTO nagare_worked_off (table_name, number) VALUES (?1, ?2)";
-/// The tables of events whose stream is mapped and has a record which is not worked off.
+/// Tables of events with a mapped stream that has records left to work off.
 const LEFT: &str = "
     SELECT DISTINCT s.table_name FROM _stream_records s
     JOIN nagare_mappings m ON m.table_name = s.table_name

@@ -95,15 +95,8 @@ impl Recount {
         scope: &EventScope,
     ) -> Result<Option<Tally>, DynamoError> {
         let mut tally = Tally::default();
-        let bar = progress::counter("events in tables");
-        let add = async |rows: Vec<Row<'_>>| {
-            let events = rows.iter().filter_map(|row| Event::read(row).ok());
-            events.for_each(|event| tally.add(Tally::of_line(&event.line())));
-            Ok(())
-        };
-        let is_there = scope.in_table(self.events.tables(), row, &bar, add).await?;
-        bar.finish_and_clear();
-        Ok(is_there.then_some(tally))
+        let is_there = self.each(row, scope, |event| tally.add(Tally::of_line(&event.line())));
+        Ok(is_there.await?.then_some(tally))
     }
 
     /// False if the table is gone.
@@ -114,27 +107,36 @@ impl Recount {
         is_wanted: &impl Fn(&CustomerId) -> bool,
         found: &mut Found,
     ) -> Result<bool, DynamoError> {
-        let (mut counted, mut tally) = (Vec::new(), Tally::default());
-        let bar = progress::counter("events in tables");
-        let count = async |rows: Vec<Row<'_>>| {
-            for row in &rows {
-                // What is no event is counted nowhere.
-                let Ok(event) = Event::read(row) else { continue };
-                if is_wanted(&event.key.customer.customer_id) {
-                    tally.add(Tally::of_line(&event.line()));
-                    counted.push((event.key.customer.customer_id, event.name, event.key.at));
-                }
+        let (mut tally, tables) = (Tally::default(), &mut found.tables);
+        let count = |event: Event| {
+            if is_wanted(&event.key.customer.customer_id) {
+                tally.add(Tally::of_line(&event.line()));
+                let Event { key, name, .. } = event;
+                tables.entry(key.customer.customer_id).or_default().count(&name, key.at);
             }
-            for (customer, name, at) in counted.drain(..) {
-                found.tables.entry(customer).or_default().count(&name, at);
-            }
-            Ok(())
         };
-        let is_there = scope.in_table(self.events.tables(), row, &bar, count).await?;
-        bar.finish_and_clear();
+        let is_there = self.each(row, scope, count).await?;
         if is_there {
             found.witnesses.insert(row.period, tally);
         }
+        Ok(is_there)
+    }
+
+    /// Goes through the events of a scope in the table of a period. False if the table is gone.
+    async fn each(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+        mut each: impl FnMut(Event),
+    ) -> Result<bool, DynamoError> {
+        let bar = progress::counter("events in tables");
+        let page = async |rows: Vec<Row<'_>>| {
+            // What is no event is counted nowhere.
+            rows.iter().filter_map(|row| Event::read(row).ok()).for_each(&mut each);
+            Ok(())
+        };
+        let is_there = scope.in_table(self.events.tables(), row, &bar, page).await?;
+        bar.finish_and_clear();
         Ok(is_there)
     }
 

@@ -100,6 +100,7 @@ impl Audited<'_> {
     ) -> Result<(), DynamoError> {
         let names: BTreeSet<_> = before.names.keys().chain(self.names.keys()).cloned().collect();
         let (mut left, end) = (names, Instant::now() + PATIENCE);
+        let mut differing = Vec::new();
         while !left.is_empty() {
             let is_over = Instant::now() >= end;
             for name in std::mem::take(&mut left) {
@@ -113,14 +114,27 @@ impl Audited<'_> {
                     self.names.insert(name.clone(), counted);
                     left.insert(name);
                 } else if fit != Fit::Fits {
-                    self.name_differs(&name, (before, recount), &now, counted).await?;
+                    differing.push((name, now, counted));
                 }
             }
             if !left.is_empty() {
                 tokio::time::sleep(PAUSE).await;
             }
         }
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let is_all = self.mends && self.is_all_folded(recount).await?;
+        for (name, now, counted) in differing {
+            self.name_differs(&name, (before, is_all), &now, counted).await?;
+        }
         Ok(())
+    }
+
+    /// Whether what was counted is all there is, and all of it is folded.
+    async fn is_all_folded(&self, recount: &BTreeMap<Period, Tally>) -> Result<bool, DynamoError> {
+        let folded = self.auditor.folded(&self.scope.tenant_id).await?;
+        Ok(folded.is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it))))
     }
 
     fn first_shown(&self) -> Day {
@@ -130,7 +144,7 @@ impl Audited<'_> {
     async fn name_differs(
         &mut self,
         name: &EventName,
-        (before, recount): (&Before, &BTreeMap<Period, Tally>),
+        (before, is_all): (&Before, bool),
         now: &Parts<NameView>,
         mut counted: NameView,
     ) -> Result<(), DynamoError> {
@@ -139,10 +153,6 @@ impl Audited<'_> {
         let detail = format!("{} events instead of {}", count(&sum_of_names(now)), count(&counted));
         if self.mends {
             counted.trim();
-            // What was counted is all there is, and all of it is folded.
-            let folded = self.auditor.folded(&self.scope.tenant_id).await?;
-            let is_all = folded
-                .is_some_and(|folded| folded.iter().all(|(of, it)| recount.get(of) == Some(it)));
             if !is_same || !is_all || !self.auditor.rewrite(now, &counted).await? {
                 self.found.busy.push(format!("name {}", name.as_str()));
             } else {
