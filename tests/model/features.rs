@@ -8,7 +8,7 @@ pub(crate) mod battles;
 pub(crate) mod events;
 mod likes;
 mod lists;
-mod notifications;
+pub(crate) mod notifications;
 mod pages;
 mod pairs;
 mod polls;

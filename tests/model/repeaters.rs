@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::json;
 
-use crate::features::battles;
+use crate::features::{battles, notifications};
 use crate::history::{DAY, START, What, instant, viewers};
 
 /// Of how many histories one has a repeater.
@@ -40,8 +40,7 @@ pub(crate) fn any(random: &mut Rng, published: &[(String, String)]) -> Vec<What>
                 3 => feature(json!({"type": if again { "room.joined" } else { "room.left" },
                     "room_id": "den", "viewer_id": one, "at": at})),
                 4 => edit(&activity, &actor, n),
-                5 => feature(json!({"type": "notifications.read", "viewer_id": actor,
-                    "read": [{"notification_id": format!("like:0:{activity}"), "through": n / 2}]})),
+                5 => feature(notifications::blind_mark(&actor, &activity, (n / 2) as u64)),
                 6 => feature(json!({"type": if again { "tag.created" } else { "tag.deleted" },
                     "activity_id": activity, "tagged_id": one, "at": at})),
                 7 => feature(json!({"type": "profile.updated", "viewer_id": one, "at": at,

@@ -26,6 +26,16 @@ fn command(random: &mut Rng) -> Value {
     mark(viewer, &json!(id), random.u64(0..4))
 }
 
+/// What a command names, beside others, that marks what no answer has told of.
+const BLIND: &str = "blind";
+
+/// A mark of likes of an activity, however many there are.
+pub(crate) fn blind_mark(viewer: &str, activity: &str, through: u64) -> Value {
+    let read = [json!(BLIND), json!(format!("like:0:{activity}"))]
+        .map(|id| json!({"notification_id": id, "through": through}));
+    json!({"type": "notifications.read", "viewer_id": viewer, "read": read})
+}
+
 fn mark(viewer: &str, id: &Value, through: u64) -> Value {
     let read = json!([{"notification_id": id, "through": through}]);
     json!({"type": "notifications.read", "viewer_id": viewer, "read": read})
@@ -68,9 +78,9 @@ struct Said {
     read: BTreeMap<(String, String), u64>,
     /// Who marked all there was, at some time.
     marked_all: BTreeSet<String>,
-    /// Of which viewer and activity more was marked than any answer has told of: that marks what there is when it is
+    /// Of which viewer and activity something was marked that no answer has told of: that marks what there is when it is
     /// processed.
-    marked_beyond: BTreeSet<(String, String)>,
+    marked_blindly: BTreeSet<(String, String)>,
 }
 
 fn said(reference: &Reference) -> Said {
@@ -78,7 +88,7 @@ fn said(reference: &Reference) -> Said {
         likes: BTreeMap::new(),
         read: BTreeMap::new(),
         marked_all: BTreeSet::new(),
-        marked_beyond: BTreeSet::new(),
+        marked_blindly: BTreeSet::new(),
     };
     for command in &reference.features {
         let text = |name: &str| command[name].as_str().unwrap_or_default().to_owned();
@@ -92,14 +102,16 @@ fn said(reference: &Reference) -> Said {
                 said.marked_all.insert(text("viewer_id"));
             }
             "notifications.read" => {
-                for one in command["read"].as_array().unwrap() {
+                let marked = command["read"].as_array().unwrap();
+                let is_blind = marked.iter().any(|one| one["notification_id"] == BLIND);
+                for one in marked {
                     let through = one["through"].as_u64().unwrap();
                     if let Some((behind, activity)) =
                         parts(one["notification_id"].as_str().unwrap())
                     {
                         let whose = (text("viewer_id"), activity);
-                        if behind + through > viewers().count() as u64 {
-                            said.marked_beyond.insert(whose);
+                        if is_blind || behind + through > viewers().count() as u64 {
+                            said.marked_blindly.insert(whose);
                         } else {
                             let read = said.read.entry(whose).or_default();
                             *read = (*read).max(behind + through);
@@ -237,7 +249,7 @@ fn judge_in_the_end(
         items.iter().filter(|item| item.unread == unread).map(|item| item.count).sum()
     };
     let read_through = there_are.checked_sub(sum(true));
-    let is_open = said.marked_all.contains(viewer) || said.marked_beyond.contains(&whose);
+    let is_open = said.marked_all.contains(viewer) || said.marked_blindly.contains(&whose);
     let fits = match is_open {
         true => read_through.is_some_and(|through| through >= read),
         false => read_through == Some(read),
