@@ -6,7 +6,7 @@ default:
 
 # Run the local stack with its sample
 run:
-    cargo run --release --locked
+    cargo run --locked
 
 # Compile everything, without running it
 check:

@@ -69,6 +69,10 @@ def problems(data, rules):
                 yield f"{function} has {stacks}, expected one of {sorted(one)}"
 
 
+# Dependencies that are there for their features alone (nagare/Cargo.toml says why).
+FOR_FEATURES = {("nagare", "getrandom")}
+
+
 def unused(data):
     """Dependencies of our own packages that no source of the package names."""
     for package in data["packages"]:
@@ -79,8 +83,26 @@ def unused(data):
         libraries = {p["name"]: next(iter(library_names(p)), p["name"]) for p in data["packages"]}
         for dependency in package["dependencies"]:
             name = (dependency["rename"] or libraries[dependency["name"]]).replace("-", "_")
-            if not re.search(rf"\b{name}\b", sources):
+            if (package["name"], name) not in FOR_FEATURES and not re.search(rf"\b{name}\b", sources):
                 yield f"{package['name']} does not use {dependency['name']}"
+
+
+def features(*selection):
+    """The features that each package is built with, by its name and version."""
+    command = ["cargo", "tree", "--locked", "--prefix", "none", "--no-dedupe", "--format", "{p}|{f}", *selection]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    built = {}
+    for package, sets in (line.split("|", 1) for line in lines if "|" in line):
+        built.setdefault(package.split(" (")[0], set()).add(sets.removesuffix(" (*)"))
+    return built
+
+
+def compiled_twice():
+    """What `cargo test --workspace` would compile again, since `cargo run` builds it with other features."""
+    run, test = features("--edges", "normal,build"), features("--workspace", "--edges", "normal,build,dev")
+    for package in sorted(run.keys() & test.keys()):
+        if run[package] != test[package]:
+            yield f"{package} is built with {sorted(run[package])} to run and with {sorted(test[package])} to test"
 
 
 def library_names(package):
@@ -210,15 +232,6 @@ def miscounted(data):
         yield f"docs/LOCAL.md does not say that a first build {sentence}"
 
 
-def features(packages, of):
-    """The features with which packages that are built together take another."""
-    selected = [word for package in packages for word in ("--package", package)]
-    tree = ["cargo", "tree", "--locked", *selected, "--edges", "normal", "--prefix", "none", "--format", "{p} {f}"]
-    lines = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    [found] = {line.split(" ")[2] for line in lines if line.startswith(f"{of} ")}
-    return set(found.split(","))
-
-
 def makers():
     """Who has credentials made by programs: people, and no function as it is deployed."""
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
@@ -226,14 +239,16 @@ def makers():
     if sorted(deployed) != FUNCTIONS:
         yield f"`sam build` builds {deployed} together, expected {FUNCTIONS}"
     for packages, wanted in ((["nagare"], True), (FUNCTIONS, False)):
-        if ("credentials-process" in features(packages, "aws-config")) != wanted:
+        selected = [word for package in packages for word in ("--package", package)]
+        [sets] = [sets for crate, sets in features(*selected, "--edges", "normal").items() if crate.startswith("aws-config ")]
+        if any("credentials-process" in one.split(",") for one in sets) != wanted:
             yield f"{packages} {'lack' if wanted else 'have'} aws-config's credentials-process"
 
 
 def main():
     rules = tomllib.loads((ROOT / "deny.toml").read_text())
     data = metadata()
-    found = [*problems(data, rules), *unused(data), *unlisted(data), *unpinned(), *upwards(), *miscounted(data), *makers()]
+    found = [*problems(data, rules), *unused(data), *unlisted(data), *compiled_twice(), *unpinned(), *upwards(), *miscounted(data), *makers()]
     for problem in found:
         print(problem)
     print(f"{len(data['packages'])} packages checked, {len(found)} problems")

@@ -121,7 +121,7 @@ def clone(terminal, folder):
     [start] = [line for line in blocks(section(""), "sh")[0].splitlines() if line]
     terminal.types(f"git clone --quiet {ROOT} {folder / 'nagare'}")
     terminal.folder = folder / "nagare"
-    terminal.env["PATH"] = os.pathsep.join([str(terminal.folder / "target/release"), terminal.env["PATH"]])
+    terminal.env["PATH"] = os.pathsep.join([str(terminal.folder / "target/debug"), terminal.env["PATH"]])
     terminal.starts(start)
 
 

@@ -89,8 +89,8 @@ async fn a_batch_is_counted_once_by_how_its_commands_ended() {
     let about = line.as_object_mut().unwrap().remove("_aws").unwrap();
     let expected = json!({"Stage": "test", "CommandsApplied": 3, "CommandsExpired": 1,
         "CommandsRefused": 3, "EntriesWritten": 4,
-        "FanOutDuration": {"Values": [0, 0], "Counts": [1, 1]},
-        "FanOutLatency": {"Values": [30_000, 30_000], "Counts": [1, 1]}});
+        "FanOutDuration": {"Values": [0.0], "Counts": [2]},
+        "FanOutLatency": {"Values": [30_000.0], "Counts": [2]}});
     assert_eq!(line, expected);
     let [directive] = about["CloudWatchMetrics"].as_array().unwrap().as_slice() else {
         unreachable!("{about}")
@@ -127,14 +127,14 @@ async fn a_large_fan_out_is_counted_once_and_by_its_last_segment() {
     assert_eq!(all(&world, "FanOutLatency").len(), 0, "a segment is missing");
     world.set_clock("2026-11-20T12:00:07.000Z");
     world.writer.handle(event([last]), soon()).await.unwrap();
-    assert_eq!(one(&world, "FanOutDuration"), 7_000);
-    assert_eq!(one(&world, "FanOutLatency"), 9_000);
+    assert_eq!(one(&world, "FanOutDuration"), 7_000.0);
+    assert_eq!(one(&world, "FanOutLatency"), 9_000.0);
     // Neither a second delivery nor a second publish reports the end again.
     world.set_clock("2026-11-20T12:10:00.000Z");
     world.writer.handle(event(segments), soon()).await.unwrap();
     world.done(&[publish("star", "live", "2026-11-20T11:59:58.000Z")]).await;
     world.writer.handle(event(world.take_commands().await), soon()).await.unwrap();
-    assert_eq!(one(&world, "FanOutLatency"), 9_000);
+    assert_eq!(one(&world, "FanOutLatency"), 9_000.0);
     let written: u64 = all(&world, "EntriesWritten").iter().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(written, FOLLOWERS as u64);
 }

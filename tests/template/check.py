@@ -1204,12 +1204,9 @@ def emitted():
     the stage, and also by the field that the record names."""
     found = set()
     stage = one(r'pub const STAGE: &str = "(\w+)";', "shared/src/runtime/metrics.rs")
-    assert one(r"Emf::builder\(NAMESPACE.to_owned\(\), (.+)\)\.build", "shared/src/runtime/metrics.rs") == (
-        "vec![vec![STAGE.to_owned()]]"
-    )
     for path in ROOT.glob("functions/*/src/**/*.rs"):
         code = path.read_text(encoding="utf-8")
-        record = r"derive\(Entry[^\]]*\]\n#\[entry\(rename_all = \"PascalCase\"\)\]\n[^\n]*struct (\w+) \{\n(.*?)^\}"
+        record = r"derive\(Serialize[^\]]*\]\n#\[serde\(rename_all = \"PascalCase\"\)\]\n[^\n]*struct (\w+) \{\n(.*?)^\}"
         for name, body in re.findall(record, code, re.MULTILINE | re.DOTALL):
             fields = dict(re.findall(r"^    (?:pub(?:\(\w+\))? )?(\w+): (.+),$", body, re.MULTILINE))
             fields = {field.title().replace("_", ""): kind for field, kind in fields.items()}

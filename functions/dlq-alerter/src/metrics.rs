@@ -1,13 +1,13 @@
 //! What is counted: dead letters. The alarms stand on these metrics and not on the depth of the queue,
 //! which this function keeps at zero.
 
-use metrique::writer::Entry;
+use serde::Serialize;
 use shared::dead_letters::{DeadLetter, STREAM_BATCH, is_of_a_producer, known_reason};
 use shared::runtime::metrics::{Count, Record};
 
 /// Dead letters that were kept.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub(crate) struct Arrivals {
     pub(crate) reason: &'static str,
     pub(crate) dead_letters: Count,

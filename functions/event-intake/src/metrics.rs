@@ -2,15 +2,15 @@
 //! alarm.
 
 use api::Problem;
-use metrique::writer::Entry;
+use serde::Serialize;
 use shared::runtime::metrics::{Count, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::log::Outcome;
 
 /// What a request came to.
-#[derive(Entry, Default)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize, Default)]
+#[serde(rename_all = "PascalCase")]
 struct Taken {
     /// Events that are on the queue.
     events_accepted: Count,

@@ -2,19 +2,16 @@
 //! once an invocation. Each metric is paid for once for each value of a dimension, so none is told apart by the type
 //! of the command: log lines are (docs/OPERATIONS.md), and every message has one.
 
-use std::time::Duration;
-
-use metrique::writer::Entry;
-use metrique::writer::value::VecDistribution;
-use shared::runtime::metrics::{Count, Metrics, Record};
+use serde::Serialize;
+use shared::runtime::metrics::{Count, Durations, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::Disposition;
 use crate::message::Handled;
 
 /// What the commands of a batch came to.
-#[derive(Entry, Default)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize, Default)]
+#[serde(rename_all = "PascalCase")]
 struct Commands {
     /// In effect.
     commands_applied: Count,
@@ -41,9 +38,9 @@ struct Commands {
     /// Failed and made again.
     calls_retried: Count,
     /// Of each fan-out that ended, from its first page to its end.
-    fan_out_duration: VecDistribution<Duration>,
+    fan_out_duration: Durations,
     /// From `published_at` to the last entry.
-    fan_out_latency: VecDistribution<Duration>,
+    fan_out_latency: Durations,
 }
 
 impl Record for Commands {

@@ -1,14 +1,14 @@
 //! What is counted of a tick.
 
-use metrique::writer::Entry;
+use serde::Serialize;
 use shared::events::keeping::wants_table;
 use shared::events::{EventSettings, PeriodRow, PeriodState};
 use shared::runtime::metrics::{Count, Record};
 use shared::values::Timestamp;
 
 /// A tick that came to its end. That there is none is what an alarm stands on.
-#[derive(Entry)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
 pub(crate) struct Tick {
     pub(crate) keeper_ticks: Count,
     /// Steps that were done, and days that were decided.

@@ -220,11 +220,10 @@ impl Projector {
         // One that comes back has been late for long.
         let first = changes.iter().filter(|change| change.redriven.is_none());
         let oldest = first.map(|change| change.at).min();
-        let lag = oldest.map(|at| now.unix_millis().saturating_sub(at.unix_millis()));
-        let mut batch = Batch {
-            projection_lag: lag.and_then(|lag| u64::try_from(lag).ok()),
-            ..Batch::default()
-        };
+        let mut batch = Batch::default();
+        if let Some(at) = oldest.filter(|at| *at <= now) {
+            batch.projection_lag.add(now.since(at));
+        }
         for outcome in outcomes {
             let Outcome { subject, changes, folded, unfolded, conflicts, failure, .. } = outcome;
             batch.view_conflicts += *conflicts;

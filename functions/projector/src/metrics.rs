@@ -1,11 +1,11 @@
 //! What is counted: changes, and how long they took from fact to view.
 
-use metrique::writer::Entry;
-use shared::runtime::metrics::{Count, Record};
+use serde::Serialize;
+use shared::runtime::metrics::{Count, Durations, Record};
 
 /// What became of a batch.
-#[derive(Entry, Default)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize, Default)]
+#[serde(rename_all = "PascalCase")]
 pub(crate) struct Batch {
     /// Changes that were folded.
     pub(crate) changes_folded: Count,
@@ -17,8 +17,8 @@ pub(crate) struct Batch {
     pub(crate) views_failed: Count,
     /// Customers on whom rules could not decide, because of what is stored of their tenants.
     pub(crate) undecided_rules: Count,
-    /// From the oldest change of the batch to its view, in milliseconds.
-    pub(crate) projection_lag: Option<u64>,
+    /// From the oldest change of the batch to its view.
+    pub(crate) projection_lag: Durations,
 }
 
 impl Record for Batch {

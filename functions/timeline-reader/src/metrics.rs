@@ -16,9 +16,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use metrique::writer::Entry;
-use metrique::writer::value::VecDistribution;
-use shared::runtime::metrics::{Count, Metrics, Record};
+use serde::Serialize;
+use shared::runtime::metrics::{Count, Durations, Metrics, Record};
 use shared::values::Timestamp;
 
 use crate::log::Outcome;
@@ -31,11 +30,11 @@ pub const METRICS_PAGES: usize = 100;
 const PRECISION: u128 = 100;
 
 /// What requests came to.
-#[derive(Entry, Debug, Default)]
-#[entry(rename_all = "PascalCase")]
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "PascalCase")]
 struct Answers {
     /// Of each page that was served, inside the function.
-    page_latency: VecDistribution<Duration>,
+    page_latency: Durations,
     /// Requests that were answered with a problem.
     problems: Count,
     /// Calls to the tables that failed and were made again.

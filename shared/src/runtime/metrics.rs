@@ -12,14 +12,13 @@
 //! `tests/template` compares them. Values of dimensions come from short lists in the code: each is
 //! paid for, and none may hold what somebody sent.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::Duration;
 
-use metrique::emf::{Emf, EntryDimensions};
-use metrique::writer::format::Format;
-use metrique::writer::{Entry, EntryWriter, MetricFlags, Observation, Unit, Value, ValueWriter};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use tracing::error;
 
 use crate::values::Timestamp;
@@ -29,9 +28,10 @@ pub const NAMESPACE: &str = "Nagare";
 /// The dimension that every metric has: which deployment it is of.
 pub const STAGE: &str = "Stage";
 
-/// What a function has counted: its fields, named in PascalCase, are the metrics.
-pub trait Record: Entry {
-    /// The field that tells metrics apart, beside the stage. Each of them is there for the stage as a
+/// What a function has counted: an object whose members, named in PascalCase, are metrics ([`Count`],
+/// [`Durations`]) or a text, by which metrics are told apart.
+pub trait Record: Serialize {
+    /// The member that tells metrics apart, beside the stage. Each of them is there for the stage as a
     /// whole, too.
     const BY: Option<&'static str>;
 }
@@ -53,11 +53,34 @@ impl std::ops::AddAssign<u64> for Count {
     }
 }
 
-impl Value for Count {
-    fn write(&self, writer: impl ValueWriter) {
-        if self.0 > 0 {
-            let number = [Observation::Unsigned(self.0)];
-            writer.metric(number, Unit::Count, [], MetricFlags::empty());
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            0 => serializer.serialize_none(),
+            number => serializer.serialize_u64(number),
+        }
+    }
+}
+
+/// Times that were taken, to the microsecond. CloudWatch takes a hundred different ones in a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Durations(BTreeMap<u128, u64>);
+
+impl Durations {
+    /// Adds one.
+    pub fn add(&mut self, took: Duration) {
+        *self.0.entry(took.as_micros()).or_default() += 1;
+    }
+}
+
+impl Serialize for Durations {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values: Vec<f64> = self.0.keys().map(|micros| *micros as f64 / 1_000.0).collect();
+        let counts: Vec<u64> = self.0.values().copied().collect();
+        match (values.as_slice(), counts.as_slice()) {
+            ([], _) => serializer.serialize_none(),
+            ([only], [1]) => serializer.serialize_f64(*only),
+            _ => json!({"Values": values, "Counts": counts}).serialize(serializer),
         }
     }
 }
@@ -66,38 +89,30 @@ impl Value for Count {
 #[derive(Clone)]
 pub struct Metrics {
     stage: Arc<str>,
-    sink: Option<Arc<Mutex<Sink>>>,
-}
-
-struct Sink {
-    format: Emf,
-    output: Box<dyn Write + Send>,
+    output: Option<Arc<Mutex<dyn Write + Send>>>,
 }
 
 impl Metrics {
     /// Counts for a stage on this output: standard output in a Lambda.
     #[must_use]
     pub fn to(output: impl Write + Send + 'static, stage: &str) -> Self {
-        // The format checks what it is given in debug builds, and so in tests, only.
-        let format = Emf::builder(NAMESPACE.to_owned(), vec![vec![STAGE.to_owned()]]).build();
-        let sink = Sink { format, output: Box::new(output) };
-        Self { stage: stage.into(), sink: Some(Arc::new(Mutex::new(sink))) }
+        Self { stage: stage.into(), output: Some(Arc::new(Mutex::new(output))) }
     }
 
     /// Counts nowhere: for who has no CloudWatch.
     #[must_use]
     pub fn off() -> Self {
-        Self { stage: "".into(), sink: None }
+        Self { stage: "".into(), output: None }
     }
 
     /// Writes a record. If it cannot be written that is logged, and the work it reports is done anyway.
     pub fn record<R: Record>(&self, record: &R, now: Timestamp) {
-        let Some(sink) = &self.sink else { return };
-        let dimensions = R::BY.map(dimensions);
-        let line = Line { at: now.into(), stage: &self.stage, dimensions, record };
-        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-        let Sink { format, output } = &mut *sink;
-        if let Err(failure) = format.format(&line, output) {
+        let Some(output) = &self.output else { return };
+        let written = line(record, &self.stage, now).and_then(|line| {
+            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.write_all(line.as_bytes())
+        });
+        if let Err(failure) = written {
             error!("metrics were not written: {failure}");
         }
     }
@@ -109,27 +124,33 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// Beside the stage: by this, and by nothing.
-fn dimensions(by: &'static str) -> EntryDimensions {
-    let by = Cow::Owned(vec![Cow::Borrowed(by)]);
-    EntryDimensions::new(Cow::Owned(vec![by, Cow::Owned(Vec::new())]))
+/// A record with what all records have, as one line of the embedded metric format.
+fn line<R: Record>(record: &R, stage: &str, now: Timestamp) -> io::Result<String> {
+    let Value::Object(mut members) = serde_json::to_value(record)? else {
+        return Err(io::Error::other("a record is no object"));
+    };
+    members.retain(|_, value| !value.is_null());
+    let metrics: Vec<_> =
+        members.iter().filter_map(|(name, value)| declared(name, value)).collect();
+    let dimensions = match R::BY {
+        Some(by) => json!([[STAGE, by], [STAGE]]),
+        None => json!([[STAGE]]),
+    };
+    let directive = json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics});
+    members.insert(STAGE.to_owned(), stage.into());
+    members.insert(
+        "_aws".to_owned(),
+        json!({"CloudWatchMetrics": [directive], "Timestamp": now.unix_millis()}),
+    );
+    Ok(Value::from(members).to_string() + "\n")
 }
 
-/// A record with what all records have.
-struct Line<'a, R> {
-    at: SystemTime,
-    stage: &'a str,
-    dimensions: Option<EntryDimensions>,
-    record: &'a R,
-}
-
-impl<R: Record> Entry for Line<'_, R> {
-    fn write<'a>(&'a self, writer: &mut impl EntryWriter<'a>) {
-        writer.timestamp(self.at);
-        if let Some(dimensions) = &self.dimensions {
-            writer.config(dimensions);
-        }
-        writer.value(STAGE, self.stage);
-        self.record.write(writer);
-    }
+/// How CloudWatch is told of a metric: none of a text, which is a dimension. What is counted is whole, and times are not.
+fn declared(name: &str, value: &Value) -> Option<Value> {
+    let unit = match value {
+        Value::Number(number) if number.is_u64() => "Count",
+        Value::Number(_) | Value::Object(_) => "Milliseconds",
+        _ => return None,
+    };
+    Some(json!({"Name": name, "Unit": unit}))
 }
