@@ -49,6 +49,9 @@ export PATH="$venv/build/bin:$sam/bin:$PATH"
 
 cd "$root"
 sam build
+# What is deployed without Rust is what was built here.
+cargo run --quiet --package xtask --locked -- dist --parts functions --out target/dist-functions
+"$sam/bin/python" "$here/packaged.py" target/dist-functions .aws-sam/build
 "$sam/bin/python" "$here/for_the_emulator.py" .aws-sam/build/template.yaml
 
 rm -rf "$work"

@@ -18,3 +18,15 @@ install "$venv/build" "$here/requirements.txt"
 if (($# == 0)); then set -- --compare "$root/docs/first-minutes.txt"; fi
 PATH="$venv/build/bin:$PATH" PYTHONDONTWRITEBYTECODE=1 \
     "$python" "$root/tests/first-minutes/first_minutes.py" wheel "$@"
+
+# The program from its archive, in an empty folder, and the image's file beside the program that it copies.
+dist=$root/target/dist
+rm -rf "$dist"
+(cd "$root" && cargo run --quiet --package xtask --locked -- dist --parts archive,image --out "$dist")
+mkdir "$dist/unpacked"
+tar --extract --gzip --strip-components 1 --directory "$dist/unpacked" --file "$dist"/nagare-*.tar.gz
+cd "$dist/unpacked"
+env --ignore-environment HOME="$dist/unpacked" ./nagare up --detach --port 0 --data-dir "$dist/unpacked/data"
+env --ignore-environment HOME="$dist/unpacked" ./nagare down
+cmp nagare "$dist/nagare"
+[[ -s LICENSE && -s $dist/Containerfile ]]
