@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 
 use super::fields::{Fields, Posted, Wanted};
 use super::layout::{self, Place};
+use super::suggestions::{self, Suggestions};
 use super::{Console, Mode};
 use crate::client::remote::Remote;
 use crate::failure::Failure;
@@ -88,7 +89,14 @@ impl Progress {
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let shown = html! { p class="quiet" { "Name something, or take a sample, and compare." } };
+    let known = Suggestions::of(&console).await;
+    let ids = [&known.followers, &known.activities, &known.polls, &known.battles, &known.rooms];
+    let shown = html! {
+        @for ((name, label, _), ids) in NAMED.iter().zip(ids) {
+            (suggestions::links(&format!("{label}: "), ids, |id| html! { a href=(layout::address("audit", &[(name, id)])) { (id) } }))
+        }
+        p class="quiet" { "Name something, or take a sample, and compare." }
+    };
     shown_as_page(&console, &fields, shown)
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
+use super::suggestions::Suggestions;
 use super::{Console, cost, named, payload};
 use crate::client::clock;
 use crate::failure::Failure;
@@ -35,8 +36,21 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 }
 
 async fn view(State(console): State<Arc<Console>>) -> Response {
+    let customers = Suggestions::of(&console).await.customers;
     let content = html! {
         (chooser(None, None))
+        @if customers.is_empty() {
+            p class="quiet" { "No event is recorded yet: " code { "nagare events record TENANT CUSTOMER NAME" } }
+        } @else {
+            nav class="suggested" aria-label="Suggestions" {
+                span class="quiet" { "Try: " }
+                ul class="chips" {
+                    @for (tenant, customer) in &customers {
+                        li { a href=(layout::address("history", &[("tenant", tenant), ("customer", customer)])) { (customer) " of " (tenant) } }
+                    }
+                }
+            }
+        }
         (shown(&console).await)
     };
     layout::page(&console, Place::Events, "Events", content).into_response()

@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use shared::dynamo::Query;
 use shared::dynamo::item::{Key, text};
+use shared::events::PeriodState;
 use shared::ledger_item::LedgerItem;
 use shared::rooms::RoomItem;
 
@@ -21,6 +22,8 @@ use crate::failure::Failure;
 
 /// Items that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 5_000;
+/// Events whose customers are looked at.
+const CUSTOMERS_LOOKED_AT: i32 = 200;
 /// How long what was found is shown.
 const KEPT: Duration = Duration::from_secs(15);
 /// Of each kind.
@@ -37,6 +40,8 @@ pub(super) struct Suggestions {
     /// The latest first.
     pub(super) polls: Vec<String>,
     pub(super) battles: Vec<String>,
+    /// Customers of tenants, with their tenants.
+    pub(super) customers: Vec<(String, String)>,
 }
 
 /// Those of a moment ago.
@@ -89,7 +94,8 @@ impl Suggestions {
             }
         }
         let (polls, battles) = show::known(console).await?;
-        Ok(Self { polls, battles, ..seen.into_suggestions() })
+        let customers = customers(console).await?;
+        Ok(Self { polls, battles, customers, ..seen.into_suggestions() })
     }
 
     /// What was sent from this console.
@@ -118,8 +124,42 @@ impl Suggestions {
             rooms: of(&["room_id"]),
             polls: of(&["poll_id"]),
             battles: of(&["battle_id"]),
+            customers: bodies
+                .iter()
+                .filter_map(customer)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .take(SHOWN)
+                .collect(),
         }
     }
+}
+
+/// About whom a command says something.
+fn customer(body: &Value) -> Option<(String, String)> {
+    let text = |name: &str| body[name].as_str().map(ToOwned::to_owned);
+    Some((text("tenant_id")?, text("customer_id")?))
+}
+
+/// Those of whom the newest table of events has some.
+async fn customers(console: &Console) -> Result<Vec<(String, String)>, Failure> {
+    let events = console.remote.events()?;
+    let rows = events.periods().newest_until(|_| false, soon()).await?;
+    let Some(current) = rows.iter().find(|row| row.state == PeriodState::Current) else {
+        return Ok(Vec::new());
+    };
+    let query =
+        Query { projection: Some("pk"), limit: Some(CUSTOMERS_LOOKED_AT), ..Query::default() };
+    let table = events.tables().table(current.period);
+    let mut found = BTreeSet::new();
+    if let Some(page) = pin!(table.pages(query, soon)).try_next().await? {
+        for row in &page.rows {
+            let pk = row.text("pk")?;
+            let mut parts = pk.split('#').map(ToOwned::to_owned);
+            found.extend(parts.next().zip(parts.next()));
+        }
+    }
+    Ok(found.into_iter().take(SHOWN).collect())
 }
 
 /// What the ledger says of whom.
@@ -175,7 +215,8 @@ pub(super) fn things(ids: &[String], view: &str) -> Markup {
     links("Try: ", ids, |id| html! { a href=(named::of(view, id)) { (id) } })
 }
 
-fn links(said: &str, ids: &[String], link: impl Fn(&str) -> Markup) -> Markup {
+/// Ids, each as a link; nothing where there are none.
+pub(super) fn links(said: &str, ids: &[String], link: impl Fn(&str) -> Markup) -> Markup {
     html! {
         @if !ids.is_empty() {
             nav class="suggested" aria-label="Suggestions" {

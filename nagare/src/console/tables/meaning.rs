@@ -15,6 +15,7 @@ use shared::runtime::env;
 use shared::tenants::TenantItem;
 use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
 
+use crate::console::suggestions::Suggestions;
 /// One of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
@@ -207,6 +208,8 @@ pub(super) struct Shelf {
     pub(super) table: Table,
     /// The partition key for an id.
     pub(super) key: fn(&str) -> Result<String, IdError>,
+    /// Ids to begin with.
+    pub(super) known: fn(&Suggestions) -> &[String],
 }
 
 /// Where things are, by the id of whom or what they are about.
@@ -215,66 +218,79 @@ pub(super) const SHELVES: [Shelf; 13] = [
         name: "entries of a viewer's timeline",
         table: Table::Timelines,
         key: |id| Ok(ViewerId::new(id)?.to_string()),
+        known: |known| &known.followers,
     },
     Shelf {
         name: "whom a viewer follows",
         table: Table::Ledger,
         key: |id| Ok(follows::following(&ViewerId::new(id)?)),
+        known: |known| &known.followers,
     },
     Shelf {
         name: "who follows an actor",
         table: Table::Ledger,
         key: |id| Ok(follows::followers(&ActorId::new(id)?)),
+        known: |known| &known.people,
     },
     Shelf {
         name: "what an actor published",
         table: Table::Ledger,
         key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
+        known: |known| &known.people,
     },
     Shelf {
         name: "an activity: its id, record and fan-out",
         table: Table::Ledger,
         key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
+        known: |known| &known.activities,
     },
     Shelf {
         name: "what is known of a room",
         table: Table::Ledger,
         key: |id| Ok(rooms::room(&RoomId::new(id)?).pk),
+        known: |known| &known.rooms,
     },
     Shelf {
         name: "messages of a room (its first shard)",
         table: Table::Ledger,
         key: |id| Ok(rooms::shard(&RoomId::new(id)?, 0)),
+        known: |known| &known.rooms,
     },
     Shelf {
         name: "what a viewer likes",
         table: Table::Facts,
         key: |id| Ok(likes::of_viewer(&ViewerId::new(id)?)),
+        known: |known| &known.followers,
     },
     Shelf {
         name: "how a viewer voted",
         table: Table::Facts,
         key: |id| Ok(polls::of_viewer(&ViewerId::new(id)?)),
+        known: |known| &known.followers,
     },
     Shelf {
         name: "the likes of an activity, counted",
         table: Table::Views,
         key: |id| Ok(likes::count(&ActivityId::new(id)?).pk),
+        known: |known| &known.activities,
     },
     Shelf {
         name: "a viewer's notifications",
         table: Table::Views,
         key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
+        known: |known| &known.followers,
     },
     Shelf {
         name: "the sums of a poll",
         table: Table::Views,
         key: |id| Ok(polls::view(&PollId::new(id)?).pk),
+        known: |known| &known.polls,
     },
     Shelf {
         name: "how a battle stands, and its log",
         table: Table::Views,
         key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
+        known: |known| &known.battles,
     },
 ];
 

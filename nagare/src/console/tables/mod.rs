@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::Console;
 use super::fields::{Fields, Wanted};
 use super::layout::{self, Place};
+use super::suggestions::{self, Suggestions};
 use crate::failure::Failure;
 use crate::visible::visible_json;
 use meaning::{SHELVES, Table};
@@ -110,12 +111,25 @@ impl Look {
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let shown = match Look::of(&fields) {
-        Ok(None) => html! { p class="quiet" { "Choose what to look at." } },
+        Ok(None) => suggested(&Suggestions::of(&console).await),
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
     let content = html! { (forms(&fields)) (shown) };
     layout::page(&console, Place::Tables, "Tables", content).into_response()
+}
+
+/// What can be looked up at once: some ids for each place that has any.
+fn suggested(known: &Suggestions) -> Markup {
+    html! {
+        @for shelf in &SHELVES {
+            (suggestions::links(&format!("{}: ", shelf.name), (shelf.known)(known), |id| {
+                let address = layout::address("tables", &[("what", shelf.name), ("id", id)]);
+                html! { a href=(address) { (id) } }
+            }))
+        }
+        p class="quiet" { "Choose what to look at." }
+    }
 }
 
 fn forms(fields: &Fields) -> Markup {
