@@ -98,7 +98,8 @@ impl Ledger {
         self.0.get(key.into_item(), deadline).await
     }
 
-    /// Writes an item, whatever is there.
+    /// Writes an item whole, whatever is there: one that is written once, or of which nothing is to stay. Others are
+    /// [replaced](Self::replace).
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -111,7 +112,7 @@ impl Ledger {
         self.0.put(item(key, attributes), deadline).await
     }
 
-    /// Writes an item if a condition holds.
+    /// Writes an item whole if a condition holds.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -123,6 +124,25 @@ impl Ledger {
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
         self.0.put_if(item(key, attributes), condition, deadline).await
+    }
+
+    /// Writes all that is known of an item if a condition holds: sets attributes, and takes out those of `optional` that are not
+    /// among them, and that it expires. [Whatever else it has stays](Table::replace).
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been written.
+    pub async fn replace(
+        &self,
+        key: LedgerKey,
+        attributes: impl IntoIterator<Item = (String, AttributeValue)>,
+        optional: &[&str],
+        condition: Option<Condition<'_>>,
+        deadline: Deadline,
+    ) -> Result<Put, DynamoError> {
+        let attributes = attributes.into_iter().collect();
+        // What was erased and is there again does not expire.
+        let optional = [optional, &[FORGET_AT]].concat();
+        self.0.replace(key.into_item(), attributes, &optional, condition, deadline).await
     }
 
     /// Writes a payload that is said at an instant, unless what wins over it is on record: the latest wins, and on a tie the payload that is greater
@@ -143,7 +163,7 @@ impl Ledger {
             "attribute_not_exists(#at) OR #at < :at OR (#at = :at AND payload < :payload)",
         );
         let wins = wins.name("#at", "at").value(":at", at).value(":payload", payload);
-        self.put_if(key, said, wins, deadline).await.map(|_| ())
+        self.replace(key, said, &[], Some(wins), deadline).await.map(|_| ())
     }
 
     /// Like [`put_if`](Self::put_if). Writes nothing and returns `None` if the partition is throttled.

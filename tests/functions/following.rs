@@ -32,7 +32,7 @@ impl HttpConnector for SlowRows {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
         let is_row = body.contains("#following\"") && body.contains(&self.of);
-        let slow = is_row && body.contains("\"Item\"") && self.on.load(Relaxed);
+        let slow = is_row && body.contains("UpdateExpression") && self.on.load(Relaxed);
         let (inside, wait) = (self.inside.clone(), self.wait);
         HttpConnectorFuture::new(async move {
             if slow {

@@ -50,6 +50,7 @@ mod redrive;
 mod refused;
 mod request_logs;
 mod requests;
+mod rollback;
 mod rooms;
 mod rules;
 mod split;

@@ -9,7 +9,7 @@ use super::{
     kinds::{Leaving, Listing},
 };
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Changed, Condition, DynamoError, Put, Query};
+use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
@@ -260,26 +260,21 @@ impl Activities {
         let mut item = write_record(record);
         item.insert("revision".to_owned(), number(known.revision + 1));
         let key = keys::record(key);
-        let there = if known.revision == 0 {
-            let none = Condition::new("attribute_not_exists(pk)");
-            match self.ledger.put_if(key, item, none, deadline).await? {
-                Put::Done => return Ok(None),
-                Put::Refused(there) => there,
+        let written = match known.revision {
+            0 => {
+                let none = Condition::new("attribute_not_exists(pk)");
+                self.ledger.put_if(key, item, none, deadline).await?
             }
-        } else {
-            let known = number(known.revision);
-            let over = ("revision", known);
-            match self
-                .ledger
-                .table()
-                .replace(key.into_item(), item, &RECORD, over, deadline)
-                .await?
-            {
-                Changed::Done(_) => return Ok(None),
-                Changed::Refused(there) => there,
+            known => {
+                let over = Condition::new("revision = :over").value(":over", number(known));
+                let table = self.ledger.table();
+                table.replace(key.into_item(), item, &RECORD, Some(over), deadline).await?
             }
         };
-        read_revised(&self.ledger.table().row(there)).map(Some)
+        match written {
+            Put::Done => Ok(None),
+            Put::Refused(there) => read_revised(&self.ledger.table().row(there)).map(Some),
+        }
     }
 }
 

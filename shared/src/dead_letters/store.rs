@@ -87,8 +87,7 @@ impl DeadLetters {
             self.table.put(item, deadline).await?;
         }
         let digest = text(sha256(letter.body.as_bytes()));
-        let mut item = part_key(&letter.id, LETTER);
-        item.extend(write_letter(letter, parts.len()));
+        let mut item = write_letter(letter, parts.len());
         item.insert("digest".to_owned(), digest.clone());
         let same = Condition::new(match letter.evidence {
             Some(_) => "attribute_not_exists(id) OR digest = :digest",
@@ -96,7 +95,8 @@ impl DeadLetters {
                 "attribute_not_exists(id) OR (digest = :digest AND attribute_not_exists(evidence))"
             }
         });
-        let stored = self.table.put_if(item, same.value(":digest", digest), deadline).await?;
+        let (key, same) = (part_key(&letter.id, LETTER), same.value(":digest", digest));
+        let stored = self.table.replace(key, item, &OPTIONAL, Some(same), deadline).await?;
         Ok(stored == Put::Done)
     }
 
@@ -225,6 +225,9 @@ fn split(body: &str) -> Vec<&str> {
     parts.push(rest);
     parts
 }
+
+/// What a letter has at times.
+const OPTIONAL: [&str; 3] = ["evidence", "group_id", "body"];
 
 fn write_letter(letter: &DeadLetter, parts: usize) -> Item {
     let mut item = Item::from([

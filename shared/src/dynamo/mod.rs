@@ -4,6 +4,7 @@
 //! client          the configuration of AWS clients; Dynamo, from which tables are made
 //! table           one table: get, put and delete, each repeated until its deadline while that helps
 //! update          changes of single attributes
+//! replace         writing what is known of an item, whatever else it has
 //! query           queries and scans, page by page
 //! batch_get       up to a hundred items in one call
 //! batch_write     up to 25 items in one call, their body written by hand
@@ -31,6 +32,7 @@ pub mod limits;
 mod paced;
 pub mod pacing;
 mod query;
+mod replace;
 mod table;
 mod transport;
 mod update;

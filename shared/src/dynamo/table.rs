@@ -32,9 +32,9 @@ pub struct Table {
 /// Under which condition an item is changed.
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
-    expression: &'a str,
-    names: Vec<(&'a str, &'a str)>,
-    values: Vec<(&'a str, AttributeValue)>,
+    pub(super) expression: &'a str,
+    pub(super) names: Vec<(&'a str, &'a str)>,
+    pub(super) values: Vec<(&'a str, AttributeValue)>,
 }
 
 impl<'a> Condition<'a> {
@@ -162,7 +162,8 @@ impl Table {
         })
     }
 
-    /// Writes an item, whatever is there.
+    /// Writes an item whole, whatever is there: one that is written once, or of which nothing is to stay. Others are
+    /// [replaced](Self::replace).
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been written.
@@ -177,7 +178,7 @@ impl Table {
         })
     }
 
-    /// Writes an item if a condition holds. A put that was repeated may be refused by what its first
+    /// Writes an item whole if a condition holds. A put that was repeated may be refused by what its first
     /// attempt wrote.
     ///
     /// # Errors

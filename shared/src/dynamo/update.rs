@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
 
 use super::item::Item;
 use super::table::{names, values};
-use super::{Calling, Table};
+use super::{Calling, DynamoError, Table};
 use crate::runtime::deadline::Deadline;
 
 /// What is changed, and under which condition.
@@ -37,80 +37,51 @@ impl Table {
     /// twice.
     ///
     /// # Errors
-    /// [`DynamoError`](super::DynamoError); it may have been changed.
+    /// [`DynamoError`]; it may have been changed.
     pub fn change<'a>(
         &'a self,
         key: Item,
         update: Update<'a>,
         deadline: Deadline,
     ) -> Calling<'a, Changed> {
-        Box::pin(async move {
-            self.attempt(deadline, || async {
-                let call = self.client().update_item().table_name(self.name());
-                let call = call
-                    .set_key(Some(key.clone()))
-                    .update_expression(update.expression)
-                    .set_condition_expression(update.condition.map(ToOwned::to_owned))
-                    .set_expression_attribute_names(names(&update.names))
-                    .set_expression_attribute_values(values(&update.values))
-                    .return_values(ReturnValue::AllNew)
-                    .return_values_on_condition_check_failure(OnFailure::AllOld);
-                match call.send().await {
-                    Ok(answer) => Ok(Changed::Done(answer.attributes.unwrap_or_default())),
-                    Err(error) => match error.as_service_error() {
-                        Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
-                            Ok(Changed::Refused(failure.item().cloned().unwrap_or_default()))
-                        }
-                        _ => Err(error),
-                    },
-                }
-            })
-            .await
-        })
+        Box::pin(async move { self.changed(key, update, ReturnValue::AllNew, deadline).await })
     }
 
-    /// Writes attributes over an item one of whose attributes has a value, and takes out those of `all` that are not among
-    /// them. Whatever else the item has stays: another version of the code may have put it there.
-    ///
-    /// # Errors
-    /// [`DynamoError`](super::DynamoError); it may have been changed.
-    pub fn replace<'a>(
-        &'a self,
+    /// The same, whose answer has what is asked for.
+    pub(super) async fn changed(
+        &self,
         key: Item,
-        mut attributes: Item,
-        all: &'a [&'a str],
-        (guard, value): (&'a str, AttributeValue),
+        update: Update<'_>,
+        answer: ReturnValue,
         deadline: Deadline,
-    ) -> Calling<'a, Changed> {
-        Box::pin(async move {
-            let (mut set, mut remove) = (Vec::new(), Vec::new());
-            let (mut names, mut values) = (vec![("#guard", guard)], vec![(":guard", value)]);
-            let placeholders: Vec<_> =
-                (0..all.len()).map(|n| (format!("#n{n}"), format!(":v{n}"))).collect();
-            for (name, (of_name, of_value)) in all.iter().zip(&placeholders) {
-                names.push((of_name, *name));
-                match attributes.remove(*name) {
-                    Some(value) => {
-                        set.push(format!("{of_name} = {of_value}"));
-                        values.push((of_value, value));
+    ) -> Result<Changed, DynamoError> {
+        self.attempt(deadline, || async {
+            let call = self.client().update_item().table_name(self.name());
+            let call = call
+                .set_key(Some(key.clone()))
+                .update_expression(update.expression)
+                .set_condition_expression(update.condition.map(ToOwned::to_owned))
+                .set_expression_attribute_names(names(&update.names))
+                .set_expression_attribute_values(values(&update.values))
+                .return_values(answer.clone())
+                .return_values_on_condition_check_failure(OnFailure::AllOld);
+            match call.send().await {
+                Ok(answer) => Ok(Changed::Done(answer.attributes.unwrap_or_default())),
+                Err(error) => match error.as_service_error() {
+                    Some(UpdateItemError::ConditionalCheckFailedException(failure)) => {
+                        Ok(Changed::Refused(failure.item().cloned().unwrap_or_default()))
                     }
-                    None => remove.push(of_name.as_str()),
-                }
+                    _ => Err(error),
+                },
             }
-            let mut expression = format!("SET {}", set.join(", "));
-            if !remove.is_empty() {
-                expression.push_str(&format!(" REMOVE {}", remove.join(", ")));
-            }
-            let condition = Some("#guard = :guard");
-            let update = Update { expression: &expression, condition, names, values };
-            self.change(key, update, deadline).await
         })
+        .await
     }
 
     /// The same as [`Self::change`], where it does not matter what the item is if the condition does not hold.
     ///
     /// # Errors
-    /// [`DynamoError`](super::DynamoError); it may have been changed.
+    /// [`DynamoError`]; it may have been changed.
     pub fn update<'a>(
         &'a self,
         key: Item,

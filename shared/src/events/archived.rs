@@ -9,6 +9,9 @@ use crate::values::TenantId;
 /// Digits of its digest that an edition is named by.
 const EDITION: usize = 16;
 
+/// What the rows of an object have once there is an edition of it.
+pub(super) const EDITIONS: [&str; 2] = ["edition", "replaced"];
+
 /// An object of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedObject {
@@ -100,7 +103,7 @@ impl ArchivedObject {
 
     pub(super) fn attributes(&self) -> Item {
         let mut item = self.tally.attributes();
-        for (name, edition) in [("edition", &self.edition), ("replaced", &self.replaced)] {
+        for (name, edition) in EDITIONS.into_iter().zip([&self.edition, &self.replaced]) {
             item.extend(edition.as_ref().map(|it| (name.to_owned(), text(it.as_str()))));
         }
         item.insert("size".to_owned(), number(self.size));

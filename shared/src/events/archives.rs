@@ -5,12 +5,16 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::archived::EDITIONS;
 use super::{ArchivedObject, Period, Tally, keys};
 use crate::dynamo::item::{Item, Key, Row, number, text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
 use crate::ledger::Ledger;
 use crate::runtime::deadline::Deadline;
 use crate::values::TenantId;
+
+/// What a row of progress has at times.
+const OPTIONAL: [&str; 6] = ["start_pk", "start_sk", "ends", "is_last_chunk", "end_pk", "end_sk"];
 
 /// The rows. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -74,7 +78,7 @@ impl Archives {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         for key in object.keys() {
-            self.ledger.put(key, object.attributes(), deadline).await?;
+            self.ledger.replace(key, object.attributes(), &EDITIONS, None, deadline).await?;
         }
         Ok(())
     }
@@ -237,7 +241,8 @@ impl Archives {
             0 => Condition::new("attribute_not_exists(pk)"),
             read => Condition::new("version = :read").value(":read", number(read)),
         };
-        Ok(self.ledger.put_if(key, item, condition, deadline).await? == Put::Done)
+        let put = self.ledger.replace(key, item, &OPTIONAL, Some(condition), deadline).await?;
+        Ok(put == Put::Done)
     }
 }
 

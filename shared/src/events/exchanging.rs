@@ -14,10 +14,10 @@ use futures::future::BoxFuture;
 
 use aws_sdk_dynamodb::types::{Put as TransactPut, TransactWriteItem};
 
+use super::archived::EDITIONS;
 use super::{ArchivedObject, Archives, PeriodRow, Tally, keys};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::{Item, number};
-use crate::ledger::LedgerKey;
+use crate::dynamo::item::number;
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
 
@@ -80,17 +80,21 @@ impl Archives {
         next: &PeriodRow,
         edition: &ArchivedObject,
     ) -> Result<Vec<TransactWriteItem>, DynamoError> {
-        let put = |key: LedgerKey, attributes: Item| {
-            let mut item = key.into_item();
-            item.extend(attributes);
-            TransactPut::builder().table_name(self.ledger.table().name()).set_item(Some(item))
-        };
-        let unchanged = put(keys::period(row.period), next.attributes())
+        let table = self.ledger.table();
+        // It has what a later version has put there.
+        let mut item = keys::period(row.period).into_item();
+        item.extend(next.attributes());
+        let unchanged = TransactPut::builder()
+            .table_name(table.name())
+            .set_item(Some(item))
             .condition_expression("version = :read")
             .expression_attribute_values(":read", number(row.version));
-        let [in_period, of_tenant] = edition.keys().map(|key| put(key, edition.attributes()));
-        let items = [unchanged, in_period, of_tenant]
-            .map(|put| Ok(TransactWriteItem::builder().put(put.build()?).build()));
-        items.into_iter().collect()
+        let unchanged = TransactWriteItem::builder().put(unchanged.build()?).build();
+        let mut items = vec![unchanged];
+        for key in edition.keys() {
+            let attributes = edition.attributes();
+            items.push(table.replacing(key.into_item(), attributes, &EDITIONS, None)?);
+        }
+        Ok(items)
     }
 }

@@ -16,6 +16,9 @@ use crate::follows::FollowerRange;
 use crate::runtime::deadline::Deadline;
 use crate::values::{Origin, Timestamp};
 
+/// Where a segment goes on, unless it is at its beginning or done.
+const POSITION: &str = "place";
+
 /// What a fan-out does to timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FanOutKind {
@@ -93,7 +96,7 @@ fn write_progress(progress: &Progress) -> Item {
     ]);
     // What is done needs no position, which would name a follower permanently.
     let position = progress.position.as_ref().filter(|_| !progress.done);
-    item.extend(position.map(|position| ("place".to_owned(), text(position))));
+    item.extend(position.map(|position| (POSITION.to_owned(), text(position))));
     item
 }
 
@@ -143,7 +146,8 @@ impl FanOuts {
             plan.extend(at.map(|at| (name.to_owned(), text(at.to_string()))));
         }
         let first = Condition::new("attribute_not_exists(ended_at)");
-        let ended = self.ledger.put_if(keys::plan(key, kind), plan, first, deadline).await?;
+        let key = keys::plan(key, kind);
+        let ended = self.ledger.replace(key, plan, &[], Some(first), deadline).await?;
         Ok((ended == Put::Done).then_some(fan_out))
     }
 
@@ -179,7 +183,8 @@ impl FanOuts {
         let key = keys::segment(key, kind, range, pass);
         let not_done = Condition::new("attribute_not_exists(pk) OR done = :no");
         let not_done = not_done.value(":no", truth(false));
-        self.ledger.put_if(key, write_progress(progress), not_done, deadline).await.map(|_| ())
+        let item = write_progress(progress);
+        self.ledger.replace(key, item, &[POSITION], Some(not_done), deadline).await.map(|_| ())
     }
 
     /// How far a fan-out has come, if it was cut into segments.
@@ -229,6 +234,6 @@ fn read_segment(row: &Row<'_>) -> Result<(FollowerRange, Progress), DynamoError>
 fn read_progress(row: &Row<'_>) -> Result<Progress, DynamoError> {
     let written = u64::try_from(row.number("written")?)
         .map_err(|_| row.corrupt("written", "a number of entries"))?;
-    let position = row.optional_text("place")?.map(ToOwned::to_owned);
+    let position = row.optional_text(POSITION)?.map(ToOwned::to_owned);
     Ok(Progress { position, written, done: row.flag("done")? })
 }

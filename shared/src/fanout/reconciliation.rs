@@ -62,7 +62,7 @@ impl FanOuts {
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
             ("place".to_owned(), text(position.to_string())),
         ]);
-        self.ledger.put(of.key(), item, deadline).await
+        self.ledger.replace(of.key(), item, &[], None, deadline).await.map(|_| ())
     }
 
     /// Removes what was noted, now that all is done.

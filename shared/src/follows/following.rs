@@ -37,6 +37,9 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Timestamp, ViewerId};
 
+/// What the row of an unfollow does not have.
+const FOLLOWING: &str = "following";
+
 /// How long a tombstone is kept at least: far longer than any invocation, and than clocks differ.
 pub const TOMBSTONE_KEPT: Duration = Duration::from_secs(3 * 86_400);
 
@@ -74,7 +77,8 @@ impl Follows {
         let at = text(in_force.changed_at.to_string());
         let later = Condition::new(later).name("#at", "at").value(":at", at);
         let key = keys::followee(follower_id, followee_id);
-        self.ledger.put_if(key, attributes(in_force, now), later, deadline).await.map(|_| ())
+        let item = attributes(in_force, now);
+        self.ledger.replace(key, item, &[FOLLOWING], Some(later), deadline).await.map(|_| ())
     }
 
     /// All rows of a viewer, tombstones included. `deadline` makes the deadline of each step.
@@ -128,7 +132,8 @@ impl Follows {
                 }
             };
             let seen = seen.name("#at", "at");
-            let put = self.ledger.put_if(key(), attributes(said, now), seen, deadline).await?;
+            let item = attributes(said, now);
+            let put = self.ledger.replace(key(), item, &[FOLLOWING], Some(seen), deadline).await?;
             if put == Put::Done {
                 return Ok(());
             }
@@ -139,7 +144,7 @@ impl Follows {
 fn attributes(state: FollowState, now: Timestamp) -> Item {
     let at = ("at".to_owned(), text(state.changed_at.to_string()));
     let rest = match state.following {
-        true => ("following".to_owned(), truth(true)),
+        true => (FOLLOWING.to_owned(), truth(true)),
         false => {
             let kept = i64::try_from(TOMBSTONE_KEPT.as_secs()).unwrap_or(i64::MAX);
             (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept))

@@ -115,7 +115,7 @@ impl Follows {
             edge.insert(JOINING.to_owned(), truth(true));
         }
         let key = keys::edge(follower_id, followee_id);
-        match self.ledger.put_if(key, edge, condition, deadline).await? {
+        match self.ledger.replace(key, edge, &[JOINING], Some(condition), deadline).await? {
             Put::Done => Ok(*state),
             Put::Refused(there) => read_state(&self.ledger.table().row(there)),
         }

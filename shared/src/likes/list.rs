@@ -261,7 +261,7 @@ impl LikeList {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let says = [at(now), (WHOLE.to_owned(), truth(true))];
-        self.ledger.put(whole(viewer), says, deadline).await
+        self.ledger.replace(whole(viewer), says, &[], None, deadline).await.map(|_| ())
     }
 
     async fn put(
@@ -270,7 +270,8 @@ impl LikeList {
         like: &Like,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        self.ledger.put(key(viewer, like), [at(like.liked_at)], deadline).await
+        let says = [at(like.liked_at)];
+        self.ledger.replace(key(viewer, like), says, &[], None, deadline).await.map(|_| ())
     }
 }
 

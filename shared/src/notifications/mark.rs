@@ -4,6 +4,7 @@ use super::keys;
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::facts::Facts;
+use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
@@ -64,10 +65,10 @@ impl Marks {
         mark: Mark,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let mut item = keys::mark(viewer, activity).into_item();
-        item.extend(mark.write());
+        let key = keys::mark(viewer, activity).into_item();
         let further = Condition::new("attribute_not_exists(through) OR through < :through")
             .value(":through", number(mark.through));
-        self.facts.table().put_if(item, further, deadline).await.map(|_| ())
+        let table = self.facts.table();
+        table.replace(key, mark.write(), &[FORGET_AT], Some(further), deadline).await.map(|_| ())
     }
 }

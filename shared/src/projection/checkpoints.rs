@@ -98,14 +98,16 @@ impl Views {
     ) -> Result<(), DynamoError> {
         let through =
             text(format!("{:0>width$}", through.to_string(), width = 2 * Sequence::BYTES));
-        let mut item = key(shard).into_item();
-        item.insert(THROUGH.to_owned(), through.clone());
         let until = u64::try_from(now.unix_millis() / 1000).unwrap_or(0) + KEPT_SECONDS;
-        item.insert(FORGET_AT.to_owned(), number(until));
+        let says = Item::from([
+            (THROUGH.to_owned(), through.clone()),
+            (FORGET_AT.to_owned(), number(until)),
+        ]);
         let lower = Condition::new("attribute_not_exists(pk) OR #through < :through")
             .name("#through", THROUGH)
             .value(":through", through);
-        self.table().put_if(item, lower, deadline).await.map(|_| ())
+        let key = key(shard).into_item();
+        self.table().replace(key, says, &[], Some(lower), deadline).await.map(|_| ())
     }
 
     /// Drops marks of views that have too many, and takes over the checkpoint of the shard in those that have dropped some.

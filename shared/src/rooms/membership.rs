@@ -63,7 +63,7 @@ impl Rooms {
         };
         let wins = wins.name("#at", "at").value(":at", text(state.changed_at.to_string()));
         let key = keys::membership(viewer_id, room_id);
-        self.ledger.put_if(key, item, wins, deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &[], Some(wins), deadline).await.map(|_| ())
     }
 
     /// Has a room be read by its present members alone, from now on.

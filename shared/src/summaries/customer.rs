@@ -65,6 +65,8 @@ pub struct CustomerView {
 struct Bucket {
     names: BTreeMap<EventName, NameTally>,
     is_changed: bool,
+    /// Attributes of a later version, which stay as they are.
+    unknown: Item,
 }
 
 impl CustomerView {
@@ -272,8 +274,8 @@ fn in_blocks(days: NamedDays, most: usize) -> Vec<NamedDays> {
     blocks
 }
 
-fn block(view: &Key, sk: String, content: AttributeValue) -> Write {
-    let mut block = Key { pk: view.pk.clone(), sk }.into_item();
+fn block(view: &Key, sk: String, content: AttributeValue, mut block: Item) -> Write {
+    block.extend(Key { pk: view.pk.clone(), sk }.into_item());
     block.insert(CONTENT.to_owned(), content);
     Write::Put(block)
 }
@@ -347,7 +349,9 @@ impl SummaryState for CustomerView {
         for block in found {
             if let Some(bucket) = keys::of_bucket(block.text("sk")?) {
                 let names = read_names(block)?;
-                self.buckets.insert(bucket, Bucket { names, is_changed: false });
+                let mut unknown = block.item.clone();
+                unknown.retain(|name, _| !["pk", "sk", CONTENT].contains(&name.as_str()));
+                self.buckets.insert(bucket, Bucket { names, is_changed: false, unknown });
             }
         }
         Ok(())
@@ -366,15 +370,16 @@ impl SummaryState for CustomerView {
         if is_first && let Some(SummaryView::Customer(customer)) = SummaryView::of_key(view) {
             writes.push(Write::Put(keys::listed(&customer).into_item()));
         }
-        for (bucket, Bucket { names, is_changed }) in &self.buckets {
+        for (bucket, Bucket { names, is_changed, unknown }) in &self.buckets {
             if *is_changed {
-                writes.push(block(view, keys::bucket(*bucket), pack_names(names)));
+                let content = pack_names(names);
+                writes.push(block(view, keys::bucket(*bucket), content, unknown.clone()));
             }
         }
         for days in in_blocks(self.spill().unwrap_or_default(), self.bounds.block_bytes) {
             let last = days.values().filter_map(Days::last).max().unwrap_or(0);
             let content = AttributeValue::B(Blob::new(pack_days(&days)));
-            writes.push(block(view, keys::days(last, self.blocks), content));
+            writes.push(block(view, keys::days(last, self.blocks), content, Item::new()));
             self.blocks += 1;
         }
         writes

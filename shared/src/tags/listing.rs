@@ -14,6 +14,9 @@ use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 /// Nothing is held longer than an invocation takes.
 const STAYS: Duration = Duration::from_secs(3 * 86_400);
 
+/// What a listing has only where the person is tagged.
+pub(super) const OF_TAG: [&str; 2] = ["tagged", "actor_id"];
+
 /// An activity among what somebody is tagged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
@@ -41,7 +44,7 @@ impl Tags {
     ) -> Result<(), DynamoError> {
         let item = attributes(*state, actor, now);
         let key = keys::listing(tagged_id, sort_key);
-        self.ledger.put_if(key, item, state.wins(), deadline).await.map(|_| ())
+        self.ledger.replace(key, item, &OF_TAG, Some(state.wins()), deadline).await.map(|_| ())
     }
 
     /// What somebody is tagged in, and whose each activity is: what a query finds among so many listings of a span, beyond a

@@ -36,7 +36,8 @@ impl Tags {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = Item::from([("place".to_owned(), text(position.as_str()))]);
-        self.ledger.put(keys::progress(activity, origin), item, deadline).await
+        let key = keys::progress(activity, origin);
+        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }
 
     /// Removes what was noted, now that all is listed.

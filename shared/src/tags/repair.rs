@@ -1,6 +1,6 @@
 //! Listings as an audit looks at them.
 
-use super::listing::{Listing, attributes, read_listing};
+use super::listing::{Listing, OF_TAG, attributes, read_listing};
 use super::{TagState, Tags, keys};
 use crate::dynamo::item::{text, truth};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
@@ -68,7 +68,8 @@ impl Tags {
                 }
             };
             let seen = seen.name("#at", "at");
-            if self.ledger.put_if(key(), item, seen, deadline).await? == Put::Done {
+            let put = self.ledger.replace(key(), item, &OF_TAG, Some(seen), deadline).await?;
+            if put == Put::Done {
                 return Ok(());
             }
         }

@@ -37,7 +37,7 @@ impl Tags {
     ) -> Result<TagState, DynamoError> {
         let TagChange { activity_id, tagged_id, state } = change;
         let key = keys::tag(activity_id, tagged_id);
-        match self.ledger.put_if(key, state.write(), state.wins(), deadline).await? {
+        match self.ledger.replace(key, state.write(), &[], Some(state.wins()), deadline).await? {
             Put::Done => Ok(*state),
             Put::Refused(there) => TagState::read(&self.ledger.table().row(there)),
         }

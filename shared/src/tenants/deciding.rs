@@ -20,7 +20,7 @@ use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
 
 /// Set in the row of a rule that has decided on all customers.
-const DECIDED: &str = "decided";
+pub(super) const DECIDED: &str = "decided";
 const DAY_MILLIS: i64 = 86_400_000;
 /// Alerts that are given before they are remembered.
 const SET_AFTER: usize = 64;
@@ -91,7 +91,8 @@ impl Rules {
                 alerts.give(&customer.tenant_id, &alert, deadline).await?;
                 given.insert(day_of(*period));
             }
-            self.ledger.put(key.clone(), attributes(rule, &given), deadline).await?;
+            let item = attributes(rule, &given);
+            self.ledger.replace(key.clone(), item, &[], None, deadline).await?;
         }
         Ok(())
     }
@@ -127,8 +128,8 @@ impl Rules {
         Ok(in_force.filter(|rule| matches!(rule.when, When::Counted(_))))
     }
 
-    /// Notes that a rule has decided on all customers, unless it is another one by now. A rule that is defined anew has decided on
-    /// nobody: its row is written whole.
+    /// Notes that a rule has decided on all customers, unless it is another one by now. A rule that is defined again has decided on
+    /// nobody: what defines it takes the note out.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been noted.
@@ -179,7 +180,8 @@ impl Rules {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let item = Item::from([("customer".to_owned(), text(customer.as_str()))]);
-        self.ledger.put(keys::deciding(tenant, origin), item, deadline).await
+        let key = keys::deciding(tenant, origin);
+        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }
 
     /// Removes what was noted, now that all is decided.

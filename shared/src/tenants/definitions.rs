@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use super::deciding::DECIDED;
 use super::{RuleChange, Score, ScoreChange, TenantItem, When, keys};
 use crate::dynamo::item::{Item, Row, text};
 use crate::dynamo::{Condition, DynamoError, Put, Query};
@@ -272,7 +273,8 @@ impl Definitions {
         };
         let wins = wins.name("#at", "at").value(":at", at);
         // Refused by what was written meanwhile, it has lost.
-        let (Put::Done | Put::Refused(_)) = self.ledger.put_if(key, item, wins, deadline).await?;
+        let (Put::Done | Put::Refused(_)) =
+            self.ledger.replace(key, item, &["says", DECIDED], Some(wins), deadline).await?;
         Ok(())
     }
 }

@@ -95,7 +95,7 @@ async fn a_room_has_the_shards_that_its_table_says() {
     }
 }
 
-/// What another version has put into the rows of a room and of its messages. (A membership is written whole.)
+/// What another version has put into the rows of a room and of its messages.
 #[tokio::test]
 async fn an_older_version_keeps_what_it_does_not_know_of_a_room() {
     let world = World::new();

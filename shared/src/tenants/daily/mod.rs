@@ -280,7 +280,8 @@ impl Daily {
             seen => Condition::new("version = :seen").value(":seen", number(seen)),
         };
         let key = keys::daily_decisions(customer);
-        Ok(match self.ledger.put_if(key, next.attributes(), unchanged, deadline).await? {
+        let put = self.ledger.replace(key, next.attributes(), &[], Some(unchanged), deadline);
+        Ok(match put.await? {
             Put::Done => None,
             // Whoever is erased meanwhile has no row any more.
             Put::Refused(there) if there.is_empty() => Some(Decisions::default()),

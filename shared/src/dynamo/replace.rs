@@ -1,0 +1,115 @@
+//! Writing all that is known of an item, and nothing else of it.
+//!
+//! While a new version is rolled out, and after it is rolled back, an older one writes the same items. What it does not know of one stays
+//! there, whatever it writes: it sets the attributes that it has, and takes out those that it knows and does not have. A put would take out
+//! everything else. It takes the units of a put, and one request.
+//!
+//! Placeholders are numbers, `#0` and `:0`: an expression has a bound, and those of conditions have names.
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValue, TransactWriteItem, Update as TransactUpdate,
+};
+
+use super::item::Item;
+use super::table::{names, values};
+use super::update::Update;
+use super::{Calling, Changed, Condition, Put, Table};
+use crate::runtime::deadline::Deadline;
+
+impl Table {
+    /// Sets attributes of an item under a condition, takes those of `optional` out that are not among them, and makes the item if
+    /// there is none. Whatever else the item has stays.
+    ///
+    /// One that was repeated may be refused by what its first attempt wrote.
+    ///
+    /// # Errors
+    /// [`DynamoError`](super::DynamoError); it may have been written.
+    pub fn replace<'a>(
+        &'a self,
+        key: Item,
+        attributes: Item,
+        optional: &[&str],
+        condition: Option<Condition<'a>>,
+        deadline: Deadline,
+    ) -> Calling<'a, Put> {
+        let replacing = Replacing::new(attributes, optional);
+        Box::pin(async move {
+            let update = replacing.update(condition);
+            // The item as it is then is of no use to anybody.
+            Ok(match self.changed(key, update, ReturnValue::None, deadline).await? {
+                Changed::Done(_) => Put::Done,
+                Changed::Refused(there) => Put::Refused(there),
+            })
+        })
+    }
+
+    /// The same as a part of a transaction.
+    ///
+    /// # Errors
+    /// [`BuildError`]
+    pub fn replacing(
+        &self,
+        key: Item,
+        attributes: Item,
+        optional: &[&str],
+        condition: Option<Condition<'_>>,
+    ) -> Result<TransactWriteItem, BuildError> {
+        let replacing = Replacing::new(attributes, optional);
+        let update = replacing.update(condition);
+        let item = TransactUpdate::builder().table_name(self.name());
+        let item = item
+            .set_key(Some(key))
+            .update_expression(update.expression)
+            .set_condition_expression(update.condition.map(ToOwned::to_owned))
+            .set_expression_attribute_names(names(&update.names))
+            .set_expression_attribute_values(values(&update.values));
+        Ok(TransactWriteItem::builder().update(item.build()?).build())
+    }
+}
+
+/// An expression that sets some attributes and takes out others.
+struct Replacing {
+    expression: String,
+    /// What `#n` stands for, and what `:n` does.
+    attributes: Vec<(String, Option<AttributeValue>)>,
+    /// `#n` and `:n`.
+    placeholders: Vec<(String, String)>,
+}
+
+impl Replacing {
+    fn new(attributes: Item, optional: &[&str]) -> Self {
+        let absent = optional.iter().filter(|name| !attributes.contains_key(**name));
+        let absent: Vec<_> = absent.map(|name| ((*name).to_owned(), None)).collect();
+        let set = attributes.into_iter().map(|(name, value)| (name, Some(value)));
+        let attributes: Vec<_> = set.chain(absent).collect();
+        let placeholders: Vec<_> =
+            (0..attributes.len()).map(|n| (format!("#{n}"), format!(":{n}"))).collect();
+        let (mut set, mut remove) = (Vec::new(), Vec::new());
+        for ((_, value), (of_name, of_value)) in attributes.iter().zip(&placeholders) {
+            match value {
+                Some(_) => set.push(format!("{of_name}={of_value}")),
+                None => remove.push(of_name.as_str()),
+            }
+        }
+        let mut expression = format!("SET {}", set.join(","));
+        if !remove.is_empty() {
+            expression.push_str(&format!(" REMOVE {}", remove.join(",")));
+        }
+        Self { expression, attributes, placeholders }
+    }
+
+    fn update<'a>(&'a self, condition: Option<Condition<'a>>) -> Update<'a> {
+        let mut update = Update { expression: &self.expression, ..Update::default() };
+        for ((name, value), (of_name, of_value)) in self.attributes.iter().zip(&self.placeholders) {
+            update.names.push((of_name, name));
+            update.values.extend(value.clone().map(|value| (of_value.as_str(), value)));
+        }
+        if let Some(Condition { expression, names, values }) = condition {
+            update.condition = Some(expression);
+            update.names.extend(names);
+            update.values.extend(values);
+        }
+        update
+    }
+}
