@@ -63,7 +63,7 @@ def add(name, kind, **values):
 
 
 # What the projector does to views.
-FOLD_VIEWS = [f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "DeleteItem", "Query")]
+FOLD_VIEWS = [f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query")]
 
 BREAKS = {
     "a route without authorization": (

@@ -959,7 +959,7 @@ def test_tables_survive(stack):
     functions = [p for folder in ("shared", "functions") for p in (ROOT / folder).rglob("*.rs")]
     named_in = {p.name for p in functions if "FORGET_AT" in p.read_text(encoding="utf-8")}
     kept_or_told = {"ledger.rs", "hidden.rs", "store.rs", "view.rs", "list.rs", "read.rs", "marking.rs", "barrier.rs", "facts.rs", "history.rs"}
-    kept_or_told |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "keepers.rs", "periods.rs"}
+    kept_or_told |= {"seen_sets.rs", "listing.rs", "following.rs", "posting.rs", "recording.rs", "checkpoints.rs", "mark.rs", "keepers.rs", "periods.rs"}
     assert named_in == kept_or_told, (
         "only operators mark, and look for marks; what is stated anew takes a mark off, one write takes it along, polls, "
         "battles, votes and messages know by it that they were erased, and some things are born with it: what clients have seen, "
