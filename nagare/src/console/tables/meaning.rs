@@ -9,7 +9,7 @@ use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
-use shared::projection::checkpoints;
+use shared::projection::{checkpoints, own};
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::tenants::TenantItem;
@@ -199,7 +199,8 @@ fn of_views(key: &Key) -> Option<String> {
     };
     let checkpoint =
         || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
-    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint)
+    let own = || own::is_statement(key).then(|| "what a view counts of a viewer".to_owned());
+    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint).or_else(own)
 }
 
 /// Something that is found under one partition key.

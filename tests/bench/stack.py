@@ -1,0 +1,120 @@
+"""A `nagare up` for benchmarks: started with options, sent commands, asked pages, and stopped."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager
+
+import bench
+
+EXPORT = re.compile(r"^export ([A-Z0-9_]+)='?([^']*?)'?$")
+# What has to be known of a stack.
+NEEDED = {"NAGARE_API_URL", "NAGARE_QUEUE_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_DEFAULT_REGION"}
+# How long what was sent may take.
+PATIENCE = 1_800
+
+
+class Stack:
+    """A stack that is ready."""
+
+    def __init__(self, *options):
+        command = [bench.NAGARE, "up", "--port", "0", "--print-env", *map(str, options)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.exports = {}
+        for line in self.process.stdout:
+            match = EXPORT.match(line.strip())
+            if match:
+                self.exports[match[1]] = match[2]
+            if NEEDED <= self.exports.keys():
+                break
+        else:
+            raise SystemExit(f"{' '.join(command)} did not start")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def cli(self, *arguments):
+        subprocess.run([bench.NAGARE, *map(str, arguments)], check=True, env=dict(os.environ) | self.exports,
+                       stdout=subprocess.DEVNULL)
+
+    def call(self, endpoint, target, body):
+        headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0",
+                   "Authorization": "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/sqs/aws4_request,"
+                                    " SignedHeaders=host, Signature=00"}
+        request = urllib.request.Request(endpoint, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def sqs(self, operation, queue="NAGARE_QUEUE_URL", **body):
+        endpoint = self.exports["AWS_ENDPOINT_URL_SQS"]
+        return self.call(endpoint, f"AmazonSQS.{operation}", {"QueueUrl": self.exports[queue]} | body)
+
+    def send(self, commands):
+        """Sends commands, ten a call."""
+        commands = list(commands)
+        for start in range(0, len(commands), 10):
+            entries = [{"Id": str(n), "MessageBody": json.dumps(one)} for n, one in enumerate(commands[start:start + 10])]
+            answer = self.sqs("SendMessageBatch", Entries=entries)
+            if answer.get("Failed"):
+                raise SystemExit(f"not sent: {answer['Failed']}")
+
+    def drain(self):
+        """Waits until all that was sent is in effect, and nothing has become a dead letter."""
+        counts = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+        end = time.monotonic() + PATIENCE
+        while True:
+            waiting = self.sqs("GetQueueAttributes", AttributeNames=counts)["Attributes"]
+            if not any(map(int, waiting.values())):
+                break
+            if time.monotonic() > end:
+                raise SystemExit("the queue is not worked off")
+            time.sleep(0.05)
+        dead = subprocess.run([bench.NAGARE, "dead-letters", "list", "--json"], check=True, text=True,
+                              env=dict(os.environ) | self.exports, stdout=subprocess.PIPE).stdout
+        if dead:
+            raise SystemExit(f"dead letters: {dead}")
+
+    def apply(self, commands):
+        self.send(commands)
+        self.drain()
+
+    def get(self, target):
+        """A page: its status, its body, and the milliseconds that it took."""
+        url = urllib.parse.urlsplit(self.exports["NAGARE_API_URL"])
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+        begun = time.perf_counter()
+        connection.request("GET", target)
+        answer = connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - begun) * 1_000
+        connection.close()
+        return answer.status, body, took
+
+    def page(self, target):
+        """The body of a page that has to be there, and the milliseconds that it took."""
+        status, body, took = self.get(target)
+        if status != 200:
+            raise SystemExit(f"{target}: {status} after {took:.0f} ms: {body.decode()}")
+        return json.loads(body), took
+
+
+@contextmanager
+def running(*options):
+    """A stack for as long as the block lasts."""
+    stack = Stack(*options)
+    try:
+        yield stack
+    finally:
+        stack.stop()
+
+
+def percentile(values, percent):
+    """The value below which so many percent of these are, rounded up to one of them."""
+    values = sorted(values)
+    return values[min(len(values) - 1, len(values) * percent // 100)]
