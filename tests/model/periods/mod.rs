@@ -5,6 +5,7 @@
 //! edge       below the SDK: each call of a function waits there for its turn; what it has done to events is noted
 //! truth      what was taken, and whether all of it is where it has to be
 //! run        one history: messages, ticks, changes and readers, and time that passes over the boundaries of days
+//!   ending   nothing fails any more, and what is left is judged
 //! messages   messages on their way: delivered, acknowledged or delivered again, or dead letters
 //! folding    the streams of periods' tables
 //! reading    what readers are shown meanwhile, and what summaries say in the end
@@ -25,11 +26,9 @@
 //! - in the end each day with events is dropped, but for those of which the bucket has changed an object: these are disputed and have their tables.
 //!   Summaries count what was taken.
 //!
-//! Each of these guards was taken out by hand, and the test failed within the seeds that a run tries: in
-//! `shared/src/events` that what is late is refused by the clock, that nobody puts by a row that is planned, the condition on the version of a row and
-//! of the progress of a segment; in the keeper that a sealed table denies puts, that the end of a chunk is noted before its objects, that progress is noted
-//! behind the objects, that objects are read back, that the begin of a drop is noted, that a stream is mapped before its table takes events, and that it is
-//! unmapped only once it is folded.
+//! These guards were taken out by hand, one at a time, and the test failed within the seeds that a run tries: in `shared/src/events` that nobody puts by a row that is planned, and the conditions on the version of
+//! a row and of the progress of a segment; in the keeper that the end of a chunk is noted before its objects, that progress is noted behind the objects, that objects are read back, and that the
+//! begin of a drop is noted.
 //!
 //! ```sh
 //! NAGARE_MODEL_SEED=17 cargo test -p tests --test model events      # one seed

@@ -52,6 +52,7 @@ impl Plan {
         let sizes = |random: &mut Rng| Sizes {
             chunk_bytes: random.choice([600, 1_500, 4_000]).unwrap(),
             segment_bytes: random.choice([500, 2_000]).unwrap(),
+            segments_at_once: random.choice([1, 4]).unwrap(),
             page_items: random.choice([Some(1), Some(3), None]).unwrap(),
         };
         let apart = random.choice([0, 10 * MINUTE]).unwrap();

@@ -1,9 +1,10 @@
 //! One history against the functions. The seed chooses what happens next: a message is delivered, a keeper ticks, a waiting call gets its
 //! turn or fails, somebody dies, changes are folded, a reader sets out, time passes to where something is due, or just over it.
 
-use std::cell::{Cell, RefCell};
+mod ending;
+
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
 use super::edge::{Done, Edge, Log, Watched};
 use super::folding::Lane;
-use super::messages::{Delivery, Queue, all_of};
+use super::messages::{Delivery, Queue};
 use super::plan::{Plan, Sent};
 use super::reading;
 use super::truth::{APART, Id, Truth, at, period_of_object, row, stored};
@@ -34,8 +35,8 @@ const READERS: usize = 2;
 /// No tick lives for longer, and no call of one waits for longer: an invocation has five minutes.
 const LONGEST_TICK: i64 = 6 * HOUR;
 const HOUR: i64 = 3_600_000;
-/// Ticks until all that is due is done, when nothing fails any more.
-const TICKS: usize = 30;
+/// Turns of a run, of which a usual one has some thousands.
+const MOST_TURNS: usize = 200_000;
 
 /// Runs a history. Returns what went wrong, if something did.
 pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
@@ -69,6 +70,8 @@ fn events(world: &World, settings: EventSettings) -> Events {
 /// A batch that a writer works on, and which of its events came too late.
 struct Writing<'a> {
     batch: Vec<(Delivery, Vec<Id>)>,
+    /// It stands still until then: what it has decided to put arrives as late.
+    still_until: i64,
     task: Task<'a, SqsBatchResponse>,
 }
 
@@ -133,7 +136,7 @@ impl<'a> Run<'a> {
 
     async fn until_all_is_sent(&mut self) -> Result<(), String> {
         let end = *self.boundaries.last().unwrap();
-        loop {
+        for _ in 0..MOST_TURNS {
             self.go_on().await?;
             if self.queue.is_empty() && self.now() >= end {
                 return Ok(());
@@ -143,7 +146,8 @@ impl<'a> Run<'a> {
                 12..20 if self.keeping.len() < KEEPERS => self.tick(),
                 20..23 if self.readers.len() < READERS => self.read(),
                 23..25 => self.die(),
-                25..40 => {
+                25 => self.stand_still(),
+                26..40 => {
                     let lanes = self.lanes.len().max(1);
                     let n = self.random.usize(0..lanes);
                     let lane = self.lanes.values_mut().nth(n);
@@ -155,6 +159,7 @@ impl<'a> Run<'a> {
                 _ => {}
             }
         }
+        Err("not all is recorded, however often it is tried".to_owned())
     }
 
     fn anybody_at_work(&self) -> bool {
@@ -241,7 +246,7 @@ impl<'a> Run<'a> {
         let batch: Vec<_> = batch.into_iter().map(|it| (it.clone(), late(&it))).collect();
         let event = event(batch.iter().map(|(delivery, _)| delivery.message()));
         let task = Task::new(async move { writer.handle(event, soon()).await.unwrap() });
-        Writing { batch, task }
+        Writing { batch, still_until: 0, task }
     }
 
     fn tick(&mut self) {
@@ -278,10 +283,24 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A writer stands still for hours or days, wherever it is.
+    fn stand_still(&mut self) {
+        let (now, longest) =
+            (self.now(), self.random.choice([HOUR, 12 * HOUR, 48 * HOUR]).unwrap());
+        let until = now + self.random.i64(0..longest);
+        if let Some(writing) = self.random.choice(&mut self.writing) {
+            count("periods: a writer stood still");
+            writing.still_until = until;
+        }
+    }
+
     /// Goes on with everybody until all of them wait, and judges what was done.
     async fn go_on(&mut self) -> Result<(), String> {
         let mut finished = Vec::new();
         for index in (0..self.writing.len()).rev() {
+            if self.writing[index].still_until > self.now() {
+                continue;
+            }
             if let Poll::Ready(response) = self.writing[index].task.go_on() {
                 finished.push((self.writing.remove(index), response));
             }
@@ -355,76 +374,5 @@ impl<'a> Run<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Nothing fails any more: everybody does what is left, as time passes over what is due.
-    async fn to_the_end(&mut self) -> Result<(), String> {
-        // What had taken hours ends before time goes on.
-        self.until_nobody_is_at_work().await?;
-        let last = *self.boundaries.last().unwrap();
-        let (now, after) = (self.now(), last.max(self.now()) + 2 * APART);
-        let mut times: Vec<_> = self.boundaries.iter().map(|it| it + 2 * APART).collect();
-        times.retain(|it| *it > now);
-        times.extend([now, after]);
-        times.sort_unstable();
-        for time in times {
-            self.set_time(time);
-            self.do_all_that_is_due().await?;
-        }
-        Ok(())
-    }
-
-    async fn do_all_that_is_due(&mut self) -> Result<(), String> {
-        for _ in 0..TICKS {
-            let batch = self.queue.take(self.now(), usize::MAX, 0);
-            if !batch.is_empty() {
-                let writing = self.written_by(self.writers[0].clone(), batch);
-                self.writing.push(writing);
-            }
-            self.lanes.values_mut().for_each(Lane::deliver_all);
-            let more_due = Rc::new(Cell::new(true));
-            let (keeper, said) = (self.keepers[0].clone(), Rc::clone(&more_due));
-            let task = Task::new(async move {
-                said.set(!keeper.tick(soon()).await.is_ok_and(|ticked| !ticked.more_due));
-            });
-            self.keeping.push((self.now(), task));
-            self.until_nobody_is_at_work().await?;
-            let is_folded = !self.lanes.values().any(Lane::has_left);
-            if !more_due.get() && is_folded {
-                return Ok(());
-            }
-        }
-        Err("the keeper never comes to an end".to_owned())
-    }
-
-    /// Gives each call its turn.
-    async fn until_nobody_is_at_work(&mut self) -> Result<(), String> {
-        loop {
-            self.go_on().await?;
-            match self.waiting.any() {
-                true => self.waiting.release(0, None),
-                false if !self.anybody_at_work() => return Ok(()),
-                false => tokio::time::advance(Duration::from_secs(1)).await,
-            }
-        }
-    }
-
-    async fn check(&self, history: &[Sent]) -> Result<(), String> {
-        let truth = self.truth.borrow();
-        if let Some((id, content)) = all_of(history).find(|(id, it)| !truth.is_decided(id, it)) {
-            return Err(format!("{id:?} with {content} is neither taken nor refused"));
-        }
-        let mut periods: Vec<_> = truth.taken.keys().map(|id| truth.period(id)).collect();
-        periods.dedup();
-        for period in periods {
-            truth.is_whole(self.world, period)?;
-            let row = row(self.world, period);
-            match row["state"]["S"].as_str() {
-                Some("dropped") if truth.dropped.contains(&period) => {}
-                Some("disputed") if truth.mangled.contains(&period) => {}
-                _ => return Err(format!("{period} is not dropped in the end: {row}")),
-            }
-        }
-        reading::summaries(self.world, &truth).await
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Only whole archives are shown: from the state `archived` on, until they are deleted. A disputed one is left out: nobody knows whether it
 //! holds what was recorded, and its events are still in their table. What a row says is read before the objects that are shown: one that says
-//! `archived` has all of them by then, and objects that were read before it may be those that a keeper had put until then. So where an archive is not
-//! older than its table, objects are read a second time.
+//! `archived` has all of them by then, and objects that were read before it may be those that a keeper had put until then. So objects are read to learn which rows matter, and
+//! then again.
 //!
 //! A page is the objects of some periods, never half of one. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
 
@@ -72,9 +72,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let (mut periods, mut next) = read(cx, &tenant, before, limit).await?;
     let states = try_join_all(periods.iter().map(|of| state(cx, of.period))).await?;
     let states: BTreeMap<_, _> = periods.iter().map(|of| of.period).zip(states).collect();
-    let may_have_been_partial =
-        |state: &Option<PeriodState>| state.is_some_and(|state| state != PeriodState::Dropped);
-    if states.values().any(may_have_been_partial) {
+    if states.values().any(Option::is_some) {
         (periods, next) = read(cx, &tenant, before, limit).await?;
     }
     let mut items = Vec::with_capacity(periods.len());
