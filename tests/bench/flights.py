@@ -239,10 +239,11 @@ def compare_duckdb(directory, database):
     begun = time.monotonic()
     columns = ", ".join(f"\"{name}\": '{'JSON' if name == 'properties' else 'VARCHAR'}'" for name in COLUMNS)
     read = f"read_json('{directory}/*.jsonl.gz', format = 'newline_delimited', columns = {{{columns}}})"
-    order = "ORDER BY tenant_id, customer_id, at, event_id"
-    found = duckdb.sql(f"SELECT {', '.join(COLUMNS)} FROM {read} {order}").fetchall()
+    # `at` is a word of DuckDB's own.
+    names, order = ", ".join(f'"{name}"' for name in COLUMNS), 'ORDER BY tenant_id, customer_id, "at", event_id'
+    found = duckdb.sql(f"SELECT {names} FROM {read} {order}").fetchall()
     seconds = time.monotonic() - begun
-    wanted = database.execute(f"SELECT {', '.join(COLUMNS)} FROM events {order}").fetchall()
+    wanted = database.execute(f"SELECT {names} FROM events {order}").fetchall()
     if found != wanted:
         differs = next((pair for pair in zip(found, wanted) if pair[0] != pair[1]), None)
         raise SystemExit(f"DuckDB finds {len(found)} events, and SQL {len(wanted)}; the first that differ: {differs}")
