@@ -5,12 +5,16 @@ mod disputes;
 mod forgetting;
 mod listed;
 mod mappings;
+mod refused;
 mod streams;
+mod striking;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
 
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use nagare::local::schema;
 use period_keeper::{Keeper, Sizes, Ticked};
 use serde_json::{Value, json};
@@ -22,6 +26,8 @@ use shared::events::{
 use shared::summaries::SummaryView;
 use shared::values::{CustomerId, EventId, EventName, Payload, TenantId};
 use tests::{World, soon};
+
+use crate::yielding::Yielding;
 
 /// The period that the tests follow to its end.
 const PERIOD: &str = "2026-11";
@@ -42,7 +48,8 @@ const SETTINGS: EventSettings = EventSettings {
     earliest: EventSettings::EARLIEST,
 };
 /// Small enough for several segments, chunks and pages.
-const SIZES: Sizes = Sizes { chunk_bytes: 3_000, segment_bytes: 2_000, page_items: Some(3) };
+const SIZES: Sizes =
+    Sizes { chunk_bytes: 3_000, segment_bytes: 2_000, segments_at_once: 2, page_items: Some(3) };
 
 fn period() -> Period {
     PERIOD.parse().unwrap()
@@ -312,6 +319,22 @@ async fn an_archive_is_in_order_and_its_manifest_adds_up() {
     }
 }
 
+/// However many segments are at work at once, one after the other or all of them, the bytes are the same.
+#[tokio::test]
+async fn an_archive_has_the_same_bytes_however_many_segments_are_at_work() {
+    let expected = reference().await;
+    for segments_at_once in [1, 3, 64] {
+        let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(segments_at_once)));
+        let behind = |inside| SharedHttpConnector::new(Yielding { inside, random });
+        let mut world = keeping(World::behind(behind));
+        world.keeper.sizes.segments_at_once = usize::try_from(segments_at_once).unwrap();
+        let recorded = lived_until(&world, SEALED).await;
+        assert!(row(&world).segments > 1);
+        check_archive(&world, &recorded);
+        assert_eq!(world.bucket.objects(), expected, "{segments_at_once} at once");
+    }
+}
+
 /// A tick is as long as a call or two: it goes on with the next one, and the bytes are the same.
 #[tokio::test(start_paused = true)]
 async fn a_tick_that_runs_out_of_time_goes_on_with_the_next() {
@@ -321,9 +344,8 @@ async fn a_tick_that_runs_out_of_time_goes_on_with_the_next() {
     use shared::runtime::deadline::Deadline;
 
     let handle = nagare::faults::FaultsHandle::default();
-    let world = keeping(World::behind(|inside| {
-        aws_smithy_runtime_api::client::http::SharedHttpConnector::new(Faulty::by(&handle, inside))
-    }));
+    let world =
+        keeping(World::behind(|inside| SharedHttpConnector::new(Faulty::by(&handle, inside))));
     let recorded = lived_until(&world, WITHIN).await;
     handle.set("slow=400ms".parse().unwrap());
     world.set_clock(SEALED);

@@ -29,7 +29,7 @@ impl Waiting {
         self.open.store(true, Ordering::SeqCst);
     }
 
-    fn turn(&self) -> oneshot::Receiver<Turn> {
+    pub(crate) fn turn(&self) -> oneshot::Receiver<Turn> {
         let (sender, turn) = oneshot::channel();
         if self.open.load(Ordering::SeqCst) {
             let _ = sender.send(None);

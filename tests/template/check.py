@@ -1076,7 +1076,7 @@ def alarmed(stack):
 
 def test_everything_that_can_go_wrong_has_an_alarm(stack):
     ours = ("DeadLetters", "SystemDeadLetters", "CommandsRefused", "FanOutLatency", "ProjectionLag")
-    ours += ("DisputedPeriods", "UnmadePeriods", "FailedSteps", "KeeperTicks", "UndecidedRules")
+    ours += ("DisputedPeriods", "UnmadePeriods", "FailedSteps", "KeeperTicks", "UndecidedRules", "MarkedPeriods")
     wanted = {("Nagare", metric, frozenset(["Stage"])) for metric in ours}
     wanted.add(("AWS/SQS", "NumberOfMessagesDeleted", frozenset(["CommandQueue"])))
     for function in STREAMS_OF:
@@ -1102,7 +1102,7 @@ def test_everything_that_can_go_wrong_has_an_alarm(stack):
 
 # What nobody has to be woken for: viewers are served, commands are kept, and nothing is lost before tomorrow.
 TOMORROW = {f"{table}WriteThrottlesAlarm" for table in ("Timelines", "Ledger", "LedgerIndex", "Facts", "Views", "DeadLetters")}
-TOMORROW |= {"PeriodDisputedAlarm", "RulesUndecidedAlarm", "KeeperStepsAlarm", "KeeperStoppedAlarm"}
+TOMORROW |= {"PeriodDisputedAlarm", "ErasureUnfinishedAlarm", "RulesUndecidedAlarm", "KeeperStepsAlarm", "KeeperStoppedAlarm"}
 TOMORROW |= {"AnyDeadLettersAlarm", "Api4xxAlarm", "ApiLatencyAlarm", "FanOutLatencyAlarm", "ProjectionLagAlarm"}
 
 

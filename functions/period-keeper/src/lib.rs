@@ -55,7 +55,7 @@
 //!
 //! # What bounds it
 //!
-//! It holds one chunk of a table, or one object, in memory: 64 MiB and what that compresses to. Before, days are decided on pages of a hundred
+//! It holds four chunks of a table, or one object, in memory: 64 MiB each and what that compresses to. Before, days are decided on pages of a hundred
 //! customers, in half of the time. Rows of periods are read as a whole: a hundred
 //! bytes each, but for those that customers are spread in.
 
@@ -122,13 +122,20 @@ pub struct Sizes {
     pub chunk_bytes: usize,
     /// The bytes of a table that are one segment. A larger table has more segments.
     pub segment_bytes: u64,
+    /// The segments of a table that are archived at once, each with a chunk in memory.
+    pub segments_at_once: usize,
     /// The most items of one page of a scan; where there is none, a page is 1 MiB.
     pub page_items: Option<i32>,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { chunk_bytes: 64 << 20, segment_bytes: 4 << 30, page_items: None }
+        Self {
+            chunk_bytes: 64 << 20,
+            segment_bytes: 4 << 30,
+            segments_at_once: 4,
+            page_items: None,
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Tick {
     pub(crate) disputed_periods: Count,
     /// Periods that have no table although events of theirs are taken now, or within a day.
     pub(crate) unmade_periods: Count,
+    /// Periods that somebody takes events out of, or has begun to: nothing else is done with them.
+    pub(crate) marked_periods: Count,
     /// Tenants and customers that could not be decided on, because of what is stored of them.
     pub(crate) undecided_rules: Count,
 }
@@ -31,6 +33,7 @@ impl Default for Tick {
             failed_steps: Count::default(),
             disputed_periods: Count::default(),
             unmade_periods: Count::default(),
+            marked_periods: Count::default(),
             undecided_rules: Count::default(),
         }
     }
@@ -41,6 +44,7 @@ impl Tick {
     pub(crate) fn see(&mut self, row: &PeriodRow, settings: &EventSettings, now: Timestamp) {
         let is_unmade = row.state == PeriodState::Planned && wants_table(row.period, settings, now);
         self.unmade_periods += u64::from(is_unmade);
+        self.marked_periods += u64::from(row.forgetting);
         self.disputed_periods += u64::from(row.state == PeriodState::Disputed);
     }
 }

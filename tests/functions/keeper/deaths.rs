@@ -27,7 +27,8 @@ fn check_mapped(world: &World) {
 async fn life(blow: Option<(usize, Blow)>) -> (usize, World) {
     let steps = Steps::with(blow);
     let mut world = keeping(World::behind(|inside| steps.before(inside)));
-    world.keeper.sizes = Sizes { chunk_bytes: 4_000, segment_bytes: 4_000, page_items: None };
+    world.keeper.sizes =
+        Sizes { chunk_bytes: 4_000, segment_bytes: 4_000, page_items: None, ..super::SIZES };
     let mut recorded = std::collections::BTreeSet::new();
     for at in [super::WITHIN, SEALED, DROPPED, EXPIRED] {
         world.set_clock(at);

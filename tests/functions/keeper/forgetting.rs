@@ -211,6 +211,8 @@ async fn it_ends_wherever_it_dies() {
                 ticks(&world.keeper).await;
                 if before.forgetting {
                     assert_eq!(row(&world), before, "{blow:?} at {call}");
+                    let marked = world.metrics.lines().pop().unwrap()["MarkedPeriods"].as_u64();
+                    assert!(marked >= Some(1), "no metric: {blow:?} at {call}");
                 }
                 check(&world, &recorded, &scope).await;
                 erase(&world, &scope).await.unwrap();

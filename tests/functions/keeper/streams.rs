@@ -6,12 +6,13 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
+use nagare::local::faults::Fault;
 use nagare::local::{lambda, stream_source};
 use serde_json::Value;
 use shared::events::{PeriodRow, PeriodState, StreamMapping};
 use tests::{World, soon};
 
+use super::striking::Strike;
 use super::{
     DROPPED, EXPIRED, SEALED, WITHIN, bring, in_table, keeping, lived_until, mapped, record, row,
     state, table, ticks,
@@ -149,7 +150,7 @@ async fn a_table_of_an_older_version_is_mapped_whatever_has_become_of_it() {
 /// The row of a table that was never mapped says so.
 #[tokio::test]
 async fn a_stream_that_cannot_be_mapped_is_said_to_be_the_reason() {
-    let strike = Strike::default();
+    let strike = of_lambda();
     let world = keeping(World::behind(|inside| strike.before(inside)));
     unfolded(&world, WITHIN).await;
     unmap(&world).await;
@@ -177,33 +178,9 @@ async fn no_mapping_outlives_its_table() {
     assert_eq!((state(&world), mapped(&world)), (PeriodState::Dropped, Vec::new()));
 }
 
-/// What befalls all calls of Lambda.
-#[derive(Debug, Clone, Default)]
-struct Strike(Arc<Mutex<Option<Fault>>>);
-
-#[derive(Debug)]
-struct Striking {
-    inside: SharedHttpConnector,
-    strike: Strike,
-}
-
-impl Strike {
-    fn before(&self, inside: SharedHttpConnector) -> SharedHttpConnector {
-        SharedHttpConnector::new(Striking { inside, strike: self.clone() })
-    }
-
-    fn set(&self, fault: Option<Fault>) {
-        *self.0.lock().unwrap() = fault;
-    }
-}
-
-impl HttpConnector for Striking {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let fault = *self.strike.0.lock().unwrap();
-        let fault = fault.filter(|_| request.uri().starts_with(lambda::ENDPOINT));
-        let inside = self.inside.clone();
-        HttpConnectorFuture::new(async move { inject(fault, request, &inside).await })
-    }
+/// What may befall all calls of Lambda.
+fn of_lambda() -> Strike {
+    Strike::on(|request| request.uri().starts_with(lambda::ENDPOINT))
 }
 
 /// No event is taken where Lambda maps no stream; and once it does, each stream has one mapping.
@@ -217,7 +194,7 @@ async fn no_table_is_made_without_its_mapping() {
         Fault::CutAnswer,
         Fault::TableMissing,
     ] {
-        let strike = Strike::default();
+        let strike = of_lambda();
         let world = keeping(World::behind(|inside| strike.before(inside)));
         strike.set(Some(fault));
         let ticked = world.keeper.tick(soon()).await.unwrap();

@@ -3,6 +3,9 @@
 //! A table is scanned in segments, each of them in chunks. A chunk is made in two strides: the first decides where it ends and
 //! notes that, the second puts its objects. A keeper that finds the end noted scans up to it. Nothing is written to the table any more, and a scan
 //! goes through a segment in one order, so every keeper finds the same events.
+//!
+//! Some segments are archived at once. None knows of another: each has its own progress and its own objects, so the bytes are the same however many
+//! are at work.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, Key};
@@ -45,21 +48,23 @@ impl Keeper {
         if row.segments == 0 {
             return self.divide(row, deadline).await;
         }
-        let (mut tally, mut objects) = (Tally::default(), 0);
-        for number in 0..row.segments {
+        let segments = (0..row.segments).map(|number| {
             let segment = Segment { period: row.period, number, of: row.segments };
-            let progress = match self.archive_segment(segment, deadline).await {
-                Ok(progress) => progress,
-                // Nobody can say any more what was recorded. It stays in the table.
-                Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
-                    return self
-                        .dispute(row, format!("it cannot be read: {error}"), deadline)
-                        .await;
-                }
-                Err(error) => return Err(error),
-            };
-            tally.add(progress.tally);
-            objects += progress.objects;
+            self.archive_segment(segment, deadline)
+        });
+        let segments = stream::iter(segments).buffer_unordered(self.sizes.segments_at_once);
+        let segments: Vec<SegmentProgress> = match segments.try_collect().await {
+            Ok(segments) => segments,
+            // Nobody can say any more what was recorded. It stays in the table.
+            Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
+                return self.dispute(row, format!("it cannot be read: {error}"), deadline).await;
+            }
+            Err(error) => return Err(error),
+        };
+        let (mut tally, mut objects) = (Tally::default(), 0);
+        for segment in segments {
+            tally.add(segment.tally);
+            objects += segment.objects;
         }
         let (archives, of) = (&self.archives, (row.period, tally));
         archives.put_manifest(&self.objects, of, objects, deadline).await?;

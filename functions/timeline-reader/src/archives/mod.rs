@@ -2,10 +2,13 @@
 //! a quarter of an hour.
 //!
 //! Only whole archives are shown: from the state `archived` on, until they are deleted. A disputed one is left out: nobody knows whether it
-//! holds what was recorded, and its events are still in their table.
+//! holds what was recorded, and its events are still in their table. What a row says is read before the objects that are shown: one that says
+//! `archived` has all of them by then, and objects that were read before it may be those that a keeper had put until then. So objects are read to learn which rows matter, and
+//! then again.
 //!
 //! A page is the objects of some periods, never half of one. It ends early, with a cursor, once it has [`MOST_OBJECTS`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -66,11 +69,15 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         .map(|text| list::open(cx, LIST, &tenant, text, earlier_than))
         .transpose()?;
     let Some(objects) = &cx.reader.objects else { return Err(Problem::NotFound(&[])) };
-    let (periods, next) = read(cx, &tenant, before, limit).await?;
+    let (mut periods, mut next) = read(cx, &tenant, before, limit).await?;
     let states = try_join_all(periods.iter().map(|of| state(cx, of.period))).await?;
+    let states: BTreeMap<_, _> = periods.iter().map(|of| of.period).zip(states).collect();
+    if states.values().any(Option::is_some) {
+        (periods, next) = read(cx, &tenant, before, limit).await?;
+    }
     let mut items = Vec::with_capacity(periods.len());
-    for (of, state) in periods.into_iter().zip(states) {
-        if let Some(state) = state {
+    for of in periods {
+        if let Some(state) = states.get(&of.period).copied().flatten() {
             items.push(item(objects, cx.now, of, state).await?);
         }
     }

@@ -1,0 +1,117 @@
+//! The streams of periods' tables: each is delivered in its order, in batches that may come again for half a day.
+
+use std::task::Poll;
+
+use fastrand::Rng;
+use nagare::local::engine::stream::StreamRecord;
+use nagare::local::stream_source::event_of;
+use projector::StreamResponse;
+use tests::{World, soon};
+
+use crate::history::DAY;
+use crate::scheduler::Task;
+use crate::usage::count;
+
+/// The stream of one table.
+pub(super) struct Lane<'a> {
+    world: &'a World,
+    table: String,
+    /// The number of the last record that was worked off.
+    behind: i64,
+    /// Since when something may be left of it.
+    left_since: Option<i64>,
+    /// How far it was worked off by when.
+    passed: Vec<(i64, i64)>,
+    batch: Option<(Vec<i64>, Task<'a, StreamResponse>)>,
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(world: &'a World, table: String) -> Self {
+        Self { world, table, behind: 0, left_since: None, passed: Vec::new(), batch: None }
+    }
+
+    pub(super) fn is_at_work(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    /// Something was put.
+    pub(super) fn changed(&mut self) {
+        self.left_since.get_or_insert(self.world.clock.now().unix_millis());
+    }
+
+    /// Until when time may pass: DynamoDB keeps a change for a day, and what is left for longer is another test's concern.
+    pub(super) fn latest(&self) -> i64 {
+        self.left_since.map_or(i64::MAX, |since| since + DAY / 2)
+    }
+
+    pub(super) fn go_on(&mut self) {
+        let Some((numbers, task)) = &mut self.batch else { return };
+        let Poll::Ready(response) = task.go_on() else { return };
+        let numbers = std::mem::take(numbers);
+        self.pass(&numbers, &response);
+        self.batch = None;
+    }
+
+    pub(super) fn happen(&mut self, random: &mut Rng) {
+        match (&self.batch, random.u8(0..12)) {
+            (Some(_), 0) => {
+                count("periods: a projector died");
+                self.batch = None;
+            }
+            (None, 0) => self.begin_again(),
+            (None, _) => self.deliver(random.usize(1..8)),
+            (Some(_), _) => {}
+        }
+    }
+
+    /// Lambda delivers again what is less than a day old.
+    fn begin_again(&mut self) {
+        let since = self.world.clock.now().unix_millis() - DAY / 2;
+        let old = self.passed.iter().filter(|(_, at)| *at < since).map(|(number, _)| *number);
+        self.behind = old.max().unwrap_or(0);
+    }
+
+    fn deliver(&mut self, at_most: usize) {
+        let records = self.left(at_most);
+        if records.is_empty() {
+            return;
+        }
+        count("periods: changes delivered, up to seven");
+        let batch = event_of(&self.table, "shard", &records).unwrap();
+        let projector = &self.world.projector;
+        let task = Task::new(async move { projector.handle(batch, soon()).await.unwrap() });
+        self.batch = Some((records.into_iter().map(|record| record.number).collect(), task));
+    }
+
+    /// Passes what was folded of a batch: all before the first that was not.
+    fn pass(&mut self, numbers: &[i64], response: &StreamResponse) {
+        let failed = response.batch_item_failures.first();
+        let failed = failed.map(|failed| failed.item_identifier.parse::<i64>().unwrap());
+        let done = numbers.iter().take_while(|number| Some(**number) != failed);
+        if let Some(last) = done.last() {
+            self.behind = *last;
+            self.left_since = self.left_since.filter(|_| self.has_left());
+            self.passed.push((*last, self.world.clock.now().unix_millis()));
+        }
+    }
+
+    /// Whether something is left to fold of a stream that is mapped.
+    pub(super) fn has_left(&self) -> bool {
+        !self.left(1).is_empty()
+    }
+
+    fn left(&self, at_most: usize) -> Vec<StreamRecord> {
+        let engine = &self.world.engine;
+        match engine.mappings().unwrap().iter().any(|mapping| mapping.table == self.table) {
+            true => engine.stream_of(&self.table, self.behind, at_most).unwrap(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Delivers all that is left, if nothing is on its way.
+    pub(super) fn deliver_all(&mut self) {
+        if self.batch.is_none() {
+            self.deliver(usize::MAX);
+        }
+    }
+}
