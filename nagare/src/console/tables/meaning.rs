@@ -209,20 +209,24 @@ pub(super) struct Shelf {
     pub(super) key: fn(&str) -> Result<String, IdError>,
 }
 
+// Those of the names below that others refer to.
+pub(super) const TIMELINE: &str = "entries of a viewer's timeline";
+pub(super) const FOLLOWERS: &str = "who follows an actor";
+pub(super) const ACTIVITY: &str = "an activity: its id, record and fan-out";
+pub(super) const ROOM: &str = "what is known of a room";
+pub(super) const POLL: &str = "the sums of a poll";
+pub(super) const BATTLE: &str = "how a battle stands, and its log";
+
 /// Where things are, by the id of whom or what they are about.
 pub(super) const SHELVES: [Shelf; 13] = [
-    Shelf {
-        name: "entries of a viewer's timeline",
-        table: Table::Timelines,
-        key: |id| Ok(ViewerId::new(id)?.to_string()),
-    },
+    Shelf { name: TIMELINE, table: Table::Timelines, key: |id| Ok(ViewerId::new(id)?.to_string()) },
     Shelf {
         name: "whom a viewer follows",
         table: Table::Ledger,
         key: |id| Ok(follows::following(&ViewerId::new(id)?)),
     },
     Shelf {
-        name: "who follows an actor",
+        name: FOLLOWERS,
         table: Table::Ledger,
         key: |id| Ok(follows::followers(&ActorId::new(id)?)),
     },
@@ -232,15 +236,11 @@ pub(super) const SHELVES: [Shelf; 13] = [
         key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
     },
     Shelf {
-        name: "an activity: its id, record and fan-out",
+        name: ACTIVITY,
         table: Table::Ledger,
         key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
     },
-    Shelf {
-        name: "what is known of a room",
-        table: Table::Ledger,
-        key: |id| Ok(rooms::room(&RoomId::new(id)?).pk),
-    },
+    Shelf { name: ROOM, table: Table::Ledger, key: |id| Ok(rooms::room(&RoomId::new(id)?).pk) },
     Shelf {
         name: "messages of a room (its first shard)",
         table: Table::Ledger,
@@ -266,13 +266,9 @@ pub(super) const SHELVES: [Shelf; 13] = [
         table: Table::Views,
         key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
     },
+    Shelf { name: POLL, table: Table::Views, key: |id| Ok(polls::view(&PollId::new(id)?).pk) },
     Shelf {
-        name: "the sums of a poll",
-        table: Table::Views,
-        key: |id| Ok(polls::view(&PollId::new(id)?).pk),
-    },
-    Shelf {
-        name: "how a battle stands, and its log",
+        name: BATTLE,
         table: Table::Views,
         key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
     },

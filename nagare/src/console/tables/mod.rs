@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::Console;
 use super::fields::{Fields, Wanted};
 use super::layout::{self, Place};
+use super::suggestions::{self, Suggestions};
 use crate::failure::Failure;
 use crate::visible::visible_json;
 use meaning::{SHELVES, Table};
@@ -110,12 +111,29 @@ impl Look {
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let shown = match Look::of(&fields) {
-        Ok(None) => html! { p class="quiet" { "Choose what to look at." } },
+        Ok(None) => suggested(&console).await,
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
     let content = html! { (forms(&fields)) (shown) };
     layout::page(&console, Place::Tables, "Tables", content).into_response()
+}
+
+/// What is known, at one place where something of it is stored.
+async fn suggested(console: &Console) -> Markup {
+    let known = Suggestions::of(console).await;
+    let at = |shelf: &'static str| {
+        move |id: &str| layout::address("tables", &[("what", shelf), ("id", id)])
+    };
+    html! {
+        p class="quiet" { "Choose what to look at." }
+        (suggestions::few("Timelines: ", &known.followers, at(meaning::TIMELINE)))
+        (suggestions::few("Followers: ", &known.people, at(meaning::FOLLOWERS)))
+        (suggestions::few("Activities: ", &known.activities, at(meaning::ACTIVITY)))
+        (suggestions::few("Rooms: ", &known.rooms, at(meaning::ROOM)))
+        (suggestions::few("Polls: ", &known.polls, at(meaning::POLL)))
+        (suggestions::few("Battles: ", &known.battles, at(meaning::BATTLE)))
+    }
 }
 
 fn forms(fields: &Fields) -> Markup {
