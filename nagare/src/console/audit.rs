@@ -89,15 +89,26 @@ impl Progress {
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
-    let known = Suggestions::of(&console).await;
-    let ids = [&known.followers, &known.activities, &known.polls, &known.battles, &known.rooms];
+    let named = !asked(&fields).is_empty();
     let shown = html! {
-        @for ((name, label, _), ids) in NAMED.iter().zip(ids) {
-            (suggestions::links(&format!("{label}: "), ids, |id| html! { a href=(layout::address("audit", &[(name, id)])) { (id) } }))
-        }
-        p class="quiet" { "Name something, or take a sample, and compare." }
+        @if named { p class="quiet" { "Compare what is filled in." } }
+        @else { p class="quiet" { "Name something, or take a sample, and compare." } (suggested(&console).await) }
     };
     shown_as_page(&console, &fields, shown)
+}
+
+/// What can be named. Following one fills in the form and starts nothing.
+async fn suggested(console: &Console) -> Markup {
+    let known = Suggestions::of(console).await;
+    let of = |field: &'static str| move |id: &str| layout::address("audit", &[(field, id)]);
+    html! {
+        (suggestions::few("Viewers: ", &known.followers, of("viewer")))
+        (suggestions::few("Activities: ", &known.activities, of("activity")))
+        (suggestions::few("Polls: ", &known.polls, of("poll")))
+        (suggestions::few("Battles: ", &known.battles, of("battle")))
+        (suggestions::few("Rooms: ", &known.rooms, of("room")))
+        (suggestions::few("A sample: ", &["10".to_owned()], of("sample")))
+    }
 }
 
 async fn audit(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
@@ -356,44 +367,4 @@ impl Outcome {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::net::TcpListener;
-
-    use shared::runtime::env;
-
-    use super::*;
-    use crate::client::target::Target;
-    use crate::local::{Stack, StackConfig};
-    use crate::running::Note;
-
-    #[tokio::test]
-    async fn an_audit_without_an_end_says_what_it_was_at() {
-        let stack = Stack::start(StackConfig::default()).await.unwrap();
-        // Whoever listens here never answers.
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let silent = format!("http://{}", listener.local_addr().unwrap());
-        let stuck = stack.environment().iter().cloned().map(|(name, value)| match name {
-            env::DYNAMODB_ENDPOINT => (name, silent.clone()),
-            _ => (name, value),
-        });
-        let stuck: Vec<_> = stuck.collect();
-        let remote = async |environment: &[(&str, String)]| {
-            Remote::of(Target::Local(Note::new(stack.port(), environment))).await.unwrap()
-        };
-        let (remote, stuck) = (remote(stack.environment()).await, remote(&stuck).await);
-        let comparing = Task::Compare(Folded::ByBarrier);
-        for (query, at) in [
-            ("viewer=bob", "ended with the timeline of bob"),
-            ("battle=dragon", "ended with the hits of battles"),
-            ("sample=1", "ended with the choice of what to compare"),
-        ] {
-            let fields = Fields::parse(query.as_bytes());
-            let failure = run(&stuck, &fields, comparing, Duration::ZERO).await.unwrap_err();
-            assert!(failure.to_string().contains(at), "{failure}");
-            assert!(run(&remote, &fields, comparing, PATIENCE).await.is_ok());
-        }
-        stack.shut_down().await;
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
-use super::suggestions::Suggestions;
+use super::suggestions::{self, Suggestions};
 use super::{Console, cost, named, payload};
 use crate::client::clock;
 use crate::failure::Failure;
@@ -36,21 +36,9 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 }
 
 async fn view(State(console): State<Arc<Console>>) -> Response {
-    let customers = Suggestions::of(&console).await.customers;
     let content = html! {
         (chooser(None, None))
-        @if customers.is_empty() {
-            p class="quiet" { "No event is recorded yet: " code { "nagare events record TENANT CUSTOMER NAME" } }
-        } @else {
-            nav class="suggested" aria-label="Suggestions" {
-                span class="quiet" { "Try: " }
-                ul class="chips" {
-                    @for (tenant, customer) in &customers {
-                        li { a href=(layout::address("history", &[("tenant", tenant), ("customer", customer)])) { (customer) " of " (tenant) } }
-                    }
-                }
-            }
-        }
+        (suggested(&console).await)
         (shown(&console).await)
     };
     layout::page(&console, Place::Events, "Events", content).into_response()
@@ -73,6 +61,17 @@ async fn shown(console: &Console) -> Markup {
         section #periods class="card" aria-label="Periods" hx-get=[again] hx-trigger=[again.map(|_| "load delay:2s")] hx-swap="outerHTML" {
             p class="quiet" { "It is " time { (clock::clock().now().to_string()) } " in the stack." }
             (table)
+        }
+    }
+}
+
+/// Customers to look at. Where none is known, how one becomes known.
+async fn suggested(console: &Console) -> Markup {
+    let customers = Suggestions::of(console).await.customers;
+    html! {
+        (suggestions::customers_of(&customers))
+        @if customers.is_empty() {
+            p { "No customer is known here yet: " a href=(layout::address("commands", &[("type", "event.recorded")])) { "record an event" } "." }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Names to begin with: whoever opens a view for the first time knows no id yet.
 //!
-//! Of a local stack its tables are looked through, up to [`LOOKED_THROUGH`] items of the ledger, once in [`KEPT`]. On an
+//! Of a local stack its tables are looked through, up to [`LOOKED_THROUGH`] items of each, once in [`KEPT`]. On an
 //! account that would cost as much as the tables are large: there it is what was sent from this console.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,22 +12,23 @@ use maud::{Markup, html};
 use serde_json::Value;
 use shared::dynamo::Query;
 use shared::dynamo::item::{Key, text};
-use shared::events::PeriodState;
+use shared::events::Customer;
 use shared::ledger_item::LedgerItem;
 use shared::rooms::RoomItem;
+use shared::summaries::keys::{self as summaries, SummaryItem};
 
 use super::{Console, PATH, layout, named, show};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 
-/// Items that are looked through, in pages of as many as a call looks at.
+/// Items of a table that are looked through, in pages of as many as a call looks at.
 const LOOKED_THROUGH: u64 = 5_000;
-/// Events whose customers are looked at.
-const CUSTOMERS_LOOKED_AT: i32 = 200;
 /// How long what was found is shown.
 const KEPT: Duration = Duration::from_secs(15);
 /// Of each kind.
 const SHOWN: usize = 16;
+/// Of each kind, where several kinds stand together.
+const FEW: usize = 5;
 
 /// Some ids of each kind.
 #[derive(Debug, Clone, Default)]
@@ -40,8 +41,8 @@ pub(super) struct Suggestions {
     /// The latest first.
     pub(super) polls: Vec<String>,
     pub(super) battles: Vec<String>,
-    /// Customers of tenants, with their tenants.
-    pub(super) customers: Vec<(String, String)>,
+    /// Customers of tenants of whom there are events.
+    pub(super) customers: Vec<Customer>,
 }
 
 /// Those of a moment ago.
@@ -135,31 +136,35 @@ impl Suggestions {
     }
 }
 
-/// About whom a command says something.
-fn customer(body: &Value) -> Option<(String, String)> {
-    let text = |name: &str| body[name].as_str().map(ToOwned::to_owned);
-    Some((text("tenant_id")?, text("customer_id")?))
-}
-
-/// Those of whom the newest table of events has some.
-async fn customers(console: &Console) -> Result<Vec<(String, String)>, Failure> {
-    let events = console.remote.events()?;
-    let rows = events.periods().newest_until(|_| false, soon()).await?;
-    let Some(current) = rows.iter().find(|row| row.state == PeriodState::Current) else {
-        return Ok(Vec::new());
+/// Customers that are listed among the views, by tenant and id.
+async fn customers(console: &Console) -> Result<Vec<Customer>, Failure> {
+    let views = console.remote.views()?;
+    let query = Query {
+        filter: Some("begins_with(pk, :customers)"),
+        projection: Some("pk, sk"),
+        values: vec![(":customers", text(summaries::CUSTOMERS))],
+        ..Query::default()
     };
-    let query =
-        Query { projection: Some("pk"), limit: Some(CUSTOMERS_LOOKED_AT), ..Query::default() };
-    let table = events.tables().table(current.period);
-    let mut found = BTreeSet::new();
-    if let Some(page) = pin!(table.pages(query, soon)).try_next().await? {
+    let (mut found, mut scanned) = (BTreeSet::new(), 0);
+    let mut pages = pin!(views.table().pages(query, soon));
+    while let Some(page) = pages.try_next().await? {
         for row in &page.rows {
-            let pk = row.text("pk")?;
-            let mut parts = pk.split('#').map(ToOwned::to_owned);
-            found.extend(parts.next().zip(parts.next()));
+            if let Some(SummaryItem::Listed(customer)) = SummaryItem::of_key(&Key::of(row)?) {
+                found.insert(customer);
+            }
+        }
+        scanned += page.scanned;
+        if scanned >= LOOKED_THROUGH {
+            break;
         }
     }
     Ok(found.into_iter().take(SHOWN).collect())
+}
+
+/// Whom a command is about, if it is a customer.
+fn customer(body: &Value) -> Option<Customer> {
+    let of = |name: &str| body[name].as_str();
+    format!("{}#{}", of("tenant_id")?, of("customer_id")?).parse().ok()
 }
 
 /// What the ledger says of whom.
@@ -215,14 +220,97 @@ pub(super) fn things(ids: &[String], view: &str) -> Markup {
     links("Try: ", ids, |id| html! { a href=(named::of(view, id)) { (id) } })
 }
 
-/// Ids, each as a link; nothing where there are none.
-pub(super) fn links(said: &str, ids: &[String], link: impl Fn(&str) -> Markup) -> Markup {
+/// A few of one kind, beside those of others, each as a link to an address.
+pub(super) fn few(said: &str, ids: &[String], address: impl Fn(&str) -> String) -> Markup {
+    let ids = &ids[..ids.len().min(FEW)];
+    links(said, ids, |id| html! { a href={ (PATH) (address(id)) } { (id) } })
+}
+
+/// Customers, each as a link to their history.
+pub(super) fn customers_of(all: &[Customer]) -> Markup {
+    links("Try: ", all, |Customer { tenant_id, customer_id }| {
+        let of = [("tenant", tenant_id.as_str()), ("customer", customer_id.as_str())];
+        html! { a href={ (PATH) (layout::address("history", &of)) } { (customer_id) " of " (tenant_id) } }
+    })
+}
+
+fn links<T>(said: &str, all: &[T], link: impl Fn(&T) -> Markup) -> Markup {
     html! {
-        @if !ids.is_empty() {
+        @if !all.is_empty() {
             nav class="suggested" aria-label="Suggestions" {
                 span class="quiet" { (said) }
-                ul class="chips" { @for id in ids { li { (link(id)) } } }
+                ul class="chips" { @for one in all { li { (link(one)) } } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use shared::runtime::clock::Clock;
+
+    use crate::console::Mode;
+    use crate::console::tests::{Fixture, account};
+
+    const EVENTS: &str = "/console/events";
+
+    async fn record(console: &Fixture, confirmed: &str) {
+        let at = Clock::system().now().to_string();
+        let mut fields = vec![
+            ("type", "event.recorded"),
+            ("f.tenant_id", "acme"),
+            ("f.customer_id", "c-9"),
+            ("f.event_id", "e1"),
+            ("f.name", "login"),
+            ("f.at", &at),
+        ];
+        if !confirmed.is_empty() {
+            fields.push(("confirmed", confirmed));
+        }
+        console.apply(&fields).await;
+    }
+
+    #[tokio::test]
+    async fn views_of_what_is_stored_open_with_what_is_known() {
+        let console = Fixture::new(Mode::Write, None).await;
+        let at = Clock::system().now().to_string();
+        let follow = [
+            ("type", "follow.created"),
+            ("f.follower_id", "bob"),
+            ("f.followee_id", "anna"),
+            ("f.at", &at),
+        ];
+        console.apply(&follow).await;
+        record(&console, "").await;
+        console.until("/console/tables?table=views&pk=customers%23acme", "c-9").await;
+        for (view, link) in [
+            (EVENTS, "history?tenant=acme&amp;customer=c-9"),
+            ("/console/audit", "audit?viewer=bob"),
+            ("/console/log", "log?person=anna"),
+            ("/console/tables", "tables?what=who+follows+an+actor&amp;id=anna"),
+        ] {
+            let page = console.get(view).await.text;
+            let link = format!("href=\"/console/{link}\"");
+            assert!(page.contains(&link), "{view}: {page}");
+            // Where something is chosen nothing else is suggested, and what is suggested is there.
+            let chosen = link.trim_start_matches("href=\"").trim_end_matches('"');
+            let page = console.get(&chosen.replace("&amp;", "&")).await.text;
+            assert!(!page.contains("Suggestions") && !page.contains("Nothing is"), "{page}");
+        }
+        console.stack.shut_down().await;
+    }
+
+    #[tokio::test]
+    async fn customers_of_an_account_are_those_sent_from_here() {
+        let console = Fixture::new(Mode::Write, Some(account())).await;
+        let page = console.get(EVENTS).await.text;
+        assert!(page.contains("commands?type=event.recorded"), "{page}");
+        record(&console, "123456789012").await;
+        let page = console.get(EVENTS).await.text;
+        assert!(page.contains("history?tenant=acme&amp;customer=c-9"), "{page}");
+        assert!(!page.contains("commands?type=event.recorded"), "{page}");
+        console.stack.shut_down().await;
     }
 }

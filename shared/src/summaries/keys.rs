@@ -20,7 +20,8 @@ use crate::values::{CustomerId, EventName, TenantId};
 
 /// How the partitions of customers begin.
 pub const CUSTOMER: &str = "customer#";
-const CUSTOMERS: &str = "customers#";
+/// How the partitions of lists of customers begin.
+pub const CUSTOMERS: &str = "customers#";
 /// How the partitions of names begin.
 pub const NAMES: &str = "names#";
 /// How the partitions of witnesses begin.

@@ -21,6 +21,7 @@ use crate::console::cloudwatch::{CloudWatch, Lines};
 use crate::console::fields::Fields;
 use crate::console::journal::{FUNCTIONS, Filter, Journal, Line, OUTCOMES};
 use crate::console::layout::{self, Place};
+use crate::console::suggestions::{self, Suggestions};
 use crate::console::{Console, PATH};
 
 /// Lines of a page.
@@ -64,20 +65,36 @@ struct Excerpt {
 }
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let suggested = suggested(&console, &fields).await;
     let content = match (&console.inside, &console.cloudwatch) {
         (Some(inside), _) => {
             let kept = kept(inside, &fields).await;
-            html! { (form(&fields, None)) (section(&fields, &kept)) }
+            html! { (form(&fields, None)) (suggested) (section(&fields, &kept)) }
         }
         (None, Ok(cloudwatch)) => {
             let names = SPANS.map(|(name, _)| name);
             let spans = choice(WITHIN, "Within", AN_HOUR.0, &names, &fields);
             let found = found(cloudwatch, &fields).await;
-            html! { (form(&fields, Some(spans))) (section(&fields, &found)) }
+            html! { (form(&fields, Some(spans))) (suggested) (section(&fields, &found)) }
         }
         (None, Err(why)) => layout::problem(why),
     };
     layout::page(&console, Place::Log, TITLE, content).into_response()
+}
+
+/// What lines may be about, where nothing narrows them yet.
+async fn suggested(console: &Console, fields: &Fields) -> Markup {
+    if !fields.of(&FILTERS).is_empty() {
+        return html! {};
+    }
+    let known = Suggestions::of(console).await;
+    let of = |field: &'static str| move |id: &str| layout::address("log", &[(field, id)]);
+    html! {
+        (suggestions::few("People: ", &known.people, of("person")))
+        (suggestions::few("Activities: ", &known.activities, of("about")))
+        (suggestions::few("Polls: ", &known.polls, of("about")))
+        (suggestions::few("Battles: ", &known.battles, of("about")))
+    }
 }
 
 /// The lines again, if there are newer ones that fit.

@@ -9,13 +9,12 @@ use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
 use shared::notifications::keys as notifications;
 use shared::polls::keys::{self as polls, PollRow};
-use shared::projection::{checkpoints, own};
+use shared::projection::checkpoints;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::tenants::TenantItem;
 use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
 
-use crate::console::suggestions::Suggestions;
 /// One of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
@@ -199,8 +198,7 @@ fn of_views(key: &Key) -> Option<String> {
     };
     let checkpoint =
         || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
-    let own = || own::is_statement(key).then(|| "what a view counts of a viewer".to_owned());
-    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint).or_else(own)
+    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint)
 }
 
 /// Something that is found under one partition key.
@@ -209,89 +207,70 @@ pub(super) struct Shelf {
     pub(super) table: Table,
     /// The partition key for an id.
     pub(super) key: fn(&str) -> Result<String, IdError>,
-    /// Ids to begin with.
-    pub(super) known: fn(&Suggestions) -> &[String],
 }
+
+// Those of the names below that others refer to.
+pub(super) const TIMELINE: &str = "entries of a viewer's timeline";
+pub(super) const FOLLOWERS: &str = "who follows an actor";
+pub(super) const ACTIVITY: &str = "an activity: its id, record and fan-out";
+pub(super) const ROOM: &str = "what is known of a room";
+pub(super) const POLL: &str = "the sums of a poll";
+pub(super) const BATTLE: &str = "how a battle stands, and its log";
 
 /// Where things are, by the id of whom or what they are about.
 pub(super) const SHELVES: [Shelf; 13] = [
-    Shelf {
-        name: "entries of a viewer's timeline",
-        table: Table::Timelines,
-        key: |id| Ok(ViewerId::new(id)?.to_string()),
-        known: |known| &known.followers,
-    },
+    Shelf { name: TIMELINE, table: Table::Timelines, key: |id| Ok(ViewerId::new(id)?.to_string()) },
     Shelf {
         name: "whom a viewer follows",
         table: Table::Ledger,
         key: |id| Ok(follows::following(&ViewerId::new(id)?)),
-        known: |known| &known.followers,
     },
     Shelf {
-        name: "who follows an actor",
+        name: FOLLOWERS,
         table: Table::Ledger,
         key: |id| Ok(follows::followers(&ActorId::new(id)?)),
-        known: |known| &known.people,
     },
     Shelf {
         name: "what an actor published",
         table: Table::Ledger,
         key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
-        known: |known| &known.people,
     },
     Shelf {
-        name: "an activity: its id, record and fan-out",
+        name: ACTIVITY,
         table: Table::Ledger,
         key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
-        known: |known| &known.activities,
     },
-    Shelf {
-        name: "what is known of a room",
-        table: Table::Ledger,
-        key: |id| Ok(rooms::room(&RoomId::new(id)?).pk),
-        known: |known| &known.rooms,
-    },
+    Shelf { name: ROOM, table: Table::Ledger, key: |id| Ok(rooms::room(&RoomId::new(id)?).pk) },
     Shelf {
         name: "messages of a room (its first shard)",
         table: Table::Ledger,
         key: |id| Ok(rooms::shard(&RoomId::new(id)?, 0)),
-        known: |known| &known.rooms,
     },
     Shelf {
         name: "what a viewer likes",
         table: Table::Facts,
         key: |id| Ok(likes::of_viewer(&ViewerId::new(id)?)),
-        known: |known| &known.followers,
     },
     Shelf {
         name: "how a viewer voted",
         table: Table::Facts,
         key: |id| Ok(polls::of_viewer(&ViewerId::new(id)?)),
-        known: |known| &known.followers,
     },
     Shelf {
         name: "the likes of an activity, counted",
         table: Table::Views,
         key: |id| Ok(likes::count(&ActivityId::new(id)?).pk),
-        known: |known| &known.activities,
     },
     Shelf {
         name: "a viewer's notifications",
         table: Table::Views,
         key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
-        known: |known| &known.followers,
     },
+    Shelf { name: POLL, table: Table::Views, key: |id| Ok(polls::view(&PollId::new(id)?).pk) },
     Shelf {
-        name: "the sums of a poll",
-        table: Table::Views,
-        key: |id| Ok(polls::view(&PollId::new(id)?).pk),
-        known: |known| &known.polls,
-    },
-    Shelf {
-        name: "how a battle stands, and its log",
+        name: BATTLE,
         table: Table::Views,
         key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
-        known: |known| &known.battles,
     },
 ];
 

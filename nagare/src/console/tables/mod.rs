@@ -111,7 +111,7 @@ impl Look {
 
 async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     let shown = match Look::of(&fields) {
-        Ok(None) => suggested(&Suggestions::of(&console).await),
+        Ok(None) => suggested(&console).await,
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
@@ -119,16 +119,20 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
     layout::page(&console, Place::Tables, "Tables", content).into_response()
 }
 
-/// What can be looked up at once: some ids for each place that has any.
-fn suggested(known: &Suggestions) -> Markup {
+/// What is known, at one place where something of it is stored.
+async fn suggested(console: &Console) -> Markup {
+    let known = Suggestions::of(console).await;
+    let at = |shelf: &'static str| {
+        move |id: &str| layout::address("tables", &[("what", shelf), ("id", id)])
+    };
     html! {
-        @for shelf in &SHELVES {
-            (suggestions::links(&format!("{}: ", shelf.name), (shelf.known)(known), |id| {
-                let address = layout::address("tables", &[("what", shelf.name), ("id", id)]);
-                html! { a href=(address) { (id) } }
-            }))
-        }
         p class="quiet" { "Choose what to look at." }
+        (suggestions::few("Timelines: ", &known.followers, at(meaning::TIMELINE)))
+        (suggestions::few("Followers: ", &known.people, at(meaning::FOLLOWERS)))
+        (suggestions::few("Activities: ", &known.activities, at(meaning::ACTIVITY)))
+        (suggestions::few("Rooms: ", &known.rooms, at(meaning::ROOM)))
+        (suggestions::few("Polls: ", &known.polls, at(meaning::POLL)))
+        (suggestions::few("Battles: ", &known.battles, at(meaning::BATTLE)))
     }
 }
 
