@@ -86,32 +86,6 @@ def test_so_many_a_day(estimate):
     assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * 3)
 
 
-def test_a_mix_of_pages(estimate):
-    """A tenth is answered by a cache; half of the others are polls that find nothing, and a fifth of the rest shows likes."""
-    rates = ["--deliveries-per-day", 0, "--reads-per-day", 1_000_000]
-
-    def read(*options):
-        found, lines = bill(estimate(*rates, *options, "--json"))
-        return found, lines["DynamoDB", "read units, reader"]["amount"], lines["Data transfer", "answers"]["amount"]
-
-    mixed = ["--cached-share", 0.1, "--empty-share", 0.5, "--likes-share", 0.2]
-    found, units, bytes_ = read(*mixed)
-    assert (found["pages"], found["cached_pages"]) == (27 * MILLION, 3 * MILLION)
-    # Three units of each page, those of the records, and two of each activity with likes, of which one is beyond the page.
-    assert units == pytest.approx(27 * 3 + 13.5 * 2.5 + 2.7 * 2 * 21)
-    _, lines = bill(estimate(*rates, *mixed, "--json"))
-    assert lines["API Gateway", "requests"]["amount"] == pytest.approx(27)
-    (_, all_empty, short), (_, full, long) = read("--empty-share", 1), read()
-    assert (all_empty, full) == (pytest.approx(30 * 3), pytest.approx(30 * 5.5))
-    with_likes = read("--likes-share", 1)[2]
-    assert short < bytes_ < long < with_likes
-    assert "cached_pages" not in read()[0]
-    everything, lines = bill(estimate(*rates, "--cached-share", 1, "--json"))
-    assert (everything["pages"], lines["API Gateway", "requests"]["amount"]) == (0, 0)
-    assert ", 27,000,000 pages read, 3,000,000 pages from a cache.\n" in estimate(*rates, *mixed).stdout
-    assert "from 0 to 1" in estimate(*rates, "--empty-share", 1.5, code=2).stderr
-
-
 def test_likes(estimate):
     rates = ["--deliveries-per-day", 0]
     without, lines = bill(estimate(*rates, "--json"))

@@ -320,9 +320,6 @@ async fn of_a_page() {
         expect(said, counter.take(), &limit.to_string());
     }
     let bob_again = counter.take_after("bob", "").await;
-    counter.world.ids("bob", "limit=20&include=likes").await;
-    let said = work::page(21.0, 0.0, 3.0, &activity(&last)) + work::likes_of_page(21.0, 0.0);
-    expect(said, counter.take(), "a page with likes");
     assert!(bob_again.reads <= 4.0, "{bob_again:?}");
     counter.world.ids("nobody", "").await;
     expect(work::page(0.0, 0.0, 6.0, &activity(&last)), counter.take(), "an empty page");

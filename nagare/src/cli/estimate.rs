@@ -1,7 +1,5 @@
 //! `nagare estimate`: the monthly bill on AWS, from a graph and its posts or from daily numbers.
 
-mod pages;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +20,6 @@ use crate::cost::month::{Assumed, Graph, Month, Rates};
 use crate::cost::prices::Prices;
 use crate::cost::work::Activity;
 use crate::progress;
-use pages::PageOptions;
 
 /// Of this many rows one is sampled, to see what ids look like.
 const SAMPLED_ROWS: usize = 100;
@@ -90,11 +87,19 @@ pub(super) struct Estimate {
     /// How time is cut into tables of events: day, week or month.
     #[arg(long, value_name = "LENGTH", default_value = "month")]
     event_period: PeriodLength,
-    #[command(flatten)]
-    pages: PageOptions,
+    /// Pages that viewers ask for in a day.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    reads_per_day: f64,
+    /// Activities on a page, on average; a poll that finds nothing new is a page of none.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "20")]
+    activities_per_read: f64,
     /// The share of the callers who accept gzip, from 0 to 1. Browsers and the HTTP stacks of phones do by themselves.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
     gzip_share: f64,
+    /// Of these, and the one beyond the page, how many the reader has to look up: the others it has kept. `nagare
+    /// bench kept` counts them.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "2.5")]
+    records_per_read: f64,
     /// Bytes of a payload.
     #[arg(long, value_name = "N", value_parser = number, default_value = "200")]
     payload_bytes: f64,
@@ -119,8 +124,6 @@ struct Printed<'a> {
     follows: f64,
     entries: f64,
     pages: f64,
-    #[serde(skip_serializing_if = "is_zero")]
-    cached_pages: f64,
     #[serde(skip_serializing_if = "is_zero")]
     likes: f64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -174,7 +177,9 @@ impl Estimate {
 
     fn month(&self) -> Result<Month, Failure> {
         let assumed = Assumed {
-            pages: self.pages.pages(),
+            pages_per_day: self.reads_per_day,
+            activities_per_page: self.activities_per_read,
+            records_per_page: self.records_per_read,
             gzip: Gzip { share: self.gzip_share, ids_left: answers::RANDOM_IDS_LEFT },
             payload: self.payload_bytes,
             retention_days: self.retention_days,
@@ -231,7 +236,6 @@ impl Estimate {
 
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
         let more = [
-            (month.cached_pages, "pages from a cache"),
             (month.likes.changes, "likes and undos"),
             (month.tags, "tags"),
             (month.arena.votes, "votes"),
@@ -278,7 +282,6 @@ impl<'a> Printed<'a> {
             publishes,
             follows,
             pages,
-            cached_pages,
             writing,
             reading,
             folding,
@@ -293,7 +296,6 @@ impl<'a> Printed<'a> {
             publishes,
             follows,
             pages,
-            cached_pages,
             entries: writing.entries,
             likes: likes.changes,
             tags,

@@ -27,9 +27,6 @@ const MEMBERS: f64 = 96.0;
 /// made of: they are sealed.
 const AROUND_LEFT: f64 = 243.0;
 const MEMBERS_LEFT: f64 = 16.0;
-/// The member that says how many like an activity, and whether the caller does; and what is left of it.
-const LIKES: f64 = 34.0;
-const LIKES_LEFT: f64 = 4.0;
 /// The share that is left of payloads as people write them: some prose, a link, a number.
 const PAYLOADS_LEFT: f64 = 0.43;
 
@@ -87,12 +84,6 @@ pub fn body_for_gzip(activities: f64, each: &Activity, ids_left: f64) -> f64 {
 pub(super) fn compressed(activities: f64, each: &Activity) -> f64 {
     let bytes = body(activities, each);
     if bytes < COMPRESSED_FROM as f64 { 0.0 } else { bytes }
-}
-
-/// The bytes that the likes of N activities add to an answer, on average over those callers.
-#[must_use]
-pub fn likes(activities: f64, gzip: Gzip) -> f64 {
-    activities * (LIKES_LEFT * gzip.share + LIKES * (1.0 - gzip.share))
 }
 
 /// The answer with its headers, on average over those callers.

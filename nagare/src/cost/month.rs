@@ -17,8 +17,12 @@ const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 
 /// What no file gives.
 #[derive(Debug, Clone, Copy)]
 pub struct Assumed {
-    /// Pages that viewers ask for.
-    pub pages: Pages,
+    /// Pages that viewers ask for in a day.
+    pub pages_per_day: f64,
+    /// Activities on a page. A poll that finds nothing new is a page without any.
+    pub activities_per_page: f64,
+    /// Records of a full page that its reader has not kept (`nagare bench kept` measures them).
+    pub records_per_page: f64,
     /// How answers are compressed.
     pub gzip: Gzip,
     /// Bytes of a payload.
@@ -39,58 +43,6 @@ pub struct Assumed {
     pub events: EventRates,
 }
 
-/// Pages that viewers ask for. Each share is of what is left by those above it, from 0 to 1.
-#[derive(Debug, Clone, Copy)]
-pub struct Pages {
-    /// In a day.
-    pub per_day: f64,
-    /// The share that a cache in front answers. They reach neither the API nor the reader; what the cache costs is not said here.
-    pub cached: f64,
-    /// The share that are polls which find nothing new: pages without activities.
-    pub empty: f64,
-    /// The share that show likes.
-    pub with_likes: f64,
-    /// Activities on one that is no such poll.
-    pub activities: f64,
-    /// Records of it that its reader has not kept (`nagare bench kept` measures them).
-    pub records: f64,
-}
-
-/// What the pages of a month come to.
-struct PageMonth {
-    pages: f64,
-    cached: f64,
-    reading: Work,
-    compressed_bytes: f64,
-    answered_bytes: f64,
-}
-
-impl Pages {
-    fn month(&self, viewer: f64, activity: &Activity, gzip: Gzip) -> PageMonth {
-        let asked = self.per_day * DAYS;
-        let cached = asked * self.cached;
-        let pages = asked - cached;
-        let empty = pages * self.empty;
-        let full = pages - empty;
-        let with_likes = full * self.with_likes;
-        let shown = self.activities;
-        // There is one more beyond the page.
-        let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
-        let records = self.records.min(entries);
-        PageMonth {
-            pages,
-            cached,
-            reading: work::page(entries, records, viewer, activity) * full
-                + work::page(0.0, 0.0, viewer, activity) * empty
-                + work::likes_of_page(entries, records) * with_likes,
-            compressed_bytes: full * answers::compressed(shown, activity) * gzip.share,
-            answered_bytes: full * answers::answer(shown, activity, gzip)
-                + empty * answers::answer(0.0, activity, gzip)
-                + with_likes * answers::likes(shown, gzip),
-        }
-    }
-}
-
 /// A month of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Month {
@@ -98,10 +50,8 @@ pub struct Month {
     pub publishes: f64,
     /// Follows that are new.
     pub follows: f64,
-    /// Pages that are read by the reader.
+    /// Pages that are read.
     pub pages: f64,
-    /// Pages that a cache answers.
-    pub cached_pages: f64,
     /// Tags.
     pub tags: f64,
     /// What the writer does for all of these, but for the tables of events.
@@ -234,8 +184,13 @@ impl Month {
         publishes: f64,
         assumed: &Assumed,
     ) -> Self {
-        let PageMonth { pages, cached, reading, compressed_bytes, answered_bytes } =
-            assumed.pages.month(viewer, activity, assumed.gzip);
+        let pages = assumed.pages_per_day * DAYS;
+        let shown = assumed.activities_per_page;
+        // There is one more beyond the page.
+        let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
+        let records = assumed.records_per_page.min(entries);
+        let packed = answers::compressed(shown, activity) * assumed.gzip.share;
+        let reading = work::page(entries, records, viewer, activity) * pages;
         let likes = assumed.likes.month(viewer, activity);
         let arena = assumed.arena.month(viewer);
         let tags = assumed.tags_per_day * DAYS;
@@ -251,7 +206,6 @@ impl Month {
             publishes,
             follows: 0.0,
             pages,
-            cached_pages: cached,
             tags,
             writing,
             folding: likes.folding + arena.folding + likes::fold_publish() * publishes,
@@ -262,9 +216,9 @@ impl Month {
             events,
             reading,
             subject: viewer,
-            compressed_bytes,
+            compressed_bytes: pages * packed,
             import,
-            answered_bytes,
+            answered_bytes: pages * answers::answer(shown, activity, assumed.gzip),
             timeline_bytes: writing.timeline_bytes * assumed.retention_days / DAYS,
             ledger_bytes: ledger - index,
             index_bytes: index,

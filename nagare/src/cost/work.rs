@@ -238,14 +238,6 @@ pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
     Work { reads: skeleton + hydration, rounds, ..Work::default() }
 }
 
-/// What such a page takes besides if it shows likes: of each entry, the one beyond included, how many like it and whether the
-/// viewer does. Both are asked for beside the records.
-#[must_use]
-pub fn likes_of_page(entries: f64, records: f64) -> Work {
-    let rounds = entries.min(1.0) - records.min(1.0);
-    Work { reads: 2.0 * entries, rounds, ..Work::default() }
-}
-
 fn write_rounds(entries: f64) -> f64 {
     ((entries / BATCH).ceil() / IN_FLIGHT as f64).ceil()
 }
