@@ -288,7 +288,6 @@ mod tests {
         for (view, link) in [
             (EVENTS, "history?tenant=acme&amp;customer=c-9"),
             ("/console/audit", "audit?viewer=bob"),
-            ("/console/log", "log?person=anna"),
             ("/console/tables", "tables?what=who+follows+an+actor&amp;id=anna"),
         ] {
             let page = console.get(view).await.text;
