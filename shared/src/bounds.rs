@@ -16,7 +16,7 @@ use crate::ledger_item::LedgerItem;
 use crate::likes::keys as likes;
 use crate::notifications::keys as notifications;
 use crate::polls::keys::{self as polls, PollRow};
-use crate::projection::{Barrier, checkpoints, own, redriven};
+use crate::projection::{Barrier, checkpoints, redriven};
 use crate::rooms::RoomItem;
 use crate::summaries::{SummaryItem, SummaryView};
 use crate::tenants::TenantItem;
@@ -85,7 +85,6 @@ kinds! {
     Like, "facts: like", 768;
     LikedEntry, "ledger: entry in a list of likes", 512;
     Likes, "views: likes", ROW;
-    OwnState, "views: what is counted of a viewer", 1_024;
     ReadMark, "facts: read mark", 768;
     AllRead, "facts: all read", 8_192;
     Inbox, "views: inbox", ROW;
@@ -277,8 +276,7 @@ impl Kind {
             })
         };
         let view = likes.or_else(notification).or_else(battle).or_else(poll);
-        let own = || own::is_statement(key).then_some(Self::OwnState);
-        let view = view.or_else(barrier).or_else(checkpoint).or_else(own);
+        let view = view.or_else(barrier).or_else(checkpoint);
         view.or_else(summary).or_else(of_customer)
     }
 }
@@ -349,7 +347,6 @@ mod tests {
             (StoredIn::Views, "poll#p", "waiting#3", "views: poll's waiting changes"),
             (StoredIn::Views, "battle#b", "battle", "views: battle"),
             (StoredIn::Views, "barrier#0a", "barrier", "views: barrier"),
-            (StoredIn::Views, "own#0a", "7", "views: what is counted of a viewer"),
             (StoredIn::Views, "customer#t#c", "summary", "views: customer"),
             (StoredIn::Views, "customer#t#c", "days#020000#0000000001", "views: customer's days"),
             (StoredIn::Views, "names#t#3", "login", "views: name of events"),

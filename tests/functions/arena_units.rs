@@ -66,7 +66,7 @@ fn near(sum: &Folded, what: &str) {
 
 #[tokio::test]
 async fn of_votes() {
-    for (folds, together) in [(300, 1), (30, 30), (20, 50)] {
+    for (folds, together) in [(300, 1), (30, 30), (4, 200)] {
         let mut arena = Arena::opened(json!({
             "type": "poll.opened", "poll_id": POLL, "actor_id": "anna", "choices": ["red-team", "blue-team"],
             "opens_at": "2026-11-20T00:00:00Z", "closes_at": "2026-11-21T00:00:00Z",

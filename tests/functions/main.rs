@@ -35,7 +35,6 @@ mod metrics;
 mod newer;
 mod notifications;
 mod overtaking;
-mod own;
 mod pages;
 mod patience;
 mod payloads;

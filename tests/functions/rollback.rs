@@ -62,7 +62,7 @@ fn written_over(kind: Kind) -> WrittenOver {
         Kind::Notification | Kind::CustomerDays | Kind::CustomerListed => Never,
         Kind::SeenSet | Kind::BodyPart | Kind::Changed | Kind::BarrierRow => Never,
         Kind::Keeper | Kind::Event => Never,
-        Kind::Entry | Kind::ViewerHits | Kind::NumberedHit | Kind::OwnState => Derived,
+        Kind::Entry | Kind::ViewerHits | Kind::NumberedHit => Derived,
         Kind::Message | Kind::MessageByAuthor => Emptied,
     }
 }

@@ -258,7 +258,6 @@ impl Attempt<'_> {
         }
         // What it writes beside it changes what it says.
         let Beside { writes: beside, owed } = view.state.beside(self.key, self.limits());
-        let statements = view.state.statements();
         let mut writes = vec![view.write(self.key.clone())];
         writes.extend(beside);
         let work = match wanted {
@@ -268,7 +267,6 @@ impl Attempt<'_> {
         if self.is_too_much(&writes) && work.half(room).is_some() {
             return Ok(Round::TooMuch(work));
         }
-        views.put_all(&statements, self.deadline).await?;
         match views.write(writes, self.deadline).await {
             Ok(true) => {
                 let is_folded = wanted.is_none() && view.state.wants(false).is_none();

@@ -29,7 +29,7 @@ use shared::runtime::retry::Backoff;
 use shared::values::{ActivityId, ActorId, ViewerId};
 
 use self::gathered::Gathered;
-use self::task::{End, MOST, Ready, Task};
+use self::task::{End, Ready, Task};
 use crate::Projector;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -52,7 +52,7 @@ pub(crate) async fn fold(
                 outcome,
                 asked_again: false,
                 begin: 0,
-                most: MOST,
+                most: usize::MAX,
                 alone: false,
                 refused: Refused::new(),
             }
@@ -227,8 +227,7 @@ impl<'p> Attempt<'p> {
         let says_nothing = !view.is_there() && view.state.is_empty();
         let is_other = view.state != before && !says_nothing;
         if is_other || folded.is_noted {
-            let statements = view.state.statements();
-            return Ok(Ready { task, before, view, folded, statements, first, end });
+            return Ok(Ready { task, before, view, folded, first, end });
         }
         task.outcome = task.outcome.known(folded);
         task.begin = end;
@@ -242,12 +241,7 @@ impl<'p> Attempt<'p> {
     {
         Box::pin(async move {
             let write = ready.view.write(likes::keys::count(&ready.task.activity));
-            let stated = self.projector.views.put_all(&ready.statements, self.deadline).await;
-            let written = match stated {
-                Ok(()) => self.projector.views.write(vec![write], self.deadline).await,
-                Err(failure) => Err(failure),
-            };
-            let end = match written {
+            let end = match self.projector.views.write(vec![write], self.deadline).await {
                 Ok(true) if ready.is_unowned() => End::Again(ready.asking_again()),
                 Ok(true) => ready.written(),
                 Ok(false) => End::Again(ready.task.conflicted()),
@@ -314,13 +308,7 @@ impl<'p> Attempt<'p> {
                 break;
             }
         }
-        let statements: Vec<_> =
-            some.iter_mut().flat_map(|ready| std::mem::take(&mut ready.statements)).collect();
-        let written = match views.put_all(&statements, self.deadline).await {
-            Ok(()) => views.write(gathered.writes(), self.deadline).await,
-            Err(failure) => Err(failure),
-        };
-        match written {
+        match views.write(gathered.writes(), self.deadline).await {
             Ok(true) => some.into_iter().map(Ready::written).collect(),
             Ok(false) => some.into_iter().map(|r| End::Again(r.task.conflicted())).collect(),
             Err(failure) if failure.is_refusal() && some.len() == 1 => {

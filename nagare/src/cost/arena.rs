@@ -9,9 +9,6 @@ const ID: f64 = 24.0;
 const CHOICE: f64 = 8.0;
 /// Bytes of a vote in the view of its poll (`shared::polls`).
 const VOTE: f64 = 5.0;
-/// What a view has of one voter, and has without any but events.
-const OWN: f64 = 19.0;
-const VIEW: f64 = 400.0;
 /// Bytes of votes that a view holds before they become a block of their own.
 const VOTES_IN_VIEW: f64 = 600.0;
 /// Bytes of a viewer's share of a battle.
@@ -110,7 +107,7 @@ fn recorded(row: f64) -> Work {
     }
 }
 
-/// N votes of one poll that are counted at once: its view is read and written, and what it counts of N voters is stated. Where the view is full its votes
+/// N votes of one poll that are counted at once: its view is read and written. Where the view is full its votes
 /// become a block, and both are written in a transaction, which takes twice the units.
 #[must_use]
 pub fn fold_votes(together: f64) -> Work {
@@ -118,14 +115,12 @@ pub fn fold_votes(together: f64) -> Work {
     // The share of folds that fill a block.
     let share = 1.0 / (before_full + 1.0);
     let block = BLOCK + (before_full + 1.0) * together * VOTE;
-    // With whom it counts: those of the last fold.
-    let view = write_units(VIEW + OWN * together);
-    let with_block = 2.0 * (view + write_units(block));
+    let with_block = 2.0 * (1.0 + write_units(block));
     Work {
-        writes: with_block * share + view * (1.0 - share) + together,
+        writes: with_block * share + (1.0 - share),
         reads: 1.0,
-        rounds: 3.0,
-        ledger_bytes: together * (VOTE + sizes::STATEMENT + sizes::STORED),
+        rounds: 2.0,
+        ledger_bytes: together * VOTE,
         ..Work::default()
     }
 }

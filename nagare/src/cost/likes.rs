@@ -44,9 +44,7 @@ impl LikeRates {
         LikeMonth {
             changes: likes + undos,
             writing: like(viewer, activity) * likes + undo(viewer, activity) * undos,
-            folding: fold_likes() * (likes / together)
-                + fold_undos() * (undos / together)
-                + state() * (likes + undos),
+            folding: fold_likes() * (likes / together) + fold_undos() * (undos / together),
             folds: (likes + undos) / together,
         }
     }
@@ -83,12 +81,6 @@ pub fn undo(viewer: f64, activity: &Activity) -> Work {
 #[must_use]
 pub fn fold_likes() -> Work {
     Work { writes: 4.0, reads: 2.0, rounds: 3.0, ..Work::default() }
-}
-
-/// What a view states of one viewer whom it counts, where more than some thirty like the activity: of all, at most.
-#[must_use]
-pub fn state() -> Work {
-    Work { writes: 1.0, ledger_bytes: sizes::STATEMENT + sizes::STORED, ..Work::default() }
 }
 
 /// The same for the first likes of an activity: who published it is looked up, and whether they like it themselves.

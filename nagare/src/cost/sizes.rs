@@ -17,8 +17,6 @@ const LISTED: f64 = 12.0;
 const SECONDS: f64 = 6.0;
 /// What DynamoDB adds to an item when it counts what is stored.
 pub(super) const STORED: f64 = 100.0;
-/// What a view states of one viewer: two numbers as a key, a version, a state.
-pub(super) const STATEMENT: f64 = 75.0;
 
 /// An entry of a viewer's timeline.
 pub(super) fn entry(viewer: f64, activity: &Activity) -> f64 {

@@ -4,7 +4,7 @@
 //! commands   like.created, like.deleted
 //! facts      one row for a viewer and an activity: the latest command wins
 //! ledger     a list of what each viewer likes, in the order of time
-//! view       one item for an activity: how many like it, and who of the latest
+//! view       one item for an activity: how many like it
 //! ```
 //!
 //! # Where rows are
@@ -16,8 +16,7 @@
 //!
 //! A like is two write units, its row and its entry in the list, and an undo as many. Folding costs one more for each batch of changes, whether it
 //! holds one like of the activity or thousands. It costs four where the actor is notified: then the actor's inbox is
-//! written together with the count (see [`crate::notifications`]). Where more than some thirty like an activity it is one more for
-//! each of them: what is counted of whom is stated ([`crate::projection::own`]).
+//! written together with the count (see [`crate::notifications`]).
 //!
 //! # What counts
 //!
@@ -29,7 +28,6 @@ mod command;
 mod count;
 pub mod keys;
 pub mod list;
-pub mod own;
 mod state;
 mod store;
 

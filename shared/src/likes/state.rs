@@ -47,10 +47,3 @@ pub struct Standing {
     /// Whether the caller does, if it is known who that is.
     pub liked: Option<bool>,
 }
-
-impl Standing {
-    /// With what is counted of the caller.
-    pub(super) fn of(count: u64, liked: bool) -> Self {
-        Self { count, liked: Some(liked) }
-    }
-}

@@ -1,6 +1,6 @@
 //! Likes among the facts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{LikeChange, LikeState, Recorded, keys};
 use crate::dynamo::item::{Key, Row, text, truth};
@@ -179,6 +179,21 @@ impl Likes {
         let keys = activities.iter().map(|activity| keys::like(viewer, activity).into_item());
         let rows = self.facts.table().batch_get(keys.collect(), deadline).await?;
         rows.iter().map(|row| Ok((activity_of(row)?, Recorded::read(row)?.state))).collect()
+    }
+
+    /// Which of these activities a viewer likes: none of them twice, and at most
+    /// [`BATCH_GET`](crate::dynamo::BATCH_GET).
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn liked(
+        &self,
+        viewer: &ViewerId,
+        activities: &[ActivityId],
+        deadline: Deadline,
+    ) -> Result<HashSet<ActivityId>, DynamoError> {
+        let states = self.states(viewer, activities, deadline).await?;
+        Ok(states.into_iter().filter(|(_, state)| state.liked).map(|(id, _)| id).collect())
     }
 }
 

@@ -15,8 +15,7 @@ use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::likes::{self, Recorded};
-use crate::projection::own::OWN;
-use crate::projection::{Change, Fold, Followed, Own, OwnStates, State, Who};
+use crate::projection::{Change, Fold, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
@@ -43,8 +42,6 @@ pub struct ActivityLikes {
     moves: BTreeMap<Place, Option<ReadNotification>>,
     /// When the latest like was of the last notification that has an item.
     stored: Option<(Timestamp, u64)>,
-    /// Whose likes are counted.
-    own: OwnStates,
 }
 
 /// What a view says of an activity in numbers.
@@ -72,8 +69,7 @@ impl ActivityLikes {
     ) -> Self {
         let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let own = stored.own.clone().partial();
-        let mut recounted = Self { count, actor, own, ..Self::default() };
+        let mut recounted = Self { count, actor, ..Self::default() };
         if owner.is_some_and(|owner| owner.deleted) {
             recounted.delete();
         }
@@ -181,11 +177,6 @@ impl ActivityLikes {
         self.unread.push(liker);
     }
 
-    /// What has to be stated before the view is written.
-    pub fn statements(&mut self) -> Vec<Followed> {
-        self.own.spill()
-    }
-
     fn like_changed(
         &mut self,
         viewer: ViewerId,
@@ -193,8 +184,8 @@ impl ActivityLikes {
         before: Option<Recorded>,
         after: Option<Recorded>,
     ) {
-        let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.liked);
-        self.count += i64::from(liked(after)) - i64::from(liked(before));
+        let liked = |recorded: Option<Recorded>| i64::from(recorded.is_some_and(|r| r.state.liked));
+        self.count += liked(after) - liked(before);
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
@@ -207,26 +198,6 @@ impl ActivityLikes {
             }
             _ => {}
         }
-    }
-
-    /// What is counted of a viewer. One that comes back is out of order.
-    fn own_changed(
-        &mut self,
-        change: &Change,
-        activity: &ActivityId,
-        viewer: &ViewerId,
-        before: Option<Recorded>,
-        after: Option<Recorded>,
-    ) {
-        let [before, after] = [before, after].map(|row| row.is_some_and(|row| row.state.liked));
-        if before == after {
-            return;
-        }
-        let own = match change.redriven {
-            Some(_) => Own::Row,
-            None => likes::own::counted(after),
-        };
-        self.own.set(Who::of(&likes::keys::count(activity), viewer.as_str()), own);
     }
 
     /// A like turns out to be from earlier. What was read before the last notification stays as it was read.
@@ -292,7 +263,7 @@ fn rows<'a, T>(
 
 impl State for ActivityLikes {
     const ATTRIBUTES: &'static [&'static str] =
-        &["count", "actor", "deleted", "owed", "read", "erased", "unread", "last_read", OWN];
+        &["count", "actor", "deleted", "owed", "read", "erased", "unread", "last_read"];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let count = |name: &str| if row.item.contains_key(name) { row.count(name) } else { Ok(0) };
@@ -311,14 +282,12 @@ impl State for ActivityLikes {
                 .map(|last: &ReadNotification| (last.group.last_at, last.behind)),
             last_read,
             moves: BTreeMap::new(),
-            own: OwnStates::read(row)?,
         })
     }
 
     fn write(&self) -> Item {
         let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
         let mut item = Item::from([("count".to_owned(), number(self.count))]);
-        self.own.write(&mut item);
         let mut set = |name: &str, value| {
             item.insert(name.to_owned(), value);
         };
@@ -351,7 +320,6 @@ impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let Some((viewer, activity)) = likes::keys::of_key(&change.key) {
             let (before, after) = rows(change, facts, Recorded::read)?;
-            self.own_changed(change, &activity, &viewer, before, after);
             self.like_changed(viewer, &activity, before, after);
         } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {
             let (_, after) = rows(change, facts, Mark::read)?;

@@ -10,26 +10,21 @@ use std::ops::Range;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::events::{self, Event, OwnVote};
-use super::keys::EVENTS;
-use super::said::{Said, Voted};
-use super::{EventDigest, Rules, Sums};
+use super::events::{self, Event};
+use super::keys::{EVENTS, PollRow};
+use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
-use crate::projection::own::OWN;
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Own, OwnStates, State, Waiting, Wanted, Write, waiting,
+    Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write, waiting,
 };
-use crate::values::{Packer, Timestamp, Unpacker};
+use crate::values::{ActorId, Packer, Timestamp, Unpacker};
 
 /// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 600;
 
 /// How many events are in one block: 64 KB at most.
 pub(super) const EVENTS_IN_BLOCK: usize = 8_192;
-
-/// How many blocks of waiting votes are counted at once: the view says of each voter what it counts.
-const WAITING_AT_ONCE: i32 = 4;
 
 /// The attribute of a block with its events.
 const EVENTS_OF: &str = "events";
@@ -50,8 +45,6 @@ pub struct Counted {
     blocks: u64,
     closing: Option<Closing>,
     waiting: Waiting,
-    /// Whose votes are counted.
-    own: OwnStates,
 }
 
 /// The end comes forward, and of some blocks it is known by how much that changes the sums.
@@ -62,6 +55,36 @@ struct Closing {
     next: u64,
     /// What has to be taken out of the sums.
     gone: Vec<i64>,
+}
+
+/// What a change of a row of the facts says.
+enum Said {
+    Opened(Rules),
+    Ended(ActorId, Timestamp),
+    Voted(History, History),
+    Nothing,
+}
+
+impl Said {
+    fn of(change: &Change, facts: &str) -> Result<Self, DynamoError> {
+        let row = |item: &Option<Item>| item.clone().map(|item| Row { table: facts, item });
+        let (before, after) = (row(&change.before), row(&change.after));
+        Ok(match (PollRow::of(&change.key), after) {
+            (Some(PollRow::Opened(_)), Some(after)) if before.is_none() => {
+                Self::Opened(Rules::read(&after)?)
+            }
+            (Some(PollRow::End(_, actor)), Some(after)) => {
+                Self::Ended(actor, after.parsed("at", "an instant")?)
+            }
+            (Some(PollRow::Vote(..)), after) => {
+                let read = |row: Option<Row<'_>>| {
+                    row.as_ref().map_or_else(|| Ok(History::default()), History::read)
+                };
+                Self::Voted(read(before)?, read(after)?)
+            }
+            _ => Self::Nothing,
+        })
+    }
 }
 
 impl Counted {
@@ -76,11 +99,6 @@ impl Counted {
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
         sums.chain(std::iter::repeat(0)).take(choices).collect()
-    }
-
-    /// What it says of single viewers.
-    pub(super) fn own(&self) -> &OwnStates {
-        &self.own
     }
 
     /// The number of the first block of events.
@@ -146,7 +164,6 @@ impl Counted {
             blocks,
             // What waits is among the facts.
             waiting: self.waiting.clone().without_blocks(),
-            own: self.own.clone().partial(),
             ..Self::default()
         }
     }
@@ -167,14 +184,9 @@ impl Counted {
                     self.end_closing();
                 }
             }
-            Said::Voted(Voted { who, before, after, is_redriven }) => {
+            Said::Voted(before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
-                let events = events::between(&before, &after, rules);
-                if !events.is_empty() {
-                    let counted = || Own::Counted(OwnVote::of(&after, rules, end).pack());
-                    self.own.set(who, if is_redriven { Own::Row } else { counted() });
-                }
-                for event in events {
+                for event in events::between(&before, &after, rules) {
                     // What lies behind the end counts no more, whatever comes.
                     if event.at < end {
                         event.add(&mut self.sums, 1);
@@ -248,13 +260,12 @@ impl State for Counted {
         "closing",
         waiting::FROM,
         waiting::TO,
-        OWN,
     ];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let waiting = Waiting::read(row)?;
         if !row.item.contains_key("choices") {
-            return Ok(Self { waiting, own: OwnStates::read(row)?, ..Self::default() });
+            return Ok(Self { waiting, ..Self::default() });
         }
         let rules = Rules::read(row)?;
         let sum = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
@@ -270,7 +281,6 @@ impl State for Counted {
             closing: row.packed("closing", "an end that comes forward", Closing::unpack)?,
             rules: Some(rules),
             waiting,
-            own: OwnStates::read(row)?,
         })
     }
 
@@ -278,7 +288,6 @@ impl State for Counted {
         let bytes = |bytes: Vec<u8>| AttributeValue::B(Blob::new(bytes));
         let mut item = Item::new();
         self.waiting.write(&mut item);
-        self.own.write(&mut item);
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return item };
         item.extend(rules.write());
         let sums = self.sums.iter().map(number).collect();
@@ -303,7 +312,7 @@ impl Fold for Counted {
         let said = Said::of(change, facts)?;
         match (&self.rules, &said) {
             // What is left of an erased row, and expires.
-            (None, Said::Voted(voted)) if voted.before == voted.after => {}
+            (None, Said::Voted(before, after)) if before == after => {}
             (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
             _ => self.apply(said),
         }
@@ -315,7 +324,7 @@ impl Blocks for Counted {
     fn wants(&self, _: bool) -> Option<Wanted> {
         self.rules.as_ref()?;
         if let Some(wanted) = self.waiting.wants() {
-            return Some(Wanted { limit: Some(WAITING_AT_ONCE), ..wanted });
+            return Some(wanted);
         }
         let next = self.closing.as_ref()?.next;
         let last = self.blocks.checked_sub(1)?;
@@ -350,10 +359,6 @@ impl Blocks for Counted {
             }
         }
         Beside { writes, owed: None }
-    }
-
-    fn statements(&mut self) -> Vec<Followed> {
-        self.own.spill()
     }
 }
 

@@ -51,60 +51,6 @@ fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
     events
 }
 
-/// How many events of one viewer a view remembers: the latest, with which all is said unless they have changed their mind
-/// more often than that after a poll was closed early.
-const REMEMBERED: usize = 12;
-
-/// What a view counts of one viewer.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct OwnVote {
-    /// The latest events, the latest first.
-    latest: Vec<(Timestamp, Option<u8>)>,
-    /// There were earlier ones.
-    is_cut: bool,
-}
-
-impl OwnVote {
-    /// What is counted of a history, if nothing counts from the end on.
-    pub(super) fn of(history: &History, rules: &Rules, end: Timestamp) -> Self {
-        let events = of_history(history, rules);
-        let mut counted = events.iter().rev().filter(|event| event.at < end);
-        let latest = counted.by_ref().take(REMEMBERED).map(|event| (event.at, event.to)).collect();
-        Self { latest, is_cut: counted.next().is_some() }
-    }
-
-    /// The place of the choice that counts where the end is now. Nothing where that is not remembered.
-    pub(super) fn at(&self, end: Timestamp) -> Option<Option<usize>> {
-        match self.latest.iter().find(|(at, _)| *at < end) {
-            Some((_, to)) => Some(to.map(usize::from)),
-            None => (!self.is_cut).then_some(None),
-        }
-    }
-
-    pub(super) fn pack(&self) -> Vec<u8> {
-        if self.latest.is_empty() {
-            return Vec::new();
-        }
-        let mut packer = Packer::default();
-        packer.number(u64::from(self.is_cut));
-        for (at, to) in &self.latest {
-            packer.instant(*at);
-            packer.number(to.map_or(0, |to| u64::from(to) + 1));
-        }
-        packer.into_bytes()
-    }
-
-    pub(super) fn unpack(bytes: &[u8]) -> Option<Self> {
-        let (mut unpacker, mut latest) = (Unpacker::new(bytes), Vec::new());
-        let is_cut = !bytes.is_empty() && unpacker.number()? == 1;
-        while !unpacker.is_empty() {
-            let (at, to) = (unpacker.instant()?, unpacker.number()?.checked_sub(1));
-            latest.push((at, to.map(u8::try_from).transpose().ok()?));
-        }
-        Some(Self { latest, is_cut })
-    }
-}
-
 /// What changes in the events where one history becomes another.
 pub(super) fn between(before: &History, after: &History, rules: &Rules) -> Vec<Event> {
     let (before, after) = (of_history(before, rules), of_history(after, rules));

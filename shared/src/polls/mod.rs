@@ -23,10 +23,6 @@
 //! instants sums have changed (`events.rs`), so it takes back what lies behind the new end without any row. Events add
 //! up in any order, so the sums are those of some set of votes at every moment, and of all of them once all are folded.
 //!
-//! What a viewer is shown as their own vote is the one that the sums have of them ([`crate::projection::own`]): the latest of
-//! their events before the end that the view knows. A view remembers twelve events of a viewer. Of who has changed their mind
-//! more often, and each time after what became the end, the row decides, which may be ahead of the view until it is folded.
-//!
 //! Votes that come before their poll wait in blocks beside its view ([`crate::projection::Waiting`]).
 
 mod command;
@@ -39,7 +35,6 @@ mod history;
 pub mod keys;
 mod recording;
 mod recount;
-mod said;
 mod store;
 
 pub use command::{PollClosed, PollOpened, Vote};

@@ -1,13 +1,12 @@
 //! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
 
-use futures::future::try_join;
+use futures::future::try_join3;
 
-use super::events::OwnVote;
-use super::{Counted, Definition, History, PollClosed, Rules, keys};
+use super::{Counted, Definition, History, PollClosed, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
-use crate::projection::{Own, Said, View, Views, Who};
+use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
@@ -67,8 +66,7 @@ impl Polls {
         self.facts.table().update(key, earlier, deadline).await.map(|_| ())
     }
 
-    /// A poll as it stands, and the vote of a viewer that is counted in it, both as of the view: two reads at once. Where
-    /// many have voted one more, and where the view does not know the viewer's vote their row.
+    /// A poll as it stands, and how a viewer has voted: three reads at once.
     ///
     /// # Errors
     /// [`DynamoError`]
@@ -78,49 +76,23 @@ impl Polls {
         viewer: Option<&ViewerId>,
         deadline: Deadline,
     ) -> Result<Option<Poll>, DynamoError> {
+        let own = async {
+            match viewer {
+                Some(viewer) => self.history(viewer, poll, deadline).await,
+                None => Ok(History::default()),
+            }
+        };
         let view = self.views.read(keys::view(poll), View::<Counted>::read_from, deadline);
         let opened = self.facts.unerased(keys::opened(poll), deadline);
-        let (opened, view) = try_join(opened, view).await?;
+        let (opened, own, view) = try_join3(opened, own, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         let rules = &definition.rules;
         // One that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
         let votes = view.state.votes(rules.choices.len());
-        let vote = match viewer.filter(|_| view.state.end().is_some()) {
-            Some(viewer) => {
-                self.counted_vote(poll, viewer, &view.state, rules, end, deadline).await?
-            }
-            None => None,
-        };
+        let vote = own.vote(rules.opens_at, end, &rules.choices).cloned();
         Ok(Some(Poll { definition, end, votes, vote }))
-    }
-
-    /// The vote of a viewer that a view counts.
-    async fn counted_vote(
-        &self,
-        poll: &PollId,
-        viewer: &ViewerId,
-        counted: &Counted,
-        rules: &Rules,
-        end: Timestamp,
-        deadline: Deadline,
-    ) -> Result<Option<Choice>, DynamoError> {
-        let view = keys::view(poll);
-        let who = Who::of(&view, viewer.as_str());
-        let own = match counted.own().of(who) {
-            Said::Known(own) => own,
-            Said::Elsewhere => self.views.stated(counted.own(), who, deadline).await?,
-        };
-        let known = match &own {
-            Own::Counted(bytes) => OwnVote::unpack(bytes).and_then(|vote| vote.at(end)),
-            Own::Row => None,
-        };
-        if let Some(place) = known {
-            return Ok(place.and_then(|place| rules.choices.get(place)).cloned());
-        }
-        let row = self.history(viewer, poll, deadline).await?;
-        Ok(row.vote(rules.opens_at, end, &rules.choices).cloned())
     }
 
     /// What was opened, if anything was.

@@ -105,11 +105,6 @@ pub trait Blocks: Fold {
     /// What is written beside the view at a key.
     fn beside(&mut self, view: &Key, limits: &Limits) -> Beside;
 
-    /// What it has to [state](super::own) before it is written.
-    fn statements(&mut self) -> Vec<Followed> {
-        Vec::new()
-    }
-
     /// What was owed for a decision is written.
     fn settle(&mut self, decision: u64) {
         let _ = decision;

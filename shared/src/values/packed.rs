@@ -82,11 +82,6 @@ impl<'a> Unpacker<'a> {
         std::str::from_utf8(text).ok()
     }
 
-    /// So many bytes.
-    pub fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take()
-    }
-
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;

@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
 use shared::notifications::ActivityLikes;
-use shared::projection::{Change, Folded, Followed, Refused, View};
+use shared::projection::{Change, Folded, Refused, View};
 use shared::values::{ActivityId, ActorId};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-
-/// How many changes are folded into one view at once at most: it says of each viewer what it counts.
-pub(super) const MOST: usize = 2_000;
 
 /// Changes of one activity that are not folded yet.
 pub(super) struct Task<'a> {
@@ -36,8 +33,6 @@ pub(super) struct Ready<'a> {
     pub(super) before: ActivityLikes,
     pub(super) view: View<ActivityLikes>,
     pub(super) folded: Folded,
-    /// What has to be written before the view.
-    pub(super) statements: Vec<Followed>,
     /// The first change that is folded.
     pub(super) first: usize,
     /// That behind the last one.
@@ -132,7 +127,7 @@ impl<'a> Task<'a> {
         if end == self.changes.len() {
             return End::Done(self.outcome);
         }
-        self.most = self.most.saturating_mul(2).min(MOST);
+        self.most = self.most.saturating_mul(2);
         End::Again(self)
     }
 

@@ -4,6 +4,7 @@ mod listed;
 
 use std::collections::HashMap;
 
+use futures::future::try_join;
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::likes::{Like, LikeCounts, Likes, Standing};
@@ -18,8 +19,8 @@ use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
-/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer is
-/// counted among them.
+/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does: two calls, side by
+/// side.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
     viewer: Option<&ViewerId>,
@@ -27,15 +28,19 @@ pub(crate) async fn of_activities(
 ) -> Result<HashMap<ActivityId, Standing>, DynamoError> {
     let counts = LikeCounts::new(&cx.reader.views.over(cx.dynamo));
     let likes = Likes::new(&cx.reader.facts.over(cx.dynamo));
-    let counted: HashMap<_, _> = match viewer {
-        Some(viewer) => counts.with_own(&likes, viewer, activities, cx.deadline).await?,
-        None => {
-            let counts = counts.of(activities, cx.deadline).await?;
-            counts.into_iter().map(|(id, count)| (id, Standing { count, liked: None })).collect()
+    let liked = async {
+        match viewer {
+            None => Ok(None),
+            Some(viewer) => likes.liked(viewer, activities, cx.deadline).await.map(Some),
         }
     };
-    let nobody = Standing { count: 0, liked: viewer.map(|_| false) };
-    let standing = |id: &ActivityId| (id.clone(), counted.get(id).copied().unwrap_or(nobody));
+    let (counts, liked) = try_join(counts.of(activities, cx.deadline), liked).await?;
+    let standing = |activity: &ActivityId| {
+        let count = counts.get(activity).copied().unwrap_or_default();
+        // Where nobody is counted the caller is not, whatever they have said since.
+        let liked = liked.as_ref().map(|liked| count > 0 && liked.contains(activity));
+        (activity.clone(), Standing { count, liked })
+    };
     Ok(activities.iter().map(standing).collect())
 }
 
