@@ -56,7 +56,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     runtime.block_on(tokio::task::unconstrained(async {
         let mut run = Run::new(&world, &truth, &plan, history, (&waiting, &log), seed);
         run.until_all_is_sent().await?;
-        run.to_the_end().await?;
+        run.go_to_the_end().await?;
         waiting.open();
         run.check(history).await
     }))

@@ -19,7 +19,7 @@ const TICKS: usize = 30;
 
 impl Run<'_> {
     /// Nothing fails any more: everybody does what is left, as time passes over what is due.
-    pub(super) async fn to_the_end(&mut self) -> Result<(), String> {
+    pub(super) async fn go_to_the_end(&mut self) -> Result<(), String> {
         // What had taken hours ends before time goes on.
         self.until_nobody_is_at_work().await?;
         let last = *self.boundaries.last().unwrap();
@@ -72,6 +72,7 @@ impl Run<'_> {
         Err("somebody never comes to an end".to_owned())
     }
 
+    #[allow(clippy::await_holding_refcell_ref, reason = "nobody is at work any more")]
     pub(super) async fn check(&self, history: &[Sent]) -> Result<(), String> {
         let truth = self.truth.borrow();
         if let Some((id, content)) = all_of(history).find(|(id, it)| !truth.is_decided(id, it)) {
