@@ -10,6 +10,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,6 +53,28 @@ def table(*options):
         if running.process.poll() is None:
             running.process.kill()
             running.process.wait()
+
+
+def up(*options, program=NAGARE):
+    """A `nagare up` that is ready, and the variables that it exports."""
+    command = [program, "up", "--port", "0", *map(str, options)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    exports = {}
+    for line in process.stdout:
+        if line.startswith("export "):
+            name, value = line.removeprefix("export ").strip().split("=", 1)
+            exports[name] = value.strip("'\"")
+        if "Ctrl-C" in line:
+            break
+    else:
+        sys.exit(f"{' '.join(map(str, command))} did not start")
+    threading.Thread(target=process.stdout.read, daemon=True).start()
+    return process, exports
+
+
+def percentile(values, percent):
+    """The value that so many percent of the others do not exceed."""
+    return sorted(values)[(len(values) - 1) * percent // 100]
 
 
 def start_writer(writer, table, followers, in_flight):

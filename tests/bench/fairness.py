@@ -35,17 +35,8 @@ class Stack:
     """A `nagare up` whose tables admit so much."""
 
     def __init__(self, writes):
-        command = [bench.NAGARE, "up", "--port", "0", f"--faults=writes={writes}"]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.environment = dict(os.environ)
-        for line in self.process.stdout:
-            if line.startswith("export "):
-                name, value = line.removeprefix("export ").strip().split("=", 1)
-                self.environment[name] = value.strip("'\"")
-            elif self.environment.get("NAGARE_API_URL"):
-                break
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self.process, exports = bench.up(f"--faults=writes={writes}")
+        self.environment = os.environ | exports
         self.api = urllib.parse.urlparse(self.environment["NAGARE_API_URL"])
         self.queue = self.environment["NAGARE_QUEUE_URL"]
         self.local = threading.local()

@@ -93,15 +93,8 @@ class Local:
 
     def __init__(self, program, directory):
         self.program = program
-        command = [program, "up", "--port", "0", "--data-dir", directory, "--clock", f"{START:%Y-%m-%d}T00:00:00Z", *SETTINGS]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.environment = {}
-        for said in self.process.stdout:
-            if said.startswith("export "):
-                name, value = said.removeprefix("export ").strip().split("=", 1)
-                self.environment[name] = value.strip("'")
-            if "Ctrl-C" in said:
-                break
+        options = ["--data-dir", directory, "--clock", f"{START:%Y-%m-%d}T00:00:00Z", *SETTINGS]
+        self.process, self.environment = bench.up(*options, program=program)
 
     def nagare(self, *arguments):
         run = subprocess.run([self.program, *arguments], env=os.environ | self.environment, capture_output=True, text=True)

@@ -54,10 +54,6 @@ def measured(program, endpoint, viewer, pages, polls):
         return {"first": [cold], "page": took, "poll": waited}, [one["activity_id"] for one in page["items"]]
 
 
-def percentile(values, percent):
-    return sorted(values)[(len(values) - 1) * percent // 100]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=Path, nargs="+", default=[bench.ROOT / "target/release/timeline-reader"])
@@ -80,7 +76,7 @@ def main():
         raise SystemExit(f"the readers show different pages: {shown}")
     print(f"a page of 20, {options.latency} ms a call more; milliseconds, median (least–greatest) of {options.turns} turns")
     bench.show(["program", "", "p50", "p99"], [
-        [program, what, *(bench.said(bench.spread([percentile(values, p) for values in turns]), 1) for p in (50, 99))]
+        [program, what, *(bench.said(bench.spread([bench.percentile(values, p) for values in turns]), 1) for p in (50, 99))]
         for (program, what), turns in runs.items()])
     bench.save(options.json, {f"{program} {what}": turns for (program, what), turns in runs.items()})
 

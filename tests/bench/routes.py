@@ -20,7 +20,7 @@ from pathlib import Path
 
 import bench
 from runtime import Runtime
-from stack import percentile, running
+from stack import running
 
 # A week ago: at its end the clock of the stack is that of the machine, by which the counted reader goes.
 START = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=7)
@@ -249,7 +249,7 @@ def main():
     headings = ["route", *(f"{slow} ms: {which}" for slow in options.slow for which in ("p50", "p99")), "calls", "read units"]
     rows, late = [], []
     for name in took[options.slow[0]]:
-        times = [percentile(took[slow][name], percent) for slow in options.slow for percent in (50, 99)]
+        times = [bench.percentile(took[slow][name], percent) for slow in options.slow for percent in (50, 99)]
         calls, units = counts.get(name, ("", ""))
         rows.append([f"`GET {name}`", *(f"{time:.0f}" for time in times), calls, units and f"{units:g}"])
         late += [name] if times[-1] > BOUND else []

@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import subprocess
 import time
 import urllib.parse
@@ -12,9 +11,6 @@ from contextlib import contextmanager
 
 import bench
 
-EXPORT = re.compile(r"^export ([A-Z0-9_]+)='?([^']*?)'?$")
-# What has to be known of a stack.
-NEEDED = {"NAGARE_API_URL", "NAGARE_QUEUE_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_DEFAULT_REGION"}
 # How long what was sent may take.
 PATIENCE = 1_800
 
@@ -23,17 +19,7 @@ class Stack:
     """A stack that is ready."""
 
     def __init__(self, *options):
-        command = [bench.NAGARE, "up", "--port", "0", "--print-env", *map(str, options)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.exports = {}
-        for line in self.process.stdout:
-            match = EXPORT.match(line.strip())
-            if match:
-                self.exports[match[1]] = match[2]
-            if NEEDED <= self.exports.keys():
-                break
-        else:
-            raise SystemExit(f"{' '.join(command)} did not start")
+        self.process, self.exports = bench.up(*options)
 
     def stop(self):
         self.process.terminate()
@@ -112,9 +98,3 @@ def running(*options):
         yield stack
     finally:
         stack.stop()
-
-
-def percentile(values, percent):
-    """The value below which so many percent of these are, rounded up to one of them."""
-    values = sorted(values)
-    return values[min(len(values) - 1, len(values) * percent // 100)]

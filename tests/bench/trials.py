@@ -18,7 +18,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import bench
-from stack import percentile, running
+from stack import running
 
 # Milliseconds: the most for one page.
 BOUND = 1_500
@@ -53,7 +53,7 @@ class Pages:
             target = f"{path}?{beside}{'&' if beside else ''}cursor={page['next_cursor']}"
 
     def says(self):
-        return f"{len(self.took):,} pages, p50 {percentile(self.took, 50):.0f} ms, p99 {percentile(self.took, 99):.0f} ms," \
+        return f"{len(self.took):,} pages, p50 {bench.percentile(self.took, 50):.0f} ms, p99 {bench.percentile(self.took, 99):.0f} ms," \
             f" at most {max(self.took):.0f} ms"
 
 

@@ -55,7 +55,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
             let tables = Faulty::new(Faults::default(), inside);
             tables.set_rates(fault_plan.rates());
             let (inside, waiting) = (SharedHttpConnector::new(tables), waiting.clone());
-            SharedHttpConnector::new(Scheduler { inside, waiting })
+            SharedHttpConnector::new(Scheduler { inside, waiting, may_befall: |_, _| true })
         })
     });
     world.clock.set(Timestamp::from_unix_millis(START));

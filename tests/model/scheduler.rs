@@ -29,7 +29,7 @@ impl Waiting {
         self.open.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn turn(&self) -> oneshot::Receiver<Turn> {
+    fn turn(&self) -> oneshot::Receiver<Turn> {
         let (sender, turn) = oneshot::channel();
         if self.open.load(Ordering::SeqCst) {
             let _ = sender.send(None);
@@ -64,13 +64,17 @@ impl Waiting {
 pub(crate) struct Scheduler {
     pub(crate) inside: SharedHttpConnector,
     pub(crate) waiting: Waiting,
+    /// What may go wrong with a call; where something else was drawn it is done.
+    pub(crate) may_befall: fn(Fault, &HttpRequest) -> bool,
 }
 
 impl HttpConnector for Scheduler {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (turn, inside) = (self.waiting.turn(), self.inside.clone());
+        let may_befall = self.may_befall;
         HttpConnectorFuture::new(async move {
             let fault = turn.await.unwrap_or(Some(Fault::LostRequest));
+            let fault = fault.filter(|fault| may_befall(*fault, &request));
             inject(fault, request, &inside).await
         })
     }

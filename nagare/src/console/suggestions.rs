@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use futures::TryStreamExt;
 use maud::{Markup, html};
 use serde_json::Value;
-use shared::dynamo::Query;
 use shared::dynamo::item::{Key, text};
+use shared::dynamo::{Query, Table};
 use shared::events::Customer;
 use shared::ledger_item::LedgerItem;
 use shared::rooms::RoomItem;
@@ -82,18 +82,9 @@ impl Suggestions {
             ],
             ..Query::default()
         };
-        let (mut seen, mut scanned) = (Seen::default(), 0);
-        let mut pages = pin!(ledger.table().pages(query, soon));
-        while let Some(page) = pages.try_next().await? {
-            for row in &page.rows {
-                let key = Key::of(row)?;
-                seen.add(LedgerItem::of(&key.pk, &key.sk));
-            }
-            scanned += page.scanned;
-            if scanned >= LOOKED_THROUGH {
-                break;
-            }
-        }
+        let mut seen = Seen::default();
+        look_through(ledger.table(), query, |key| seen.add(LedgerItem::of(&key.pk, &key.sk)))
+            .await?;
         let (polls, battles) = show::known(console).await?;
         let customers = customers(console).await?;
         Ok(Self { polls, battles, customers, ..seen.into_suggestions() })
@@ -145,20 +136,33 @@ async fn customers(console: &Console) -> Result<Vec<Customer>, Failure> {
         values: vec![(":customers", text(summaries::CUSTOMERS))],
         ..Query::default()
     };
-    let (mut found, mut scanned) = (BTreeSet::new(), 0);
-    let mut pages = pin!(views.table().pages(query, soon));
-    while let Some(page) = pages.try_next().await? {
+    let mut found = BTreeSet::new();
+    look_through(views.table(), query, |key| {
+        if let Some(SummaryItem::Listed(customer)) = SummaryItem::of_key(&key) {
+            found.insert(customer);
+        }
+    })
+    .await?;
+    Ok(found.into_iter().take(SHOWN).collect())
+}
+
+/// The keys that a query of a whole table finds among the first items.
+async fn look_through(
+    table: &Table,
+    query: Query<'_>,
+    mut each: impl FnMut(Key),
+) -> Result<(), Failure> {
+    let mut scanned = 0;
+    let mut pages = pin!(table.pages(query, soon));
+    while scanned < LOOKED_THROUGH
+        && let Some(page) = pages.try_next().await?
+    {
         for row in &page.rows {
-            if let Some(SummaryItem::Listed(customer)) = SummaryItem::of_key(&Key::of(row)?) {
-                found.insert(customer);
-            }
+            each(Key::of(row)?);
         }
         scanned += page.scanned;
-        if scanned >= LOOKED_THROUGH {
-            break;
-        }
     }
-    Ok(found.into_iter().take(SHOWN).collect())
+    Ok(())
 }
 
 /// Whom a command is about, if it is a customer.

@@ -1,4 +1,4 @@
-//! What is given away, made of one release build for each target.
+//! The parts of a distribution, made of one release build for this machine.
 
 use std::fs;
 use std::io;

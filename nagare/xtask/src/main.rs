@@ -3,14 +3,14 @@
 //! ```text
 //! dist/
 //!   nagare_stack-VERSION-….whl           for pip
-//!   nagare-VERSION-TARGET.tar.gz         the program, for cargo-binstall and for everybody else
+//!   nagare-VERSION-TARGET.tar.gz         the program
 //!   Containerfile                        an image of it: `podman build dist`
 //!   nagare                               what the image is made of
 //!   functions/NAME.zip, template.yaml    for `sam deploy --template-file dist/template.yaml`
 //! ```
 //!
-//! Each part is made by the tool whose format it is: maturin, cargo-lambda. They have to be installed (tests/wheel and
-//! tests/deploy have the versions).
+//! maturin makes the wheel and cargo-lambda the packages of functions. Both have to be installed: tests/wheel and tests/deploy
+//! have their versions.
 
 mod dist;
 mod template;

@@ -47,7 +47,7 @@ impl Table {
         Box::pin(async move { self.changed(key, update, ReturnValue::AllNew, deadline).await })
     }
 
-    /// The same, whose answer has what is asked for.
+    /// Changes an item. What [`Changed::Done`] carries is what `answer` asks for.
     pub(super) async fn changed(
         &self,
         key: Item,

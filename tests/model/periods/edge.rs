@@ -1,17 +1,14 @@
-//! The edge below the SDK: each call waits there for its turn, and what it has done to events is noted.
+//! The edge below the SDK: what may go wrong with a call there, and what it has done to events.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
+use nagare::local::faults::Fault;
 use serde_json::Value;
 use tests::EVENTS_TABLE_PREFIX;
-
-use crate::scheduler::Waiting;
 
 /// What a call has done, whatever its caller was told.
 #[derive(Debug, Clone)]
@@ -38,31 +35,8 @@ impl Log {
     }
 }
 
-/// A connector whose calls wait.
-pub(super) struct Edge {
-    pub(super) inside: SharedHttpConnector,
-    pub(super) waiting: Waiting,
-}
-
-impl HttpConnector for Edge {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (turn, inside) = (self.waiting.turn(), self.inside.clone());
-        HttpConnectorFuture::new(async move {
-            let fault = turn.await.unwrap_or(Some(Fault::LostRequest));
-            let fault = fault.filter(|fault| may_befall(*fault, &request));
-            inject(fault, request, &inside).await
-        })
-    }
-}
-
-impl fmt::Debug for Edge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Edge")
-    }
-}
-
 /// Some things go wrong with nothing but tables themselves.
-fn may_befall(fault: Fault, request: &HttpRequest) -> bool {
+pub(super) fn may_befall(fault: Fault, request: &HttpRequest) -> bool {
     let operation = operation(request).unwrap_or_default();
     match fault {
         Fault::LimitExceeded | Fault::InUse => {

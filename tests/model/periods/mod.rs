@@ -1,8 +1,8 @@
 //! Events while their periods end: whatever dies, each that was taken is in its table or in a verified archive, and is shown once.
 //!
 //! ```text
-//! plan       how long things last, whose clock is wrong, what is sent and when; chosen by a seed
-//! edge       below the SDK: each call of a function waits there for its turn; what it has done to events is noted
+//! plan       what a seed chooses: the lengths of periods, the error of each clock, the messages and their instants
+//! edge       below the SDK: what may go wrong with a call, and what it has done to events
 //! truth      what was taken, and whether all of it is where it has to be
 //! run        one history: messages, ticks, changes and readers, and time that passes over the boundaries of days
 //!   ending   nothing fails any more, and what is left is judged
@@ -21,7 +21,7 @@
 //! - no event is put twice, and no table that had events is made again;
 //! - a table is deleted only if its row says so, and all that was put into it is in the objects, each event once;
 //! - what is acknowledged was taken as it was sent, or is a dead letter; and a letter has its reason;
-//! - a walk of a reader shows each event once, and all that were there when it began and whose table is still there;
+//! - a reader that follows the cursors is shown no event twice, and none is missing that was there at its begin, unless its table has gone;
 //! - a tenant's archive that is listed has all events of the tenant;
 //! - in the end each day with events is dropped, but for those of which the bucket has changed an object: these are disputed and have their tables.
 //!   Summaries count what was taken.

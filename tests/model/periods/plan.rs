@@ -1,4 +1,4 @@
-//! What a seed decides before a run: how long things last, whose clock is wrong by how much, what is sent and when.
+//! What a seed chooses before a run: the lengths of periods, the error of each clock, the messages and their instants.
 
 use std::fmt;
 

@@ -18,14 +18,14 @@ use shared::events::{EventSettings, Events, Period};
 use shared::runtime::clock::Clock;
 use tests::{EVENTS_TABLE_PREFIX, World, event, soon, unfinished_ids};
 
-use super::edge::{Done, Edge, Log, Watched};
+use super::edge::{Done, Log, Watched, may_befall};
 use super::folding::Lane;
 use super::messages::{Delivery, Queue};
 use super::plan::{Plan, Sent};
 use super::reading;
 use super::truth::{APART, Id, Truth, at, period_of_object, row, stored};
 use crate::history::START;
-use crate::scheduler::{Task, Waiting};
+use crate::scheduler::{Scheduler, Task, Waiting};
 use crate::usage::{count, count_fault};
 
 /// How many of each work at once.
@@ -48,7 +48,7 @@ pub(super) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let mut world = runtime.block_on(async {
         World::behind(|inside| {
             let inside = SharedHttpConnector::new(Watched { inside, log: log.clone() });
-            SharedHttpConnector::new(Edge { inside, waiting: waiting.clone() })
+            SharedHttpConnector::new(Scheduler { inside, waiting: waiting.clone(), may_befall })
         })
     });
     world.reader.events = events(&world, plan.settings);
