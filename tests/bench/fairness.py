@@ -1,11 +1,13 @@
-"""How long deliveries of small actors take while the fan-out of a very large one goes on.
+"""How long deliveries of small actors take while others keep the writers busy.
 
-    python tests/bench/fairness.py
+    python tests/bench/fairness.py            # beside the fan-out of a very large actor
+    python tests/bench/fairness.py --edits    # beside thousands of edits that come at once
 
-Runs the local stack with a table that admits 8,000 writes a second, which is well below what the
-machine can do. Actors with 100 followers publish ten times a second, first with nothing else to do,
-then while somebody with 220,000 followers is delivered. A delivery is over when four of the hundred
-followers, one of each batch that the writer sends, see it through the API.
+Runs the local stack. Actors with 100 followers publish ten times a second, first with nothing else to do,
+then beside the others. A delivery is over when four of the hundred followers, one of each batch that the
+writer sends, see it through the API. The fan-out is to 220,000 followers, with a table that admits 8,000
+writes a second, which is well below what the machine can do. The edits are 6,000, a tenth of them deletes, of
+1,000 activities of ten actors, and every call takes up to 10 ms longer.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import csv
 import http.client
 import json
 import os
+import random
 import signal
 import statistics
 import subprocess
@@ -29,13 +32,15 @@ IDLE = 10
 FOLLOWERS = 100
 ACTORS = 20
 EVERY = 0.1
+# Of what is edited: by how many actors, and how many activities.
+EDITORS, EDITED = 10, 1_000
 
 
 class Stack:
-    """A `nagare up` whose tables admit so much."""
+    """A `nagare up` whose tables are so."""
 
-    def __init__(self, writes):
-        self.process, exports = bench.up(f"--faults=writes={writes}")
+    def __init__(self, faults):
+        self.process, exports = bench.up(f"--faults={faults}")
         self.environment = os.environ | exports
         self.api = urllib.parse.urlparse(self.environment["NAGARE_API_URL"])
         self.queue = self.environment["NAGARE_QUEUE_URL"]
@@ -75,6 +80,18 @@ class Stack:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         command = {"type": "activity.published", "activity_id": activity, "actor_id": actor, "published_at": now}
         self.sqs("SendMessage", MessageBody=json.dumps(command), MessageGroupId=actor)
+
+    def send(self, commands, editor):
+        """Sends commands of one actor, ten a call."""
+        for start in range(0, len(commands), 10):
+            entries = [{"Id": str(n), "MessageBody": json.dumps(one), "MessageGroupId": editor}
+                       for n, one in enumerate(commands[start:start + 10])]
+            if failed := self.sqs("SendMessageBatch", Entries=entries).get("Failed"):
+                raise SystemExit(f"not sent: {failed}")
+
+    def drain(self):
+        while not self.is_drained():
+            time.sleep(0.02)
 
     def sees(self, viewer, activity):
         """Whether a viewer's first page has it."""
@@ -134,44 +151,81 @@ def quantile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
 
 
+def fan_out(stack, over):
+    """One activity of an actor with very many followers."""
+    stack.publish("star", "large")
+    time.sleep(0.5)
+    # Asks seldom, because asking takes a process.
+    while not is_over(stack):
+        time.sleep(1)
+    over.set()
+
+
+def instant(number):
+    """Later for a greater number, and none of them ahead."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(time.time() - 60)) + f"{number % 1000:03}Z"
+
+
+def edited(number):
+    return {"activity_id": f"edited-{number}", "actor_id": f"editor-{number % EDITORS}"}
+
+
+def publish_edited(stack):
+    """What is edited later."""
+    for editor in range(EDITORS):
+        commands = [{"type": "activity.published", "published_at": instant(0)} | edited(number)
+                    for number in range(editor, EDITED, EDITORS)]
+        stack.send(commands, f"editor-{editor}")
+    stack.drain()
+
+
+def edit(stack, count, over):
+    """Edits and deletes, as fast as the queue takes them."""
+    drawn, of_editors = random.Random(7), {}
+    for number in range(count):
+        key = edited(drawn.randrange(EDITED))
+        delete = drawn.random() < 0.1
+        command = {"type": "activity.deleted"} if delete else {"type": "activity.updated", "at": instant(number), "payload": {"edit": number}}
+        of_editors.setdefault(key["actor_id"], []).append(command | key)
+    with ThreadPoolExecutor(EDITORS) as pool:
+        list(pool.map(lambda one: stack.send(one[1], one[0]), of_editors.items()))
+    stack.drain()
+    over.set()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--followers", type=int, default=220_000, help="of the large actor")
     parser.add_argument("--writes", type=int, default=8_000, help="a second that each table admits")
+    parser.add_argument("--edits", type=int, nargs="?", const=6_000, help="this many edits at once instead of a fan-out")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()
 
-    with Stack(options.writes) as stack, tempfile.NamedTemporaryFile(suffix=".csv") as file:
-        follows(file.name, options.followers)
+    is_edits = options.edits is not None
+    faults = "slow=10ms,partition-writes=1000" if is_edits else f"writes={options.writes}"
+    what = f"{options.edits:,} edits" if is_edits else f"a fan-out to {options.followers:,}"
+    with Stack(faults) as stack, tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        follows(file.name, 0 if is_edits else options.followers)
         stack.nagare("follows", "import", file.name)
-        while not stack.is_drained():
-            time.sleep(0.2)
+        stack.drain()
+        if is_edits:
+            publish_edited(stack)
         deliver(stack, "warm", 50, lambda: True)
         bench.note("with nothing else to do")
         idle = deliver(stack, "idle", 300, lambda: True)
-        bench.note(f"while {options.followers:,} are delivered to")
-        begun = time.monotonic()
-        stack.publish("star", "large")
-        time.sleep(0.5)
-        over = threading.Event()
-        threading.Thread(target=watch, args=(stack, over), daemon=True).start()
+        bench.note(f"beside {what}")
+        begun, over = time.monotonic(), threading.Event()
+        beside = (edit, stack, options.edits, over) if is_edits else (fan_out, stack, over)
+        threading.Thread(target=beside[0], args=beside[1:], daemon=True).start()
         busy = deliver(stack, "busy", 10_000, lambda: not over.is_set())
         seconds = time.monotonic() - begun
-    results = {"idle": idle, "busy": busy, "fan_out_seconds": seconds, "writes": options.writes}
+    results = {"idle": idle, "busy": busy, "seconds": seconds, "faults": faults}
     rows = [[when, len(took), *(f"{1000 * quantile(took, part):.0f}" for part in (0.5, 0.9, 0.99))]
-            for when, took in (("idle", idle), ("during the fan-out", busy))]
-    print(f"deliveries to {FOLLOWERS} followers, in milliseconds; {options.followers:,} others in "
-          f"{seconds:.1f} s at {options.writes:,} writes a second")
+            for when, took in (("idle", idle), ("beside the others", busy))]
+    print(f"deliveries to {FOLLOWERS} followers, in milliseconds; {what} in {seconds:.1f} s with {faults}")
     bench.show(["", "deliveries", "p50", "p90", "p99"], rows)
-    print(f"p99 during the fan-out is {quantile(busy, 0.99) / quantile(idle, 0.99):.2f} times the idle one")
+    print(f"p99 beside {what} is {quantile(busy, 0.99) / quantile(idle, 0.99):.2f} times the idle one")
     bench.save(options.json, results)
-
-
-def watch(stack, over):
-    """Says when the large fan-out is over; asks seldom, because asking takes a process."""
-    while not is_over(stack):
-        time.sleep(1)
-    over.set()
 
 
 def is_over(stack):

@@ -278,7 +278,7 @@ def test_an_invocation_counts_what_it_did_once(printed):
     assert len(well) == 3
     good, bad = commands()
     assert (well[1]["CommandsApplied"], well[1]["EntriesWritten"], well[1]["CommandsRefused"]) == (len(good), 2, len(bad))
-    assert well[1]["FanOutLatency"]["Values"][0] > 59_000
+    assert max(well[1]["FanOutLatency"]["Values"]) > 59_000
     assert sum(line["DeadLetters"] for line in functions["dlq-alerter", "well"].metrics) == len(commands()[1])
     assert functions["dlq-alerter", "refused"].metrics == []
 
@@ -291,7 +291,7 @@ def test_of_what_went_well_a_few_are_logged_and_all_are_counted(stack):
     [problem] = reader.lines
     assert (problem["status"], problem["sampled"]) == (400, 1)
     served = [line["PageLatency"] for line in reader.metrics]
-    assert sum(len(pages["Values"]) if isinstance(pages, dict) else 1 for pages in served) == 20
+    assert sum(sum(pages["Counts"]) if isinstance(pages, dict) else 1 for pages in served) == 20
     assert reader.metrics[-1]["Problems"] == 1
 
 
