@@ -72,8 +72,9 @@ async fn an_activity_is_shown_with_its_likes() {
     world
         .done(&[like("bob", "live-1", 1), like("anna", "live-1", 2), undo("eve", "live-1", 3)])
         .await;
-    // Nobody is counted yet, so they are not. What they like is listed at once.
-    assert_eq!(likes(&world, "live-1", "viewer=bob").await, json!({"count": 0, "liked": false}));
+    // To others nobody is counted yet; one's own like is, and is listed, at once.
+    assert_eq!(likes(&world, "live-1", "viewer=bob").await, json!({"count": 1, "liked": true}));
+    assert_eq!(likes(&world, "live-1", "viewer=eve").await, json!({"count": 0, "liked": false}));
     assert_eq!(liked_by(&world, "bob").await, ["live-1"]);
     world.project("a").await;
     assert_eq!(likes(&world, "live-1", "viewer=bob").await, json!({"count": 2, "liked": true}));

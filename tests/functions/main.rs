@@ -35,6 +35,7 @@ mod metrics;
 mod newer;
 mod notifications;
 mod overtaking;
+mod own_part;
 mod pages;
 mod patience;
 mod payloads;

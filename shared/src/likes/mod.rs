@@ -32,7 +32,7 @@ mod state;
 mod store;
 
 pub use command::LikeChange;
-pub use count::LikeCounts;
+pub use count::{LikeCount, LikeCounts};
 pub use list::LikeList;
 pub use state::{LikeState, Recorded, Standing};
 pub use store::{Like, Likes};

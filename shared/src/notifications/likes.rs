@@ -15,7 +15,7 @@ use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::likes::{self, Recorded};
-use crate::projection::{Change, Fold, State};
+use crate::projection::{Change, Fold, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
@@ -24,6 +24,8 @@ use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 pub struct ActivityLikes {
     /// Viewers who like it.
     count: i64,
+    /// Whose likes and undos were counted last.
+    recent: Recent<bool>,
     /// Who published it, once that is known.
     actor: Option<ActorId>,
     /// It was deleted: nobody is notified of anything.
@@ -69,7 +71,7 @@ impl ActivityLikes {
     ) -> Self {
         let actor = owner.as_ref().map(|owner| owner.actor_id.clone());
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut recounted = Self { count, actor, ..Self::default() };
+        let mut recounted = Self { count, actor, recent: Recent::unknown(), ..Self::default() };
         if owner.is_some_and(|owner| owner.deleted) {
             recounted.delete();
         }
@@ -184,8 +186,12 @@ impl ActivityLikes {
         before: Option<Recorded>,
         after: Option<Recorded>,
     ) {
-        let liked = |recorded: Option<Recorded>| i64::from(recorded.is_some_and(|r| r.state.liked));
-        self.count += liked(after) - liked(before);
+        let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.liked);
+        self.count += i64::from(liked(after)) - i64::from(liked(before));
+        match after.filter(|after| after.first_liked_at.is_some()) {
+            Some(_) => self.recent.note(&viewer, liked(after)),
+            None => self.recent.forget(&viewer),
+        }
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
@@ -271,6 +277,7 @@ impl State for ActivityLikes {
         let last_read = row.packed("last_read", "a notification", ReadNotification::from_bytes)?;
         Ok(Self {
             count: row.number("count")?,
+            recent: Recent::read(row)?,
             actor: row.optional("actor", "the id of an actor")?,
             deleted: row.flag("deleted")?,
             owed: row.flag("owed")?,
@@ -313,6 +320,10 @@ impl State for ActivityLikes {
             set("last_read", bytes(last.to_bytes()));
         }
         item
+    }
+
+    fn recent(&self, version: u64) -> Option<AttributeValue> {
+        Some(self.recent.write(version))
     }
 }
 

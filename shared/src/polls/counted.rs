@@ -16,9 +16,10 @@ use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, State, Waiting, Wanted, Write, waiting,
+    Beside, Blocks, Change, Fold, Followed, Own, Recent, State, Told, Waiting, Wanted, Write,
+    waiting,
 };
-use crate::values::{ActorId, Packer, Timestamp, Unpacker};
+use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
 
 /// The size up to which events are in the view itself: with the rest of it that is less than a kilobyte.
 const LATEST: usize = 600;
@@ -45,6 +46,42 @@ pub struct Counted {
     blocks: u64,
     closing: Option<Closing>,
     waiting: Waiting,
+    /// Whose votes were counted last.
+    recent: Recent<Counts>,
+}
+
+/// Which vote of somebody counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counts {
+    /// The place of its choice in the poll's list.
+    choice: Option<u8>,
+    /// Where the poll ends before this, another one does; milliseconds from when it opens.
+    from: i64,
+}
+
+impl Counts {
+    /// That of what somebody voted; nothing where they voted nothing that anybody could count.
+    fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
+        let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
+        let place = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
+        let choice = place.and_then(|place| u8::try_from(place).ok());
+        Some(Self { choice, from: at.unix_millis() - rules.opens_at.unix_millis() })
+    }
+}
+
+impl Told for Counts {
+    fn pack(self, packer: &mut Packer) {
+        packer.number(self.choice.map_or(0, |choice| u64::from(choice) + 1));
+        packer.number(self.from.unsigned_abs());
+    }
+
+    fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let choice = match unpacker.number()? {
+            0 => None,
+            place => Some(u8::try_from(place - 1).ok()?),
+        };
+        Some(Self { choice, from: i64::try_from(unpacker.number()?).ok()? })
+    }
 }
 
 /// The end comes forward, and of some blocks it is known by how much that changes the sums.
@@ -61,7 +98,7 @@ struct Closing {
 enum Said {
     Opened(Rules),
     Ended(ActorId, Timestamp),
-    Voted(History, History),
+    Voted(ViewerId, History, History),
     Nothing,
 }
 
@@ -76,11 +113,11 @@ impl Said {
             (Some(PollRow::End(_, actor)), Some(after)) => {
                 Self::Ended(actor, after.parsed("at", "an instant")?)
             }
-            (Some(PollRow::Vote(..)), after) => {
+            (Some(PollRow::Vote(viewer, _)), after) => {
                 let read = |row: Option<Row<'_>>| {
                     row.as_ref().map_or_else(|| Ok(History::default()), History::read)
                 };
-                Self::Voted(read(before)?, read(after)?)
+                Self::Voted(viewer, read(before)?, read(after)?)
             }
             _ => Self::Nothing,
         })
@@ -99,6 +136,37 @@ impl Counted {
     pub fn votes(&self, choices: usize) -> Vec<u64> {
         let sums = self.sums.iter().map(|sum| u64::try_from(*sum).unwrap_or(0));
         sums.chain(std::iter::repeat(0)).take(choices).collect()
+    }
+
+    /// How many votes each choice has, and which is somebody's, of whom it is on record what they voted: the numbers are
+    /// those of the moment in which this was counted ([`recent`](crate::projection::recent)).
+    #[must_use]
+    pub fn votes_with(
+        &self,
+        viewer: &ViewerId,
+        voted: &History,
+        choices: usize,
+    ) -> (Vec<u64>, Option<Choice>) {
+        let mut votes = self.votes(choices);
+        let (Some(rules), Some(end)) = (&self.rules, self.end) else { return (votes, None) };
+        let vote = voted.vote(rules.opens_at, end, &rules.choices);
+        let counted = match self.recent.of(viewer) {
+            Own::Told(Counts { choice, .. }) => choice.map(usize::from),
+            Own::Nothing => None,
+            // Where no vote is counted theirs is not, whatever they have said since.
+            Own::Unknown => {
+                let is_any = votes.iter().any(|votes| *votes > 0);
+                return (votes, vote.filter(|_| is_any).cloned());
+            }
+        };
+        if let Some(votes) = counted.and_then(|place| votes.get_mut(place)) {
+            *votes = votes.saturating_sub(1);
+        }
+        let place = vote.and_then(|vote| rules.choices.iter().position(|choice| choice == vote));
+        if let Some(votes) = place.and_then(|place| votes.get_mut(place)) {
+            *votes += 1;
+        }
+        (votes, vote.cloned())
     }
 
     /// The number of the first block of events.
@@ -162,6 +230,7 @@ impl Counted {
             sums,
             first: start,
             blocks,
+            recent: Recent::unknown(),
             // What waits is among the facts.
             waiting: self.waiting.clone().without_blocks(),
             ..Self::default()
@@ -184,8 +253,12 @@ impl Counted {
                     self.end_closing();
                 }
             }
-            Said::Voted(before, after) => {
+            Said::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
+                match Counts::of(&after, rules, end) {
+                    Some(counts) => self.recent.note(&viewer, counts),
+                    None => self.recent.forget(&viewer),
+                }
                 for event in events::between(&before, &after, rules) {
                     // What lies behind the end counts no more, whatever comes.
                     if event.at < end {
@@ -209,6 +282,9 @@ impl Counted {
             *sum -= gone;
         }
         self.latest.retain(|event| event.at < closing.end);
+        if let Some(opens_at) = self.rules.as_ref().map(|rules| rules.opens_at) {
+            self.recent.retain(|counts| opens_at.plus_millis(counts.from) < closing.end);
+        }
         self.end = Some(closing.end);
     }
 }
@@ -265,7 +341,7 @@ impl State for Counted {
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
         let waiting = Waiting::read(row)?;
         if !row.item.contains_key("choices") {
-            return Ok(Self { waiting, ..Self::default() });
+            return Ok(Self { waiting, recent: Recent::read(row)?, ..Self::default() });
         }
         let rules = Rules::read(row)?;
         let sum = |value: &AttributeValue| value.as_n().ok()?.parse().ok();
@@ -280,6 +356,7 @@ impl State for Counted {
             blocks: row.count("blocks")?,
             closing: row.packed("closing", "an end that comes forward", Closing::unpack)?,
             rules: Some(rules),
+            recent: Recent::read(row)?,
             waiting,
         })
     }
@@ -305,6 +382,10 @@ impl State for Counted {
         }
         item
     }
+
+    fn recent(&self, version: u64) -> Option<AttributeValue> {
+        Some(self.recent.write(version))
+    }
 }
 
 impl Fold for Counted {
@@ -312,7 +393,7 @@ impl Fold for Counted {
         let said = Said::of(change, facts)?;
         match (&self.rules, &said) {
             // What is left of an erased row, and expires.
-            (None, Said::Voted(before, after)) if before == after => {}
+            (None, Said::Voted(_, before, after)) if before == after => {}
             (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
             _ => self.apply(said),
         }

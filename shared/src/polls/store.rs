@@ -90,8 +90,11 @@ impl Polls {
         let rules = &definition.rules;
         // One that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
-        let votes = view.state.votes(rules.choices.len());
-        let vote = own.vote(rules.opens_at, end, &rules.choices).cloned();
+        let choices = rules.choices.len();
+        let (votes, vote) = match viewer {
+            Some(viewer) => view.state.votes_with(viewer, &own, choices),
+            None => (view.state.votes(choices), None),
+        };
         Ok(Some(Poll { definition, end, votes, vote }))
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::recent::RECENT;
 use super::{Change, HighWaterMarks, Sequence, SetAside, Shard, Write};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row, number};
@@ -21,9 +22,10 @@ const SET_ASIDE_BEFORE: &str = "set_aside";
 const NO_ROOM: &str =
     "one before it was set aside, and there is no room to note that of single changes";
 /// How often it was written: nobody else has written it as long as this stays the same.
-const VERSION: &str = "version";
+pub(super) const VERSION: &str = "version";
 /// The attributes of every view.
-const OURS: [&str; 7] = ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT];
+const OURS: [&str; 8] =
+    ["pk", "sk", MARKS, SET_ASIDE, SET_ASIDE_BEFORE, VERSION, FORGET_AT, RECENT];
 
 /// What an item among the views says.
 pub trait State: Default {
@@ -39,6 +41,13 @@ pub trait State: Default {
 
     /// Writes it: attributes other than those of this module.
     fn write(&self) -> Item;
+
+    /// What is stored of whose changes were folded last, with this version of the view; nothing where no answer
+    /// depends on it.
+    fn recent(&self, version: u64) -> Option<AttributeValue> {
+        let _ = version;
+        None
+    }
 }
 
 /// What a projection makes of changes.
@@ -247,7 +256,11 @@ impl<S: State> View<S> {
         let bytes = |bytes| AttributeValue::B(Blob::new(bytes));
         let mut item = self.unknown.clone();
         match &self.unreadable {
-            None => item.extend(self.state.write()),
+            None => {
+                let recent = self.state.recent((self.version + 1).unsigned_abs());
+                item.extend(self.state.write());
+                item.extend(recent.map(|recent| (RECENT.to_owned(), recent)));
+            }
             Some((there, _)) => item.extend(there.clone()),
         }
         item.extend(key.into_item());

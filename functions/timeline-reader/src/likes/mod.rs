@@ -36,10 +36,12 @@ pub(crate) async fn of_activities(
     };
     let (counts, liked) = try_join(counts.of(activities, cx.deadline), liked).await?;
     let standing = |activity: &ActivityId| {
-        let count = counts.get(activity).copied().unwrap_or_default();
-        // Where nobody is counted the caller is not, whatever they have said since.
-        let liked = liked.as_ref().map(|liked| count > 0 && liked.contains(activity));
-        (activity.clone(), Standing { count, liked })
+        let counted = counts.get(activity).cloned().unwrap_or_default();
+        let standing = match viewer.zip(liked.as_ref()) {
+            Some((viewer, liked)) => counted.standing(viewer, liked.contains(activity)),
+            None => Standing { count: counted.count, liked: None },
+        };
+        (activity.clone(), standing)
     };
     Ok(activities.iter().map(standing).collect())
 }

@@ -55,9 +55,6 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     let polls = Polls::new(&cx.reader.facts.over(cx.dynamo), &cx.reader.views.over(cx.dynamo));
     let poll = polls.poll(&id, viewer.as_ref(), cx.deadline).await?;
     let Poll { definition, end, votes, vote } = poll.ok_or(Problem::NotFound(&[]))?;
-    // Where no vote is counted the caller's is not, whatever they have said since.
-    let total: u64 = votes.iter().sum();
-    let vote = vote.filter(|_| total > 0);
     let Definition { rules: Rules { actor_id, choices, opens_at, .. }, payload } = &definition;
     let counted =
         choices.iter().zip(&votes).map(|(choice, votes)| Counted { choice, votes: *votes });
@@ -69,7 +66,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
         closes_at: end,
         state: State::at(cx.now, *opens_at, end),
         choices: counted.collect(),
-        votes: total,
+        votes: votes.iter().sum(),
         vote: vote.as_ref(),
     };
     let answer = Answer { body: serde_json::to_string(&body)?, items: 1 };

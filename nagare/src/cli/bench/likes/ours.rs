@@ -109,7 +109,7 @@ pub(super) async fn counted(stage: &Stage) -> Result<Counted, Failure> {
     let counts = counts.of(std::slice::from_ref(&activity), deadline).await?;
     let actor = ViewerId::new(ACTOR)?;
     let inbox = stage.tables.views.read(inbox(&actor), View::<Inbox>::read_from, deadline).await?;
-    let likes = counts.get(&activity).copied().unwrap_or(0);
+    let likes = counts.get(&activity).map_or(0, |it| it.count);
     Ok(Counted { likes, notified: Some(inbox.state.unread()) })
 }
 

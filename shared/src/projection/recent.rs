@@ -1,0 +1,163 @@
+//! Whose changes a view has folded last, and what it made of them: so that a number and the caller's own part in it are
+//! of one moment.
+//!
+//! A reader has two things: the view, which counts what was folded, and the caller's own row, which may be ahead of the
+//! view, or was read a moment before it. The view says what it has counted of the caller, so the reader
+//! puts what the row says in its place: the answer is that of the moment in which this row was folded, and nothing after.
+//!
+//! * As long as no more than [`KEPT`] people have changed anything, all of them are here. Who is not has no part in the
+//!   view.
+//! * Of more, the latest are here. Somebody else either was counted earlier, as nearly everybody was, or is not counted yet.
+//!   What their row says goes beside the number as it is: at least [`KEPT`] others came since, and the answer is that of
+//!   a moment in which one of these came after theirs. Changes of different shards come in no order.
+//!
+//! It is bound to the version of the view. A version of this software that knows nothing of it carries it along as it is
+//! and folds on; then it is not believed any more.
+//!
+//! Nobody is named: 48 bits of a digest stand for an id. Of two people with the same ones, one in 18 million million, one
+//! is taken for the other. Who is forgotten leaves it, as their row is deleted.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use ring::digest::{SHA256, digest};
+
+use super::view::VERSION;
+use crate::dynamo::DynamoError;
+use crate::dynamo::item::Row;
+use crate::values::{Packer, Unpacker, ViewerId};
+
+/// How many people are kept: with them a view of an activity or a poll is still less than a kilobyte.
+pub const KEPT: usize = 16;
+/// The attribute.
+pub(super) const RECENT: &str = "recent";
+
+/// What a view has counted of somebody, in a few bytes.
+pub trait Told: Copy {
+    /// Writes it.
+    fn pack(self, packer: &mut Packer);
+
+    /// Reads what was written.
+    fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self>;
+}
+
+impl Told for bool {
+    fn pack(self, packer: &mut Packer) {
+        packer.number(u64::from(self));
+    }
+
+    fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        match unpacker.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// What a view knows of somebody's part in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own<T> {
+    /// This was counted.
+    Told(T),
+    /// Nothing was.
+    Nothing,
+    /// Nobody knows: others came since, or the view is of a version that did not note it.
+    Unknown,
+}
+
+/// Whose changes were folded last, the latest at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recent<T> {
+    people: Vec<(u64, T)>,
+    /// Nobody else has changed anything.
+    is_all: bool,
+}
+
+impl<T> Default for Recent<T> {
+    /// That of a view which has folded nothing.
+    fn default() -> Self {
+        Self { people: Vec::new(), is_all: true }
+    }
+}
+
+impl<T: Told> Recent<T> {
+    /// That of a view of which nobody knows who is in it.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { people: Vec::new(), is_all: false }
+    }
+
+    /// Reads that of a view.
+    ///
+    /// # Errors
+    /// [`DynamoError::Corrupt`]
+    pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        match row.packed(RECENT, "whose changes were folded last", Self::unpack)? {
+            Some((recent, version)) if version == row.count(VERSION)? => Ok(recent),
+            _ => Ok(Self::unknown()),
+        }
+    }
+
+    /// What is stored of it with a version of its view.
+    #[must_use]
+    pub fn write(&self, version: u64) -> AttributeValue {
+        let mut packer = Packer::default();
+        packer.number(version);
+        packer.number(u64::from(self.is_all));
+        for (who, told) in &self.people {
+            packer.number(*who);
+            told.pack(&mut packer);
+        }
+        AttributeValue::B(Blob::new(packer.into_bytes()))
+    }
+
+    fn unpack(bytes: &[u8]) -> Option<(Self, u64)> {
+        let mut unpacker = Unpacker::new(bytes);
+        let (version, is_all) = (unpacker.number()?, bool::unpack(&mut unpacker)?);
+        let mut people = Vec::new();
+        while !unpacker.is_empty() {
+            people.push((unpacker.number()?, T::unpack(&mut unpacker)?));
+        }
+        Some((Self { people, is_all }, version))
+    }
+
+    /// A change of somebody was folded: this is what counts of them now.
+    pub fn note(&mut self, viewer: &ViewerId, told: T) {
+        let who = digest_of(viewer);
+        self.people.retain(|(there, _)| *there != who);
+        self.people.push((who, told));
+        if self.people.len() > KEPT {
+            self.people.remove(0);
+            self.is_all = false;
+        }
+    }
+
+    /// Nothing is left of somebody.
+    pub fn forget(&mut self, viewer: &ViewerId) {
+        let who = digest_of(viewer);
+        self.people.retain(|(there, _)| *there != who);
+    }
+
+    /// Those of whom this holds stay. What was counted of the others is not known any more.
+    pub fn retain(&mut self, stays: impl Fn(T) -> bool) {
+        let before = self.people.len();
+        self.people.retain(|(_, told)| stays(*told));
+        self.is_all &= self.people.len() == before;
+    }
+
+    /// What was counted of somebody.
+    #[must_use]
+    pub fn of(&self, viewer: &ViewerId) -> Own<T> {
+        let who = digest_of(viewer);
+        match self.people.iter().find(|(there, _)| *there == who) {
+            Some((_, told)) => Own::Told(*told),
+            None if self.is_all => Own::Nothing,
+            None => Own::Unknown,
+        }
+    }
+}
+
+fn digest_of(viewer: &ViewerId) -> u64 {
+    let digest = digest(&SHA256, viewer.as_str().as_bytes());
+    digest.as_ref().iter().take(6).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}

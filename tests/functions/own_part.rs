@@ -1,0 +1,246 @@
+//! A number and the caller's own part in it are of one moment, whatever of it is projected.
+
+use std::collections::BTreeMap;
+
+use futures::future::join;
+use nagare::local::engine::stream::StreamRecord;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tests::{World, publish, soon};
+
+use crate::projecting::{project, records};
+
+const AT: &str = "2026-11-20T11:00:00.000Z";
+const VIEWERS: [&str; 5] = ["bob", "eve", "dan", "zoe", "ida"];
+const CHOICES: [&str; 3] = ["red", "blue", "~"];
+
+/// A second of the poll, which is open from the 10th to the 50th.
+fn second(second: usize) -> String {
+    format!("2026-11-20T11:00:{second:02}.000Z")
+}
+
+fn open() -> Value {
+    json!({"type": "poll.opened", "poll_id": "p", "actor_id": "anna", "choices": ["red", "blue"],
+        "opens_at": second(10), "closes_at": second(50), "payload": {}})
+}
+
+fn close(at: usize) -> Value {
+    json!({"type": "poll.closed", "poll_id": "p", "actor_id": "anna", "at": second(at)})
+}
+
+fn vote(viewer: &str, choice: &str, at: usize) -> Value {
+    let kind = if choice == "~" { "vote.withdrawn" } else { "vote.cast" };
+    let mut vote = json!({"type": kind, "poll_id": "p", "viewer_id": viewer, "at": second(at)});
+    if choice != "~" {
+        vote["choice"] = json!(choice);
+    }
+    vote
+}
+
+fn like(viewer: &str, liked: bool, at: usize) -> Value {
+    let kind = if liked { "like.created" } else { "like.deleted" };
+    json!({"type": kind, "viewer_id": viewer, "activity_id": "a", "at": second(at)})
+}
+
+/// Likes, and whether the viewer is among them.
+async fn likes(world: &World, viewer: &str) -> (u64, bool) {
+    let (status, _, body) = world.get("/v1/activities/a", &format!("viewer={viewer}")).await;
+    assert_eq!(status, 200, "{body}");
+    (body["likes"]["count"].as_u64().unwrap(), body["likes"]["liked"].as_bool().unwrap())
+}
+
+/// The votes for red and blue, and which is the viewer's.
+async fn votes(world: &World, viewer: &str) -> ([u64; 2], Option<String>) {
+    let (status, _, body) = world.get("/v1/polls/p", &format!("viewer={viewer}")).await;
+    assert_eq!(status, 200, "{body}");
+    let sums = [0, 1].map(|place| body["choices"][place]["votes"].as_u64().unwrap());
+    assert_eq!(body["votes"], sums[0] + sums[1]);
+    (sums, body["vote"].as_str().map(ToOwned::to_owned))
+}
+
+/// Everything that was not handed over yet.
+async fn project_rest(world: &World, seen: &mut usize) {
+    let all = records(world);
+    project(world, "s", &all[*seen..]).await;
+    *seen = all.len();
+}
+
+#[tokio::test]
+async fn a_like_counts_for_its_viewer_from_the_moment_it_is_on_record() {
+    let (world, mut seen) = (World::new(), 0);
+    world.done(&[publish("anna", "a", AT)]).await;
+    world.done(&[like("eve", true, 1)]).await;
+    project_rest(&world, &mut seen).await;
+    for (liked, at) in [(true, 2), (false, 3), (true, 4)] {
+        world.done(&[like("bob", liked, at)]).await;
+        for is_projected in [false, true] {
+            if is_projected {
+                project_rest(&world, &mut seen).await;
+            }
+            assert_eq!(likes(&world, "bob").await, (1 + u64::from(liked), liked), "{at}");
+        }
+    }
+    assert_eq!(likes(&world, "eve").await, (2, true));
+}
+
+/// Where very many have liked it since, a viewer is taken for one of them.
+#[tokio::test]
+async fn of_many_likes_a_viewer_s_own_is_one() {
+    let (world, mut seen) = (World::new(), 0);
+    world.done(&[publish("anna", "a", AT)]).await;
+    world.done(&[like("bob", true, 1), like("eve", true, 1)]).await;
+    for n in 0..40 {
+        world.done(&[like(&format!("v{n}"), true, 2)]).await;
+        project_rest(&world, &mut seen).await;
+        assert_eq!(likes(&world, "bob").await, (3 + n, true));
+        assert_eq!(likes(&world, &format!("v{n}")).await, (3 + n, true));
+        assert_eq!(likes(&world, "nobody").await, (3 + n, false));
+    }
+}
+
+/// An earlier version folds on and carries along what it does not know.
+#[tokio::test]
+async fn what_an_earlier_version_carried_along_is_not_believed() {
+    let (world, mut seen) = (World::new(), 0);
+    world.done(&[publish("anna", "a", AT)]).await;
+    world.done(&[like("bob", true, 1), like("eve", true, 1)]).await;
+    project_rest(&world, &mut seen).await;
+    // It has counted that bob took his like back.
+    world.done(&[like("bob", false, 2)]).await;
+    let key = shared::likes::keys::count(&"a".parse().unwrap()).into_item();
+    let table = world.tables.views.table();
+    let mut view = table.get(key, soon()).await.unwrap().unwrap().item;
+    let version: i64 = view["version"].as_n().unwrap().parse().unwrap();
+    view.insert("version".to_owned(), shared::dynamo::item::number(version + 1));
+    view.insert("count".to_owned(), shared::dynamo::item::number(1));
+    table.put(view, soon()).await.unwrap();
+    assert_eq!(likes(&world, "bob").await, (1, false));
+    assert_eq!(likes(&world, "eve").await, (1, true));
+}
+
+#[tokio::test]
+async fn a_vote_counts_for_its_viewer_from_the_moment_it_is_on_record() {
+    let (world, mut seen) = (World::new(), 0);
+    world.done(&[open()]).await;
+    world.done(&[vote("eve", "red", 20)]).await;
+    project_rest(&world, &mut seen).await;
+    world.done(&[vote("bob", "blue", 20)]).await;
+    assert_eq!(votes(&world, "bob").await, ([1, 1], Some("blue".to_owned())));
+    assert_eq!(votes(&world, "eve").await, ([1, 0], Some("red".to_owned())));
+    project_rest(&world, &mut seen).await;
+    world.done(&[vote("bob", "red", 30)]).await;
+    assert_eq!(votes(&world, "bob").await, ([2, 0], Some("red".to_owned())));
+    project_rest(&world, &mut seen).await;
+    // The end comes before what was counted of bob.
+    world.done(&[close(25)]).await;
+    project_rest(&world, &mut seen).await;
+    assert_eq!(votes(&world, "bob").await, ([1, 1], Some("blue".to_owned())));
+    assert_eq!(votes(&world, "eve").await, ([1, 1], Some("red".to_owned())));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Like { viewer: usize, liked: bool, at: usize },
+    Vote { viewer: usize, choice: usize, at: usize },
+    Project { shard: usize, count: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..5_usize, any::<bool>(), 0..60_usize)
+            .prop_map(|(viewer, liked, at)| Step::Like { viewer, liked, at }),
+        (0..5_usize, 0..3_usize, 5..55_usize)
+            .prop_map(|(viewer, choice, at)| Step::Vote { viewer, choice, at }),
+        (0..3_usize, 1..6_usize).prop_map(|(shard, count)| Step::Project { shard, count }),
+    ]
+}
+
+/// What somebody's commands come to.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    likes: Vec<(usize, bool)>,
+    votes: Vec<(usize, usize)>,
+}
+
+impl Said {
+    fn likes(&self) -> bool {
+        let latest = self.likes.iter().max_by_key(|(at, liked)| (*at, !liked));
+        latest.is_some_and(|(_, liked)| *liked)
+    }
+
+    fn vote(&self) -> Option<usize> {
+        let within = self.votes.iter().filter(|(at, _)| (10..50).contains(at));
+        let latest = within.max_by_key(|(at, choice)| (*at, CHOICES[*choice]))?;
+        Some(latest.1).filter(|choice| *choice < 2)
+    }
+}
+
+/// A shard of each viewer: all changes of its rows.
+fn shard_of(record: &StreamRecord) -> usize {
+    let keys = record.keys.get();
+    VIEWERS.iter().position(|viewer| keys.contains(&format!("#{viewer}\""))).map_or(0, |n| n % 3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn a_number_has_the_caller_s_own_part_and_of_others_what_is_projected(
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let world = World::new();
+            world.done(&[publish("anna", "a", AT)]).await;
+            world.done(&[open()]).await;
+            project(&world, "first", &records(&world)).await;
+            let mut seen = records(&world).len();
+            let mut waiting: [Vec<(StreamRecord, Option<(usize, Said)>)>; 3] = Default::default();
+            let (mut said, mut counted) = (vec![Said::default(); 5], vec![Said::default(); 5]);
+            for step in &steps {
+                match step {
+                    Step::Like { viewer, liked, at } => {
+                        said[*viewer].likes.push((*at, *liked));
+                        world.done(&[like(VIEWERS[*viewer], *liked, *at)]).await;
+                    }
+                    Step::Vote { viewer, choice, at } => {
+                        said[*viewer].votes.push((*at, *choice));
+                        world.done(&[vote(VIEWERS[*viewer], CHOICES[*choice], *at)]).await;
+                    }
+                    Step::Project { shard, count } => {
+                        let count = (*count).min(waiting[*shard].len());
+                        let taken: Vec<_> = waiting[*shard].drain(..count).collect();
+                        let batch: Vec<_> = taken.iter().map(|(record, _)| record.clone()).collect();
+                        if !batch.is_empty() {
+                            project(&world, &shard.to_string(), &batch).await;
+                        }
+                        for (viewer, then) in taken.into_iter().filter_map(|(_, then)| then) {
+                            counted[viewer] = then;
+                        }
+                    }
+                }
+                if let Step::Like { viewer, .. } | Step::Vote { viewer, .. } = step {
+                    let all = records(&world);
+                    let new = all[seen..].iter().cloned();
+                    for record in new {
+                        waiting[shard_of(&record)].push((record, Some((*viewer, said[*viewer].clone()))));
+                    }
+                    seen = all.len();
+                }
+                let mut shown = BTreeMap::new();
+                for (number, viewer) in VIEWERS.iter().enumerate() {
+                    let mut as_shown = counted.clone();
+                    as_shown[number] = said[number].clone();
+                    let count = as_shown.iter().filter(|said| said.likes()).count() as u64;
+                    let sums = [0, 1].map(|choice| {
+                        as_shown.iter().filter(|said| said.vote() == Some(choice)).count() as u64
+                    });
+                    let vote = said[number].vote().map(|choice| CHOICES[choice].to_owned());
+                    let (likes, votes) = join(likes(&world, viewer), votes(&world, viewer)).await;
+                    shown.insert(viewer, (likes, votes.clone()));
+                    assert_eq!(likes, (count, said[number].likes()), "{viewer}, {shown:?}");
+                    assert_eq!(votes, (sums, vote), "{viewer}, {shown:?}");
+                }
+            }
+        });
+    }
+}
