@@ -311,13 +311,13 @@ KNOWN = {
     "NAGARE_VIEWS_TABLE": {
         kind: {"pk", "sk", "forget_at"} | attributes
         for kind, attributes in {
-            "activity likes": {"count", "marks", "version", "actor", "deleted", "owed", "read", "erased", "unread",
+            "activity likes": {"count", "marks", "version", "recent", "actor", "deleted", "owed", "read", "erased", "unread",
                                "last_read"},
             "notifications inbox": {"unread", "listed", "version"},
             "notifications unread": {"count"},
             "notifications read": {"read_at", "likes"},
             "poll poll": {"actor", "choices", "opens_at", "closes_at", "end", "votes", "latest", "blocks_from", "blocks", "closing",
-                          "waiting_from", "waiting_to", "marks", "version"},
+                          "waiting_from", "waiting_to", "marks", "version", "recent"},
             "poll events": {"events"},
             "poll waiting": {"changes"},
             "battle battle": {"actor", "hp", "hp_left", "hits", "last_hit", "latest", "owed", "before", "numbered_from", "waiting_from",

@@ -147,10 +147,16 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..5_usize, any::<bool>(), 0..60_usize)
-            .prop_map(|(viewer, liked, at)| Step::Like { viewer, liked, at }),
-        (0..5_usize, 0..3_usize, 5..55_usize)
-            .prop_map(|(viewer, choice, at)| Step::Vote { viewer, choice, at }),
+        (0..5_usize, any::<bool>(), 0..60_usize).prop_map(|(viewer, liked, at)| Step::Like {
+            viewer,
+            liked,
+            at
+        }),
+        (0..5_usize, 0..3_usize, 5..55_usize).prop_map(|(viewer, choice, at)| Step::Vote {
+            viewer,
+            choice,
+            at
+        }),
         (0..3_usize, 1..6_usize).prop_map(|(shard, count)| Step::Project { shard, count }),
     ]
 }

@@ -60,7 +60,7 @@ impl Limits {
         expression_values_bytes: 2 * MB,
         row_bytes: 64 * KB,
         block_bytes: 128 * KB,
-        marks: 64,
+        marks: 8,
     };
 
     /// The most items that Nagare puts into one transaction.

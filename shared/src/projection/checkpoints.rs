@@ -17,8 +17,9 @@
 //!   three after the last batch, and the stream keeps changes for one.
 //! * **An earlier version** cannot read the marks of a view that has dropped some. What it would fold into it becomes dead letters.
 //!
-//! A batch writes a checkpoint only where one of its views has dropped marks, or has three quarters of those that it may have. A
-//! table of four partitions has 48 shards within two days, so its views keep their marks and it has no checkpoints.
+//! A batch writes a checkpoint only where one of its views has dropped marks, or has three quarters of those that it may have:
+//! where many shards change it. Eight marks are 256 bytes, so a view is less than a kilobyte with them, and one write unit; one
+//! more for a batch of up to a thousand changes costs less than each view that is a kilobyte larger.
 //!
 //! What is left in a view are marks of batches that are not worked off, one for each shard that is read at this moment, and
 //! those whose checkpoint was never written. That makes a fold one write of one item, and one of the checkpoint for a batch.

@@ -34,7 +34,7 @@
 //!
 //! A view has a mark for each shard from which it took a change within two days, of thirty bytes. A shard lives
 //! for four hours or so, so a table of four partitions has 48 shards in that time, and a view that changes all
-//! the time 1.5 KB of marks. One that changes now and then has a few. Where there would be more than 64, those are
+//! the time would have 1.5 KB of marks. One that changes now and then has a few. Where there would be more than 8, those are
 //! dropped that a [checkpoint](checkpoints) says as well.
 //!
 //! # What is refused
