@@ -2,7 +2,9 @@
 
 import pytest
 
-from conftest import Stack, delete, during, follow, instant, publish, unfollow, update
+from conftest import (
+    Stack, delete, during, follow, hit, instant, like, open_battle, open_poll, publish, unfollow, unlike, until, update, vote,
+)
 
 # A follow that takes a while, and tables that answer late: pages are read in another order then.
 SLOW = ["", "--faults=slow=40ms,seed=4"]
@@ -81,3 +83,34 @@ def test_what_was_published_later_is_not_shown_without_what_was_deleted_before(s
         assert len(stack.timeline("bob")) <= 1
 
     assert during(work, look) > 10
+
+
+def test_a_number_and_one_s_own_part_in_it_agree(slow_stack):
+    """Others have liked, voted and hit before. While the viewer does, each answer has their part in its numbers."""
+    stack, seen = slow_stack, set()
+    opened, choices = instant(minutes=-10), ["red", "blue"]
+    stack.apply(publish("anna", "a"), open_poll("anna", "p", choices, opened, instant(hours=1)), open_battle("anna", "b", 1_000))
+    for n in range(3):
+        stack.send(like(f"other-{n}", "a"), vote(f"other-{n}", "p", "red", instant()))
+    stack.drain()
+    until(lambda: stack.read("/v1/activities/a?viewer=other-0")["likes"] == {"count": 3, "liked": True}, "three likes")
+    until(lambda: stack.read("/v1/polls/p")["votes"] == 3, "three votes")
+
+    def work():
+        for n in range(12):
+            commands = unlike("bob", "a") if n % 2 else like("bob", "a"), vote("bob", "p", choices[n % 2], instant())
+            stack.apply(*commands, hit("bob", "b", f"h{n}", 2))
+
+    def look():
+        likes = stack.read("/v1/activities/a?viewer=bob")["likes"]
+        assert likes["count"] == 3 + likes["liked"], likes
+        poll = stack.read("/v1/polls/p?viewer=bob")
+        sums = {one["choice"]: one["votes"] for one in poll["choices"]}
+        assert sums == {"red": 3 + (poll["vote"] == "red"), "blue": int(poll["vote"] == "blue")}, poll
+        battle = stack.read("/v1/battles/b?viewer=bob")
+        assert battle["viewer"] == {"hits": battle["hits"], "damage": 2 * battle["hits"]}, battle
+        assert battle["hp_left"] == 1_000 - battle["viewer"]["damage"], battle
+        seen.add((likes["liked"], poll["vote"], battle["hits"] > 0))
+
+    during(work, look)
+    assert {liked for liked, _, _ in seen} == {True, False} and {"red", "blue"} <= {vote for _, vote, _ in seen}
