@@ -109,6 +109,33 @@ fn changing_visibility_hides_longer_or_shows_at_once() {
     assert!(matches!(stale, Err(QueueError::InvalidParameterValue(_))), "{stale:?}");
 }
 
+/// Of what two tenants have sent much of, and others a message or two.
+#[test]
+fn what_quiet_groups_have_sent_comes_before_what_waits_of_noisy_ones() {
+    let stack = Stack::new();
+    let send_in = |group: &str, body: &str| {
+        stack.work.send(message(body).in_group(group).unwrap()).unwrap();
+        stack.clock.pass(Duration::from_millis(1));
+    };
+    let receive = || receive(&stack.work).into_iter().map(|it| it.body).collect::<Vec<_>>();
+    for n in 0..60 {
+        send_in(["loud", "louder", "louder"][n % 3], &format!("{n:02}"));
+    }
+    // As long as nobody is known to be noisy they come in their order.
+    assert_eq!(receive(), (0..10).map(|n| format!("{n:02}")).collect::<Vec<_>>());
+    // One of the two has four of them, which is not much.
+    let of_one: Vec<_> = (0..10).map(|n| format!("{}", 12 + 3 * n)).collect();
+    assert_eq!(receive(), of_one);
+    send_in("quiet", "q");
+    send(&stack.work, "alone");
+    // Behind these what is of the noisy one with less in flight.
+    assert_eq!(receive(), ["q", "alone", "10", "11", "13", "14", "16", "17", "19", "20"]);
+    // Nothing is lost or comes twice.
+    let rest: Vec<_> = (0..5).flat_map(|_| receive()).collect();
+    assert_eq!(rest.len(), 32);
+    assert_eq!(counts(&stack.work), (0, 62, 0));
+}
+
 #[test]
 fn one_receive_too_many_makes_a_dead_letter() {
     let stack = Stack::new();

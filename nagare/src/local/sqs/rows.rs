@@ -1,5 +1,7 @@
 //! The SQL: one function a statement.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::attribute::Attributes;
@@ -90,13 +92,8 @@ pub(super) fn insert(
     Ok(id)
 }
 
-/// The messages to hand out next.
-pub(super) fn ready(
-    db: &Connection,
-    queue: QueueKey,
-    now: i64,
-    max: usize,
-) -> Result<Vec<Ready>, QueueError> {
+/// The messages to hand out next, in the order in which they are due.
+fn due(db: &Connection, queue: QueueKey, now: i64, max: usize) -> Result<Vec<Ready>, QueueError> {
     let mut statement = db.prepare_cached(
         "SELECT seq, receives FROM messages INDEXED BY by_visibility
          WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives, seq LIMIT ?3",
@@ -105,6 +102,69 @@ pub(super) fn ready(
         Ok(Ready { seq: row.get(0)?, receives: row.get(1)? })
     })?;
     Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// The messages to hand out next. Where more are due than that, those of quiet groups come first, and then those of the
+/// noisy group that has the fewest in flight: as in fair queues of SQS. A message without a group is one of its own.
+///
+/// SQS calls a group noisy that has more than a tenth of what is in flight, and 30 messages, or more than a tenth of the time
+/// that consumers spent lately. What is in flight says both, where so few consumers are as here.
+pub(super) fn ready(
+    db: &Connection,
+    queue: QueueKey,
+    now: i64,
+    max: usize,
+) -> Result<Vec<Ready>, QueueError> {
+    let due_first = due(db, queue, now, max)?;
+    if due_first.len() < max {
+        return Ok(due_first);
+    }
+    let noisy = noisy(db, queue, now)?;
+    if noisy.is_empty() {
+        return Ok(due_first);
+    }
+    let mut statement = db.prepare_cached(
+        "SELECT seq, receives, group_id FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives LIMIT ?3",
+    )?;
+    let mut rows = statement.query(params![queue.0, now, LOOKED_AT])?;
+    let (mut ready, mut others) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()?.filter(|_| ready.len() < max) {
+        let in_flight = group(row)?.and_then(|group| noisy.get(group));
+        let message = Ready { seq: row.get(0)?, receives: row.get(1)? };
+        match in_flight {
+            None => ready.push(message),
+            Some(in_flight) => others.push((*in_flight, message)),
+        }
+    }
+    others.sort_by_key(|(in_flight, _)| *in_flight);
+    ready.extend(others.into_iter().map(|(_, message)| message).take(max - ready.len()));
+    Ok(ready)
+}
+
+fn group<'r>(row: &'r Row<'_>) -> Result<Option<&'r str>, QueueError> {
+    let group = row.get_ref(2)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    Ok(group)
+}
+
+/// How many messages that are due are looked at for those of quiet groups: a millisecond's worth.
+const LOOKED_AT: i64 = 10_000;
+/// A group with fewer messages in flight is quiet.
+const NOISY: u64 = 5;
+
+/// The groups that have more than a tenth of what is in flight, and how many messages that is.
+fn noisy(db: &Connection, queue: QueueKey, now: i64) -> Result<HashMap<String, u64>, QueueError> {
+    let mut statement = db.prepare_cached(
+        "SELECT group_id, COUNT(*) FROM messages INDEXED BY by_visibility
+         WHERE queue = ?1 AND visible_at > ?2 AND receives > 0 GROUP BY group_id",
+    )?;
+    let groups =
+        statement.query_map(params![queue.0, now], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let groups = groups.collect::<Result<Vec<(Option<String>, u64)>, _>>()?;
+    let all: u64 = groups.iter().map(|(_, in_flight)| in_flight).sum();
+    let is_noisy = |in_flight: u64| in_flight >= NOISY && in_flight * 10 > all;
+    let noisy = groups.into_iter().filter(|(_, in_flight)| is_noisy(*in_flight));
+    Ok(noisy.filter_map(|(group, in_flight)| Some((group?, in_flight))).collect())
 }
 
 /// Counts one receive of the message that `receipt` names, and hides it.

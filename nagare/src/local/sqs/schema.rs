@@ -8,11 +8,11 @@ use rusqlite::Connection;
 use super::error::QueueError;
 
 /// Raised whenever the tables change: files of another version are refused, not misread.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// `queues.messages` counts all rows of a queue, so that asking for the depth of a backlog scans only
 /// what is hidden. The first index finds what to hand out next, and when; it carries `receives` to tell
-/// messages in flight from delayed ones without touching a row. The second finds what has expired. While
+/// messages in flight from delayed ones, and whose they are, without touching a row. The second finds what has expired. While
 /// `receives` is 0, `receipt` and `first_received_at` are only placeholders for what the first receive
 /// writes: a row that grew then would split its page.
 const TABLES: &str = "
@@ -36,8 +36,14 @@ const TABLES: &str = "
         attributes TEXT,
         body TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX by_visibility ON messages (queue, visible_at, receives);
+    CREATE INDEX by_visibility ON messages (queue, visible_at, receives, group_id);
     CREATE INDEX by_age ON messages (queue, sent_at);
+";
+
+/// What makes a file of version 1 one of this version.
+const UPGRADE: &str = "
+    DROP INDEX by_visibility;
+    CREATE INDEX by_visibility ON messages (queue, visible_at, receives, group_id);
 ";
 
 /// In KiB. Small on purpose: a commit that has moved pages looks at every page in SQLite's cache,
@@ -77,6 +83,10 @@ fn prepare(mut connection: Connection) -> Result<Connection, QueueError> {
     match setup.pragma_query_value(None, "user_version", |row| row.get(0))? {
         0 => {
             setup.execute_batch(TABLES)?;
+            setup.pragma_update(None, "user_version", VERSION)?;
+        }
+        1 => {
+            setup.execute_batch(UPGRADE)?;
             setup.pragma_update(None, "user_version", VERSION)?;
         }
         VERSION => {}
