@@ -43,7 +43,11 @@ async fn poll(world: &World, poll: &str, query: &str) -> Value {
 
 /// How many votes red and blue have.
 async fn sums(world: &World, id: &str) -> [u64; 2] {
-    let shown = poll(world, id, "").await;
+    sums_shown_to(world, id, "").await
+}
+
+async fn sums_shown_to(world: &World, id: &str, query: &str) -> [u64; 2] {
+    let shown = poll(world, id, query).await;
     let sums = [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap());
     assert_eq!(shown["votes"], sums[0] + sums[1]);
     sums
@@ -292,7 +296,12 @@ proptest! {
             for (shard, records) in shards.iter().enumerate() {
                 project(&world, &shard.to_string(), records).await;
             }
-            (sums(&world, "p").await, poll(&world, "p", "viewer=v1").await["vote"].clone())
+            let shown = sums(&world, "p").await;
+            for viewer in ["v0", "v1", "v2", "v3", "nobody"] {
+                let query = format!("viewer={viewer}");
+                assert_eq!(sums_shown_to(&world, "p", &query).await, shown, "{viewer}");
+            }
+            (shown, poll(&world, "p", "viewer=v1").await["vote"].clone())
         });
         prop_assert_eq!(shown, recount(&votes, end));
         let hers: Vec<_> = votes.into_iter().filter(|vote| vote["viewer_id"] == "v1").collect();

@@ -15,7 +15,7 @@ use crate::activities::owner::{self, Owner};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::likes::{self, Recorded};
-use crate::projection::{Change, Fold, Recent, State};
+use crate::projection::{Change, Fold, Late, Recent, State};
 use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
 /// How many like an activity, and which likes its actor is notified of: an attribute each that is left out where it
@@ -188,10 +188,6 @@ impl ActivityLikes {
     ) {
         let liked = |recorded: Option<Recorded>| recorded.is_some_and(|r| r.state.liked);
         self.count += i64::from(liked(after)) - i64::from(liked(before));
-        match after.filter(|after| after.first_liked_at.is_some()) {
-            Some(_) => self.recent.note(&viewer, liked(after)),
-            None => self.recent.forget(&viewer),
-        }
         let first = |recorded: Option<Recorded>| recorded.and_then(|r| r.first_liked_at);
         match (first(before), first(after)) {
             (None, Some(at)) => self.liked(Liker { at, viewer_id: viewer }),
@@ -331,6 +327,9 @@ impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let Some((viewer, activity)) = likes::keys::of_key(&change.key) {
             let (before, after) = rows(change, facts, Recorded::read)?;
+            let told = after.filter(|after| after.first_liked_at.is_some());
+            let told = told.map(|after| after.state.liked);
+            self.recent.note(&viewer, told, Late::of(change));
             self.like_changed(viewer, &activity, before, after);
         } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {
             let (_, after) = rows(change, facts, Mark::read)?;

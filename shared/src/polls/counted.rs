@@ -16,7 +16,7 @@ use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Own, Recent, State, Told, Waiting, Wanted, Write,
+    Beside, Blocks, Change, Fold, Followed, Late, Own, Recent, State, Told, Waiting, Wanted, Write,
     waiting,
 };
 use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
@@ -237,7 +237,7 @@ impl Counted {
         }
     }
 
-    fn apply(&mut self, said: Said) {
+    fn apply(&mut self, said: Said, late: Late) {
         match said {
             Said::Opened(rules) => {
                 self.sums = vec![0; rules.choices.len()];
@@ -255,10 +255,7 @@ impl Counted {
             }
             Said::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
-                match Counts::of(&after, rules, end) {
-                    Some(counts) => self.recent.note(&viewer, counts),
-                    None => self.recent.forget(&viewer),
-                }
+                self.recent.note(&viewer, Counts::of(&after, rules, end), late);
                 for event in events::between(&before, &after, rules) {
                     // What lies behind the end counts no more, whatever comes.
                     if event.at < end {
@@ -395,7 +392,7 @@ impl Fold for Counted {
             // What is left of an erased row, and expires.
             (None, Said::Voted(_, before, after)) if before == after => {}
             (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
-            _ => self.apply(said),
+            _ => self.apply(said, Late::of(change)),
         }
         Ok(())
     }
@@ -415,7 +412,8 @@ impl Blocks for Counted {
     fn look_at(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<Followed>, DynamoError> {
         if !self.waiting.is_empty() {
             for change in self.waiting.take(blocks)? {
-                self.apply(Said::of(&change, blocks.first().map_or("", |row| row.table))?);
+                let said = Said::of(&change, blocks.first().map_or("", |row| row.table))?;
+                self.apply(said, Late::Maybe);
             }
             return Ok(Vec::new());
         }

@@ -68,7 +68,7 @@ pub use blocks::{Beside, Blocks, Followed, Owed, Wanted};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use recent::{Own, Recent, Told};
+pub use recent::{Late, Own, Recent, Told};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use totals::is_running;

@@ -11,6 +11,9 @@
 //!   What their row says goes beside the number as it is: at least [`KEPT`] others came since, and the answer is that of
 //!   a moment in which one of these came after theirs. Changes of different shards come in no order.
 //!
+//! Changes of one person come in their order, but for those that wait for something, or were set aside and come back: of whom such a
+//! change is folded behind others, nobody knows what counts.
+//!
 //! It is bound to the version of the view. A version of this software that knows nothing of it carries it along as it is
 //! and folds on; then it is not believed any more.
 //!
@@ -21,6 +24,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use ring::digest::{SHA256, digest};
 
+use super::Change;
 use super::view::VERSION;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
@@ -63,6 +67,23 @@ pub enum Own<T> {
     Nothing,
     /// Nobody knows: others came since, or the view is of a version that did not note it.
     Unknown,
+}
+
+/// Whether a change may be folded after some that came behind it: it has waited, or was set aside and comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// It comes in its order.
+    No,
+    /// Nobody knows.
+    Maybe,
+}
+
+impl Late {
+    /// Whether a change is, as the stream tells of it.
+    #[must_use]
+    pub fn of(change: &Change) -> Self {
+        if change.redriven.is_some() { Self::Maybe } else { Self::No }
+    }
 }
 
 /// Whose changes were folded last, the latest at the end.
@@ -121,21 +142,23 @@ impl<T: Told> Recent<T> {
         Some((Self { people, is_all }, version))
     }
 
-    /// A change of somebody was folded: this is what counts of them now.
-    pub fn note(&mut self, viewer: &ViewerId, told: T) {
+    /// A change of somebody was folded, in its order or `late`, after some of those that came behind it: this is what counts of
+    /// them now, or nothing does.
+    pub fn note(&mut self, viewer: &ViewerId, told: Option<T>, late: Late) {
         let who = digest_of(viewer);
+        let before = self.people.len();
         self.people.retain(|(there, _)| *there != who);
-        self.people.push((who, told));
+        let is_here = self.people.len() < before;
+        if late == Late::Maybe && (is_here || !self.is_all) {
+            // What is known of them may be what came behind it.
+            self.is_all = false;
+            return;
+        }
+        self.people.extend(told.map(|told| (who, told)));
         if self.people.len() > KEPT {
             self.people.remove(0);
             self.is_all = false;
         }
-    }
-
-    /// Nothing is left of somebody.
-    pub fn forget(&mut self, viewer: &ViewerId) {
-        let who = digest_of(viewer);
-        self.people.retain(|(there, _)| *there != who);
     }
 
     /// Those of whom this holds stay. What was counted of the others is not known any more.

@@ -147,8 +147,8 @@ fn group<'r>(row: &'r Row<'_>) -> Result<Option<&'r str>, QueueError> {
     Ok(group)
 }
 
-/// How many messages that are due are looked at for those of quiet groups: a millisecond's worth.
-const LOOKED_AT: i64 = 10_000;
+/// How many messages that are due are looked at for those of quiet groups: a few milliseconds' worth.
+const LOOKED_AT: i64 = 30_000;
 /// A group with fewer messages in flight is quiet.
 const NOISY: u64 = 5;
 
