@@ -187,6 +187,9 @@ fn shard_of(record: &StreamRecord) -> usize {
     VIEWERS.iter().position(|viewer| keys.contains(&format!("#{viewer}\""))).map_or(0, |n| n % 3)
 }
 
+/// A change that is not projected yet: whose, and what they had said when it came.
+type Behind = (StreamRecord, usize, Said);
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
@@ -200,7 +203,7 @@ proptest! {
             world.done(&[open()]).await;
             project(&world, "first", &records(&world)).await;
             let mut seen = records(&world).len();
-            let mut waiting: [Vec<(StreamRecord, Option<(usize, Said)>)>; 3] = Default::default();
+            let mut waiting: [Vec<Behind>; 3] = Default::default();
             let (mut said, mut counted) = (vec![Said::default(); 5], vec![Said::default(); 5]);
             for step in &steps {
                 match step {
@@ -215,11 +218,11 @@ proptest! {
                     Step::Project { shard, count } => {
                         let count = (*count).min(waiting[*shard].len());
                         let taken: Vec<_> = waiting[*shard].drain(..count).collect();
-                        let batch: Vec<_> = taken.iter().map(|(record, _)| record.clone()).collect();
+                        let batch: Vec<_> = taken.iter().map(|(record, ..)| record.clone()).collect();
                         if !batch.is_empty() {
                             project(&world, &shard.to_string(), &batch).await;
                         }
-                        for (viewer, then) in taken.into_iter().filter_map(|(_, then)| then) {
+                        for (_, viewer, then) in taken {
                             counted[viewer] = then;
                         }
                     }
@@ -228,7 +231,7 @@ proptest! {
                     let all = records(&world);
                     let new = all[seen..].iter().cloned();
                     for record in new {
-                        waiting[shard_of(&record)].push((record, Some((*viewer, said[*viewer].clone()))));
+                        waiting[shard_of(&record)].push((record, *viewer, said[*viewer].clone()));
                     }
                     seen = all.len();
                 }

@@ -108,7 +108,8 @@ impl ActivityLikes {
     /// True as long as nothing was ever liked: nobody needs to know more about it than the facts say.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0 && self.read == 0 && self.unread.count() == 0
+        let has_numbers = self.count != 0 || self.read > 0 || self.unread.count() > 0;
+        !has_numbers && self.recent.is_untouched()
     }
 
     /// True if it was deleted.
@@ -327,8 +328,10 @@ impl Fold for ActivityLikes {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let Some((viewer, activity)) = likes::keys::of_key(&change.key) {
             let (before, after) = rows(change, facts, Recorded::read)?;
-            let told = after.filter(|after| after.first_liked_at.is_some());
-            let told = told.map(|after| after.state.liked);
+            let told = [before, after].map(|row| {
+                let ever_liked = row.filter(|row: &Recorded| row.first_liked_at.is_some());
+                ever_liked.map(|row| row.state.liked)
+            });
             self.recent.note(&viewer, told, Late::of(change));
             self.like_changed(viewer, &activity, before, after);
         } else if let Some((viewer, activity)) = keys::of_mark(&change.key) {

@@ -255,7 +255,8 @@ impl Counted {
             }
             Said::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
-                self.recent.note(&viewer, Counts::of(&after, rules, end), late);
+                let counts = [&before, &after].map(|voted| Counts::of(voted, rules, end));
+                self.recent.note(&viewer, counts, late);
                 for event in events::between(&before, &after, rules) {
                     // What lies behind the end counts no more, whatever comes.
                     if event.at < end {

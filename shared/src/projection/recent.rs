@@ -36,7 +36,7 @@ pub const KEPT: usize = 16;
 pub(super) const RECENT: &str = "recent";
 
 /// What a view has counted of somebody, in a few bytes.
-pub trait Told: Copy {
+pub trait Told: Copy + PartialEq {
     /// Writes it.
     fn pack(self, packer: &mut Packer);
 
@@ -92,12 +92,15 @@ pub struct Recent<T> {
     people: Vec<(u64, T)>,
     /// Nobody else has changed anything.
     is_all: bool,
+    /// Something was noted since it was read: then the view is to be written, with how far it has come, even if it says
+    /// the same as before.
+    is_noted: bool,
 }
 
 impl<T> Default for Recent<T> {
     /// That of a view which has folded nothing.
     fn default() -> Self {
-        Self { people: Vec::new(), is_all: true }
+        Self { people: Vec::new(), is_all: true, is_noted: false }
     }
 }
 
@@ -105,7 +108,7 @@ impl<T: Told> Recent<T> {
     /// That of a view of which nobody knows who is in it.
     #[must_use]
     pub fn unknown() -> Self {
-        Self { people: Vec::new(), is_all: false }
+        Self { people: Vec::new(), is_all: false, is_noted: false }
     }
 
     /// Reads that of a view.
@@ -139,16 +142,22 @@ impl<T: Told> Recent<T> {
         while !unpacker.is_empty() {
             people.push((unpacker.number()?, T::unpack(&mut unpacker)?));
         }
-        Some((Self { people, is_all }, version))
+        Some((Self { people, is_all, is_noted: false }, version))
     }
 
-    /// A change of somebody was folded, in its order or `late`, after some of those that came behind it: this is what counts of
-    /// them now, or nothing does.
-    pub fn note(&mut self, viewer: &ViewerId, told: Option<T>, late: Late) {
+    /// A change of somebody was folded, in its order or `late`, after some of those that came behind it: what counts of them was
+    /// one thing and is another, or nothing.
+    ///
+    /// A change that makes no difference is not noted. It may be folded any number of times, at any time.
+    pub fn note(&mut self, viewer: &ViewerId, [before, told]: [Option<T>; 2], late: Late) {
+        if before == told {
+            return;
+        }
+        self.is_noted = true;
         let who = digest_of(viewer);
-        let before = self.people.len();
+        let people = self.people.len();
         self.people.retain(|(there, _)| *there != who);
-        let is_here = self.people.len() < before;
+        let is_here = self.people.len() < people;
         if late == Late::Maybe && (is_here || !self.is_all) {
             // What is known of them may be what came behind it.
             self.is_all = false;
@@ -166,6 +175,12 @@ impl<T: Told> Recent<T> {
         let before = self.people.len();
         self.people.retain(|(_, told)| stays(*told));
         self.is_all &= self.people.len() == before;
+    }
+
+    /// True as long as nothing was noted of anybody.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.people.is_empty() && self.is_all && !self.is_noted
     }
 
     /// What was counted of somebody.
