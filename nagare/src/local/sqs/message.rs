@@ -59,8 +59,8 @@ impl NewMessage {
         Ok(Self { delay, ..self })
     }
 
-    /// Names the tenant whose message this is (fair queues). It is given back, and where more messages are due than
-    /// are asked for, those of tenants with little in flight come first.
+    /// Names the tenant whose message this is (fair queues). Receivers are told the name. When messages have to wait,
+    /// tenants with few messages in flight are served first.
     pub fn in_group(self, id: impl Into<String>) -> Result<Self, QueueError> {
         let id = id.into();
         limits::check_group_id(&id)?;
