@@ -34,6 +34,7 @@ ACTORS = 20
 EVERY = 0.1
 # Of what is edited: by how many actors, and how many activities.
 EDITORS, EDITED = 4, 1_000
+BEGUN = time.time()
 
 
 class Stack:
@@ -162,8 +163,9 @@ def fan_out(stack, over):
 
 
 def instant(number):
-    """Later for a greater number, and none of them ahead."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(time.time() - 60)) + f"{number % 1000:03}Z"
+    """A millisecond later for each number; the first is the start of this run, less a minute."""
+    seconds, millis = divmod(number, 1_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(BEGUN - 60 + seconds)) + f"{millis:03}Z"
 
 
 def edited(number):

@@ -51,9 +51,9 @@
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use ring::digest::{SHA256, digest};
 
 use super::ActivityKey;
+use crate::crypto::hash::fingerprint;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
@@ -129,8 +129,7 @@ impl Fingerprint {
     }
 
     fn of_text(text: &str) -> Self {
-        let digest = digest(&SHA256, text.as_bytes());
-        Self(digest.as_ref().iter().take(6).fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        Self(fingerprint(text))
     }
 }
 

@@ -10,13 +10,14 @@ use std::ops::Range;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::counting_vote::CountingVote;
 use super::events::{self, Event};
 use super::keys::{EVENTS, PollRow};
 use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Late, Own, Recent, State, Told, Waiting, Wanted, Write,
+    Beside, Blocks, Change, Fold, Followed, Late, Own, Recent, State, Waiting, Wanted, Write,
     waiting,
 };
 use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
@@ -47,41 +48,7 @@ pub struct Counted {
     closing: Option<Closing>,
     waiting: Waiting,
     /// Whose votes were counted last.
-    recent: Recent<Counts>,
-}
-
-/// Which vote of somebody counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counts {
-    /// The place of its choice in the poll's list.
-    choice: Option<u8>,
-    /// Where the poll ends before this, another one does; milliseconds from when it opens.
-    from: i64,
-}
-
-impl Counts {
-    /// That of what somebody voted; nothing where they voted nothing that anybody could count.
-    fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
-        let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
-        let place = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
-        let choice = place.and_then(|place| u8::try_from(place).ok());
-        Some(Self { choice, from: at.unix_millis() - rules.opens_at.unix_millis() })
-    }
-}
-
-impl Told for Counts {
-    fn pack(self, packer: &mut Packer) {
-        packer.number(self.choice.map_or(0, |choice| u64::from(choice) + 1));
-        packer.number(self.from.unsigned_abs());
-    }
-
-    fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
-        let choice = match unpacker.number()? {
-            0 => None,
-            place => Some(u8::try_from(place - 1).ok()?),
-        };
-        Some(Self { choice, from: i64::try_from(unpacker.number()?).ok()? })
-    }
+    recent: Recent<CountingVote>,
 }
 
 /// The end comes forward, and of some blocks it is known by how much that changes the sums.
@@ -151,7 +118,7 @@ impl Counted {
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return (votes, None) };
         let vote = voted.vote(rules.opens_at, end, &rules.choices);
         let counted = match self.recent.of(viewer) {
-            Own::Told(Counts { choice, .. }) => choice.map(usize::from),
+            Own::Told(CountingVote { choice, .. }) => choice.map(usize::from),
             Own::Nothing => None,
             // Where no vote is counted theirs is not, whatever they have said since.
             Own::Unknown => {
@@ -255,7 +222,7 @@ impl Counted {
             }
             Said::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
-                let counts = [&before, &after].map(|voted| Counts::of(voted, rules, end));
+                let counts = [&before, &after].map(|voted| CountingVote::of(voted, rules, end));
                 self.recent.note(&viewer, counts, late);
                 for event in events::between(&before, &after, rules) {
                     // What lies behind the end counts no more, whatever comes.
@@ -288,7 +255,7 @@ impl Counted {
 }
 
 impl Closing {
-    /// Counts events that lie between its end and the one before.
+    /// CountingVote events that lie between its end and the one before.
     fn count(&mut self, events: &[Event], before: Option<Timestamp>) {
         let is_gone =
             |event: &&Event| event.at >= self.end && before.is_none_or(|end| event.at < end);

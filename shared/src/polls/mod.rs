@@ -27,6 +27,7 @@
 
 mod command;
 mod counted;
+mod counting_vote;
 mod definition;
 mod element;
 pub mod erasure;

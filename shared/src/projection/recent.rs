@@ -22,10 +22,10 @@
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use ring::digest::{SHA256, digest};
 
 use super::Change;
 use super::view::VERSION;
+use crate::crypto::hash::fingerprint;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::values::{Packer, Unpacker, ViewerId};
@@ -154,7 +154,7 @@ impl<T: Told> Recent<T> {
             return;
         }
         self.is_noted = true;
-        let who = digest_of(viewer);
+        let who = fingerprint(viewer.as_str());
         let people = self.people.len();
         self.people.retain(|(there, _)| *there != who);
         let is_here = self.people.len() < people;
@@ -186,16 +186,11 @@ impl<T: Told> Recent<T> {
     /// What was counted of somebody.
     #[must_use]
     pub fn of(&self, viewer: &ViewerId) -> Own<T> {
-        let who = digest_of(viewer);
+        let who = fingerprint(viewer.as_str());
         match self.people.iter().find(|(there, _)| *there == who) {
             Some((_, told)) => Own::Told(*told),
             None if self.is_all => Own::Nothing,
             None => Own::Unknown,
         }
     }
-}
-
-fn digest_of(viewer: &ViewerId) -> u64 {
-    let digest = digest(&SHA256, viewer.as_str().as_bytes());
-    digest.as_ref().iter().take(6).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }

@@ -9,7 +9,8 @@
 //!   back, until somebody deletes it with the receipt handle of its *latest* receive. Deleting
 //!   with an older handle succeeds and deletes nothing, as SQS usually does; here it is certain.
 //! - **Order.** The message that has been visible longest comes first: sending order for
-//!   messages that were never received. Nothing may depend on it: SQS promises less.
+//!   messages that were never received. When messages have to wait, those of groups with few
+//!   messages in flight come before the others. Nothing may depend on it: SQS promises less.
 //! - **Dead letters.** A message that would be received for the (max_receives + 1)th time moves to
 //!   the dead-letter queue instead, within the transaction of that receive. It keeps its id, body,
 //!   attributes and sending time; its receives are counted from zero again, so that a dead-letter queue

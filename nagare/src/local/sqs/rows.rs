@@ -1,6 +1,6 @@
 //! The SQL: one function a statement.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
@@ -128,17 +128,19 @@ pub(super) fn ready(
          WHERE queue = ?1 AND visible_at <= ?2 ORDER BY visible_at, receives LIMIT ?3",
     )?;
     let mut rows = statement.query(params![queue.0, now, LOOKED_AT])?;
-    let (mut ready, mut others) = (Vec::new(), Vec::new());
+    let (mut ready, mut others) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
     while let Some(row) = rows.next()?.filter(|_| ready.len() < max) {
         let in_flight = group(row)?.and_then(|group| noisy.get(group));
         let message = Ready { seq: row.get(0)?, receives: row.get(1)? };
         match in_flight {
             None => ready.push(message),
-            Some(in_flight) => others.push((*in_flight, message)),
+            Some(in_flight) => {
+                let others = others.entry(*in_flight).or_default();
+                others.extend((others.len() < max).then_some(message));
+            }
         }
     }
-    others.sort_by_key(|(in_flight, _)| *in_flight);
-    ready.extend(others.into_iter().map(|(_, message)| message).take(max - ready.len()));
+    ready.extend(others.into_values().flatten().take(max - ready.len()));
     Ok(ready)
 }
 

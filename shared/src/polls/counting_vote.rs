@@ -1,0 +1,39 @@
+//! Which vote of somebody a poll's view has counted.
+
+use super::{History, Rules};
+use crate::projection::Told;
+use crate::values::{Packer, Timestamp, Unpacker};
+
+/// Which vote of somebody counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CountingVote {
+    /// The place of its choice in the poll's list.
+    pub(super) choice: Option<u8>,
+    /// Where the poll ends before this, another one does; milliseconds from when it opens.
+    pub(super) from: i64,
+}
+
+impl CountingVote {
+    /// That of what somebody voted; nothing where they voted nothing that anybody could count.
+    pub(super) fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
+        let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
+        let place = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());
+        let choice = place.and_then(|place| u8::try_from(place).ok());
+        Some(Self { choice, from: at.unix_millis() - rules.opens_at.unix_millis() })
+    }
+}
+
+impl Told for CountingVote {
+    fn pack(self, packer: &mut Packer) {
+        packer.number(self.choice.map_or(0, |choice| u64::from(choice) + 1));
+        packer.number(self.from.unsigned_abs());
+    }
+
+    fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let choice = match unpacker.number()? {
+            0 => None,
+            place => Some(u8::try_from(place - 1).ok()?),
+        };
+        Some(Self { choice, from: i64::try_from(unpacker.number()?).ok()? })
+    }
+}
