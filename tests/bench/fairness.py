@@ -32,8 +32,8 @@ IDLE = 10
 FOLLOWERS = 100
 ACTORS = 20
 EVERY = 0.1
-# Of what is edited: by how many actors, and how many activities.
-EDITORS, EDITED = 4, 1_000
+# How many activities are edited.
+EDITED = 1_000
 BEGUN = time.time()
 
 
@@ -168,28 +168,28 @@ def instant(number):
     return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(BEGUN - 60 + seconds)) + f"{millis:03}Z"
 
 
-def edited(number):
-    return {"activity_id": f"edited-{number}", "actor_id": f"editor-{number % EDITORS}"}
+def edited(number, editors):
+    return {"activity_id": f"edited-{number}", "actor_id": f"editor-{number % editors}"}
 
 
-def publish_edited(stack):
+def publish_edited(stack, editors):
     """What is edited later."""
-    for editor in range(EDITORS):
-        commands = [{"type": "activity.published", "published_at": instant(0)} | edited(number)
-                    for number in range(editor, EDITED, EDITORS)]
+    for editor in range(editors):
+        commands = [{"type": "activity.published", "published_at": instant(0)} | edited(number, editors)
+                    for number in range(editor, EDITED, editors)]
         stack.send(commands, f"editor-{editor}")
     stack.drain()
 
 
-def edit(stack, count, over):
+def edit(stack, count, editors, over):
     """Edits and deletes, as fast as the queue takes them."""
     drawn, of_editors = random.Random(7), {}
     for number in range(count):
-        key = edited(drawn.randrange(EDITED))
+        key = edited(drawn.randrange(EDITED), editors)
         delete = drawn.random() < 0.1
         command = {"type": "activity.deleted"} if delete else {"type": "activity.updated", "at": instant(number), "payload": {"edit": number}}
         of_editors.setdefault(key["actor_id"], []).append(command | key)
-    with ThreadPoolExecutor(EDITORS) as pool:
+    with ThreadPoolExecutor(editors) as pool:
         list(pool.map(lambda one: stack.send(one[1], one[0]), of_editors.items()))
     stack.drain()
     over.set()
@@ -200,6 +200,7 @@ def main():
     parser.add_argument("--followers", type=int, default=220_000, help="of the large actor")
     parser.add_argument("--writes", type=int, default=8_000, help="a second that each table admits")
     parser.add_argument("--edits", type=int, nargs="?", const=6_000, help="this many edits at once instead of a fan-out")
+    parser.add_argument("--editors", type=int, default=4, help="actors whose activities are edited, each a message group")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
     options = parser.parse_args()
 
@@ -211,13 +212,13 @@ def main():
         stack.nagare("follows", "import", file.name)
         stack.drain()
         if is_edits:
-            publish_edited(stack)
+            publish_edited(stack, options.editors)
         deliver(stack, "warm", 50, lambda: True)
         bench.note("with nothing else to do")
         idle = deliver(stack, "idle", 300, lambda: True)
         bench.note(f"beside {what}")
         begun, over = time.monotonic(), threading.Event()
-        beside = (edit, stack, options.edits, over) if is_edits else (fan_out, stack, over)
+        beside = (edit, stack, options.edits, options.editors, over) if is_edits else (fan_out, stack, over)
         threading.Thread(target=beside[0], args=beside[1:], daemon=True).start()
         busy = deliver(stack, "busy", 10_000, lambda: not over.is_set())
         seconds = time.monotonic() - begun
