@@ -83,7 +83,13 @@ def test_so_many_a_day(estimate):
     assert found["write_units"] == 30 * MILLION + 5 * 60_000
     assert lines["API Gateway", "requests"]["dollars"] == pytest.approx(6.0)
     _, polls = bill(estimate(*rates, "--activities-per-read", 0, "--json"))
-    assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6 * 3)
+    assert polls["DynamoDB", "read units, reader"]["amount"] == pytest.approx(6)
+    mix = ["--polls-per-day", 1_800_000, "--likes-share", 0.5, "--shared-reads-per-day", 200_000, "--cached-share", 0.9]
+    found, mixed = bill(estimate(*rates, *mix, "--json"))
+    assert found["pages"] == pytest.approx((6 + 54 + 0.6) * MILLION)
+    # Half a unit for each of twenty counts, and two or three for the viewer's own likes.
+    likes = (mixed["DynamoDB", "read units, reader"]["amount"] - 6.6 * (1 + 2 + 2.5) - 54) / 3
+    assert 12 <= likes <= 13
 
 
 def test_likes(estimate):

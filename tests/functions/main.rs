@@ -28,6 +28,7 @@ mod groups;
 mod hidden;
 mod intake;
 mod keeper;
+mod kept_counts;
 mod leaving;
 mod likes;
 mod lists;

@@ -1,6 +1,7 @@
 //! Rules and their alerts: each once, whatever dies; listed as the definitions in force ask for.
 
 mod folded;
+mod superseded;
 
 use std::collections::BTreeSet;
 

@@ -323,6 +323,14 @@ async fn of_a_page() {
     assert!(bob_again.reads <= 4.0, "{bob_again:?}");
     counter.world.ids("nobody", "").await;
     expect(work::page(0.0, 0.0, 6.0, &activity(&last)), counter.take(), "an empty page");
+    let (_, _, page) = counter.world.get("/v1/timelines/bob", "include=likes&viewer=bob").await;
+    let with_likes = work::page(21.0, 0.0, 3.0, &activity(&last));
+    // Nobody has liked anything: half a unit for each count that is not there, and one for a query that finds none.
+    let with_likes = with_likes + work::likes_of_page(21.0, 0.0, 3.0, &activity(&last));
+    expect(with_likes, counter.take(), "a page with likes");
+    let newer = page["newer_cursor"].as_str().unwrap();
+    counter.world.get("/v1/timelines/bob", &format!("cursor={newer}")).await;
+    expect(work::poll(), counter.take(), "a poll");
 }
 
 #[tokio::test]

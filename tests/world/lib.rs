@@ -48,6 +48,7 @@ use shared::crypto::seal::Secrets;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
+use shared::likes::KeptCounts;
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::queue;
@@ -275,6 +276,8 @@ impl World {
                 timelines: readers.timelines,
                 objects: Some(reader_objects),
                 kept: Arc::default(),
+                // Tests read what was folded just now.
+                counts: Arc::new(KeptCounts::keeping_for(Duration::ZERO)),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
                 seal: CursorSeal::new(&secrets(7)),

@@ -62,6 +62,7 @@ use shared::dynamo::Dynamo;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::likes::KeptCounts;
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::projection::Views;
@@ -104,6 +105,8 @@ pub struct Reader {
     pub objects: Option<Objects>,
     /// Records of activities that were read before. Readers that share them are one process.
     pub kept: Arc<KeptRecords>,
+    /// Counts of likes that were read a moment ago, likewise.
+    pub counts: Arc<KeptCounts>,
     /// Within what time the reads of a page are of one moment: that of the writers.
     pub hold: Hold,
     /// Seals cursors and opens them.

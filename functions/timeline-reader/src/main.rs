@@ -39,6 +39,7 @@ async fn main() -> Result<(), Error> {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
         kept: Arc::default(),
+        counts: Arc::default(),
         objects: Some(Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?)),
         events,
         hold: Hold::default(),

@@ -90,7 +90,22 @@ pub(super) struct Estimate {
     /// Pages that viewers ask for in a day.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     reads_per_day: f64,
-    /// Activities on a page, on average; a poll that finds nothing new is a page of none.
+    /// Polls in a day that find nothing new.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    polls_per_day: f64,
+    /// Reads in a day of what is the same for everybody: open rooms, polls, battles, actors' pages.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
+    shared_reads_per_day: f64,
+    /// The share of these that a cache in front answers, from 0 to 1 (`PublicCacheSeconds`).
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    cached_share: f64,
+    /// The share of the pages that ask for likes, from 0 to 1.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    likes_share: f64,
+    /// How many of the counts on such a page were not read within the last half second.
+    #[arg(long, value_name = "N", value_parser = number, default_value = "20")]
+    counts_per_read: f64,
+    /// Activities on a page, on average; with none, all reads are polls that find nothing new.
     #[arg(long, value_name = "N", value_parser = number, default_value = "20")]
     activities_per_read: f64,
     /// The share of the callers who accept gzip, from 0 to 1. Browsers and the HTTP stacks of phones do by themselves.
@@ -178,6 +193,10 @@ impl Estimate {
     fn month(&self) -> Result<Month, Failure> {
         let assumed = Assumed {
             pages_per_day: self.reads_per_day,
+            polls_per_day: self.polls_per_day,
+            shared_per_day: self.shared_reads_per_day * (1.0 - self.cached_share),
+            share_with_likes: self.likes_share,
+            counts_per_page: self.counts_per_read,
             activities_per_page: self.activities_per_read,
             records_per_page: self.records_per_read,
             gzip: Gzip { share: self.gzip_share, ids_left: answers::RANDOM_IDS_LEFT },
@@ -236,6 +255,7 @@ impl Estimate {
 
     fn print(&self, month: &Month, bill: &Bill) -> Result<(), Failure> {
         let more = [
+            (month.polls, "polls without news among them"),
             (month.likes.changes, "likes and undos"),
             (month.tags, "tags"),
             (month.arena.votes, "votes"),

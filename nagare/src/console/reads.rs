@@ -178,6 +178,7 @@ impl Reads {
             timelines: tables.timelines,
             objects: None,
             kept: Arc::default(),
+            counts: Arc::default(),
             events: tables.events,
             hold: Hold::default(),
             seal: self.seal.clone(),

@@ -11,6 +11,8 @@ use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
 pub const DAYS: f64 = 30.0;
+/// Likes of a viewer among the ids of a page that are read for it: as many as one query takes.
+const OWN_LIKES: f64 = 64.0;
 /// The lengths of ids and kinds where no file gives them.
 const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
 
@@ -19,7 +21,15 @@ const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 
 pub struct Assumed {
     /// Pages that viewers ask for in a day.
     pub pages_per_day: f64,
-    /// Activities on a page. A poll that finds nothing new is a page without any.
+    /// Polls in a day that find nothing new.
+    pub polls_per_day: f64,
+    /// Pages in a day that are the same for everybody, and that no cache answers.
+    pub shared_per_day: f64,
+    /// The share of the pages that say how many like what is on them.
+    pub share_with_likes: f64,
+    /// Counts on such a page that its reader has not kept.
+    pub counts_per_page: f64,
+    /// Activities on a page. Without any, all pages are polls that find nothing new.
     pub activities_per_page: f64,
     /// Records of a full page that its reader has not kept (`nagare bench kept` measures them).
     pub records_per_page: f64,
@@ -50,8 +60,10 @@ pub struct Month {
     pub publishes: f64,
     /// Follows that are new.
     pub follows: f64,
-    /// Pages that are read.
+    /// Pages that are read, and polls.
     pub pages: f64,
+    /// Those of them that find nothing new.
+    pub polls: f64,
     /// Tags.
     pub tags: f64,
     /// What the writer does for all of these, but for the tables of events.
@@ -184,13 +196,21 @@ impl Month {
         publishes: f64,
         assumed: &Assumed,
     ) -> Self {
-        let pages = assumed.pages_per_day * DAYS;
         let shown = assumed.activities_per_page;
+        let asked_for = (assumed.pages_per_day + assumed.shared_per_day) * DAYS;
+        let mut polls = assumed.polls_per_day * DAYS;
+        let full = if shown > 0.0 { asked_for } else { 0.0 };
+        polls += asked_for - full;
+        let pages = full + polls;
         // There is one more beyond the page.
-        let entries = if shown > 0.0 { shown + 1.0 } else { 0.0 };
+        let entries = shown + 1.0;
         let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
-        let reading = work::page(entries, records, viewer, activity) * pages;
+        let with_likes = assumed.share_with_likes * assumed.pages_per_day * DAYS;
+        let counts = assumed.counts_per_page.min(entries);
+        let reading = work::page(entries, records, viewer, activity) * full
+            + work::poll() * polls
+            + work::likes_of_page(counts, OWN_LIKES, viewer, activity) * with_likes;
         let likes = assumed.likes.month(viewer, activity);
         let arena = assumed.arena.month(viewer);
         let tags = assumed.tags_per_day * DAYS;
@@ -206,6 +226,7 @@ impl Month {
             publishes,
             follows: 0.0,
             pages,
+            polls,
             tags,
             writing,
             folding: likes.folding + arena.folding + likes::fold_publish() * publishes,
@@ -216,9 +237,10 @@ impl Month {
             events,
             reading,
             subject: viewer,
-            compressed_bytes: pages * packed,
+            compressed_bytes: full * packed,
             import,
-            answered_bytes: pages * answers::answer(shown, activity, assumed.gzip),
+            answered_bytes: full * answers::answer(shown, activity, assumed.gzip)
+                + polls * answers::answer(0.0, activity, assumed.gzip),
             timeline_bytes: writing.timeline_bytes * assumed.retention_days / DAYS,
             ledger_bytes: ledger - index,
             index_bytes: index,

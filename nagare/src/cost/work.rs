@@ -238,6 +238,19 @@ pub fn page(entries: f64, records: f64, viewer: f64, each: &Activity) -> Work {
     Work { reads: skeleton + hydration, rounds, ..Work::default() }
 }
 
+/// A poll that finds nothing new: one query, and nothing has to be known of what it found.
+#[must_use]
+pub fn poll() -> Work {
+    Work { reads: 1.0, rounds: 1.0, ..Work::default() }
+}
+
+/// The likes of what is on a page, beside its records: N counts that the reader has not kept, half a unit each, and one query of the
+/// viewer's own likes, M of which are among the ids of the page.
+#[must_use]
+pub fn likes_of_page(counts: f64, own: f64, viewer: f64, each: &Activity) -> Work {
+    Work { reads: counts / 2.0 + read_units(own * sizes::like(viewer, each)), ..Work::default() }
+}
+
 fn write_rounds(entries: f64) -> f64 {
     ((entries / BATCH).ceil() / IN_FLIGHT as f64).ceil()
 }

@@ -208,6 +208,7 @@ impl Wiring {
             timelines: self.tables.timelines.clone(),
             objects: Some(self.archive.clone()),
             kept: Arc::default(),
+            counts: Arc::default(),
             events: self.tables.events.clone(),
             hold: Hold::default(),
             seal: self.cursors.clone(),

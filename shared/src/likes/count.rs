@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{Standing, keys};
+use super::kept::Moment;
+use super::{KeptCounts, Standing, keys};
 use crate::dynamo::DynamoError;
-use crate::dynamo::item::Key;
+use crate::dynamo::item::{Item, Key, Row};
 use crate::projection::{Own, Recent, Views};
 use crate::runtime::deadline::Deadline;
-use crate::values::{ActivityId, ViewerId};
+use crate::values::{ActivityId, Timestamp, ViewerId};
 
 /// The counts. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -58,14 +59,53 @@ impl LikeCounts {
         activities: &[ActivityId],
         deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
-        let keys = activities.iter().map(|activity| keys::count(activity).into_item());
-        let rows = self.views.table().batch_get(keys.collect(), deadline).await?;
-        let counts = rows.iter().map(|row| {
-            let activity = keys::counted(&Key::of(row)?);
-            let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of a count"))?;
-            let count = u64::try_from(row.number("count")?).unwrap_or(0);
-            Ok((activity, LikeCount { count, recent: Recent::read(row)? }))
-        });
-        counts.collect()
+        read(&self.views.table().batch_get(keys_of(activities), deadline).await?)
     }
+
+    /// The same for pages, as it was a moment ago: what was [kept](KeptCounts), and what the others were in some replica of the table. Those
+    /// that nobody ever liked are there with nothing counted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn lately(
+        &self,
+        activities: &[ActivityId],
+        kept: &KeptCounts,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
+        let now = Moment::now(now);
+        let (mut counts, mut left) = (HashMap::new(), Vec::new());
+        for activity in activities {
+            match kept.get(activity, now) {
+                Some(count) => drop(counts.insert(activity.clone(), count)),
+                None => left.push(activity.clone()),
+            }
+        }
+        if left.is_empty() {
+            return Ok(counts);
+        }
+        let rows = self.views.table().batch_get_eventual(keys_of(&left), deadline).await?;
+        let mut found = read(&rows)?;
+        for activity in left {
+            let count = found.remove(&activity).unwrap_or_default();
+            kept.keep(&activity, &count, now);
+            counts.insert(activity, count);
+        }
+        Ok(counts)
+    }
+}
+
+fn keys_of(activities: &[ActivityId]) -> Vec<Item> {
+    activities.iter().map(|activity| keys::count(activity).into_item()).collect()
+}
+
+fn read(rows: &[Row<'_>]) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
+    let counts = rows.iter().map(|row| {
+        let activity = keys::counted(&Key::of(row)?);
+        let activity = activity.ok_or_else(|| row.corrupt("pk", "the key of a count"))?;
+        let count = u64::try_from(row.number("count")?).unwrap_or(0);
+        Ok((activity, LikeCount { count, recent: Recent::read(row)? }))
+    });
+    counts.collect()
 }

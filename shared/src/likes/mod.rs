@@ -26,6 +26,7 @@
 
 mod command;
 mod count;
+mod kept;
 pub mod keys;
 pub mod list;
 mod state;
@@ -33,6 +34,7 @@ mod store;
 
 pub use command::LikeChange;
 pub use count::{LikeCount, LikeCounts};
+pub use kept::{KEPT_FOR, KeptCounts};
 pub use list::LikeList;
 pub use state::{LikeState, Recorded, Standing};
 pub use store::{Like, Likes};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ring::digest::{SHA256, digest};
 
-use super::{DailyDefinition, RuleDefinition, keys};
+use super::{DailyDefinition, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::{Customer, Period};
@@ -120,11 +120,8 @@ impl Alert {
         events: u64,
         decided_at: Timestamp,
     ) -> Self {
-        let text = format!("{customer}#{source}#{defined_at}#{says}#{when}");
-        let mut first = [0; 16];
-        first.copy_from_slice(&digest(&SHA256, text.as_bytes()).as_ref()[..16]);
         Self {
-            alert_id: AlertId::of_digest(u128::from_be_bytes(first)),
+            alert_id: id_of(customer, &source, defined_at, &says, when),
             source,
             defined_at,
             says,
@@ -199,6 +196,31 @@ impl Alert {
     }
 }
 
+/// Which alert a rule gives about a customer for a period, or for all time.
+pub(super) fn id_of_rule(
+    rule: &RuleId,
+    defined_at: Timestamp,
+    when: &When,
+    customer: &Customer,
+    period: Option<Period>,
+) -> AlertId {
+    let of = period.map_or(AlertWhen::Ever, AlertWhen::Period);
+    id_of(customer, &AlertSource::Rule(rule.clone()), defined_at, &when.to_string(), of)
+}
+
+fn id_of(
+    customer: &Customer,
+    source: &AlertSource,
+    defined_at: Timestamp,
+    says: &str,
+    when: AlertWhen,
+) -> AlertId {
+    let text = format!("{customer}#{source}#{defined_at}#{says}#{when}");
+    let mut first = [0; 16];
+    first.copy_from_slice(&digest(&SHA256, text.as_bytes()).as_ref()[..16]);
+    AlertId::of_digest(u128::from_be_bytes(first))
+}
+
 impl Alerts {
     /// Those in this ledger.
     #[must_use]
@@ -235,6 +257,21 @@ impl Alerts {
         let key = keys::alert(tenant, decided_at, &alert.alert_id);
         self.ledger.put_if(key, alert.attributes(), absent(), deadline).await?;
         Ok(())
+    }
+
+    /// Removes an alert. What was begun and died goes on when it is removed again, since the claim goes last.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may be removed.
+    pub(super) async fn remove(
+        &self,
+        tenant: &TenantId,
+        alert: &AlertId,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let Some(key) = self.listed(tenant, alert, deadline).await? else { return Ok(()) };
+        self.ledger.delete(key, deadline).await?;
+        self.ledger.delete(keys::claim(tenant, alert), deadline).await
     }
 
     /// Marks an alert as read. One that was never given is nothing to mark.

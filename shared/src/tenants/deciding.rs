@@ -4,17 +4,24 @@
 //! customer with many periods in which the count was reached costs one read, not a put for each of them. The set is of one definition;
 //! another one begins with none. It is written after the rows of its alerts, every [`SET_AFTER`] of them, so a decision that was cut short has come further when it is
 //! made again. Two that decide beside each other may lose bits of each other's sets: then claims are put again, and refused.
+//!
+//! Alerts of a superseded definition are never listed again, since the latest `at` wins for ever. Whoever finds the set of an earlier definition
+//! removes its alerts before the set is overwritten: so there are those of one definition of a rule, and what a decision that was under way
+//! meanwhile has left of the one before. What defines a rule anew decides on all customers, and finds all sets.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use futures::{StreamExt, TryStreamExt, stream};
 
+use super::alerts::id_of_rule;
 use super::{Alert, Alerts, CountRule, Definitions, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Dynamo, DynamoError, Update};
 use crate::events::{Customer, Period};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerKey};
 use crate::runtime::deadline::Deadline;
 use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
@@ -24,6 +31,8 @@ pub(super) const DECIDED: &str = "decided";
 const DAY_MILLIS: i64 = 86_400_000;
 /// Alerts that are given before they are remembered.
 const SET_AFTER: usize = 64;
+/// Alerts that are removed at once.
+const IN_FLIGHT: usize = 8;
 
 /// What decides on the counts of customers. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -75,26 +84,83 @@ impl Rules {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let When::Counted(counted) = &rule.when else { return Ok(()) };
-        let periods = reached(counted, summary);
-        if periods.is_empty() {
+        if Self::reached_by(rule, summary).is_empty() {
             return Ok(());
         }
+        self.decide_anew(rule, customer, summary, now, deadline).await
+    }
+
+    /// The same where the rule is a new one: what an earlier definition has given is removed, also where this one gives nothing.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; some may have been given.
+    pub async fn decide_anew(
+        &self,
+        rule: &RuleDefinition,
+        customer: &Customer,
+        summary: &CustomerSummary,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let When::Counted(counted) = &rule.when else { return Ok(()) };
         let key = keys::decided(customer, &rule.rule_id);
         let row = self.ledger.get(key.clone(), deadline).await?;
-        let mut given = row.map_or_else(|| Ok(Days::new()), |row| remembered(&row, rule))?;
-        let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
-        let (due, alerts) = (due.collect::<Vec<_>>(), Alerts::new(&self.ledger));
+        let mut given = Days::new();
+        if let Some(before) = row.map(|row| Given::read(&row)).transpose()? {
+            match before.rank().cmp(&(rule.at, rule.when.to_string())) {
+                Ordering::Equal => given = before.days,
+                Ordering::Less => {
+                    self.remove(before.alerts(&rule.rule_id, customer), customer, deadline).await?;
+                    self.remember(rule, &given, key.clone(), deadline).await?;
+                }
+                Ordering::Greater => {}
+            }
+        }
+        let periods = Self::reached_by(rule, summary).into_iter();
+        let due: Vec<_> = periods.filter(|period| !given.contains(&day_of(*period))).collect();
+        let alerts = Alerts::new(&self.ledger);
         for some in due.chunks(SET_AFTER) {
             for period in some {
                 let alert = Alert::of(rule, customer, *period, counted.count, now);
                 alerts.give(&customer.tenant_id, &alert, deadline).await?;
                 given.insert(day_of(*period));
             }
-            let item = attributes(rule, &given);
-            self.ledger.replace(key.clone(), item, &[], None, deadline).await?;
+            self.remember(rule, &given, key.clone(), deadline).await?;
         }
         Ok(())
+    }
+
+    async fn remember(
+        &self,
+        rule: &RuleDefinition,
+        given: &Days,
+        key: LedgerKey,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let item = attributes(rule, given);
+        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
+    }
+
+    async fn remove(
+        &self,
+        superseded: Vec<AlertId>,
+        customer: &Customer,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let alerts = Alerts::new(&self.ledger);
+        let removed = superseded.into_iter().map(|alert| {
+            let alerts = &alerts;
+            async move { alerts.remove(&customer.tenant_id, &alert, deadline).await }
+        });
+        stream::iter(removed).buffer_unordered(IN_FLIGHT).try_collect().await
+    }
+
+    /// The periods in which a rule asks for an alert.
+    fn reached_by(rule: &RuleDefinition, summary: &CustomerSummary) -> Vec<Option<Period>> {
+        match &rule.when {
+            When::Counted(counted) => reached(counted, summary),
+            When::Silent(_) => Vec::new(),
+        }
     }
 }
 
@@ -106,10 +172,9 @@ impl Rules {
         customer: &Customer,
         summary: &CustomerSummary,
     ) -> Vec<AlertId> {
-        let When::Counted(counted) = &rule.when else { return Vec::new() };
-        let (periods, at) = (reached(counted, summary).into_iter(), rule.at);
-        let alert = |period| Alert::of(rule, customer, period, counted.count, at).alert_id;
-        periods.map(alert).collect()
+        let periods = Self::reached_by(rule, summary).into_iter();
+        let RuleDefinition { rule_id, at, when, .. } = rule;
+        periods.map(|period| id_of_rule(rule_id, *at, when, customer, period)).collect()
     }
 
     /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
@@ -154,18 +219,29 @@ impl Rules {
         Ok(())
     }
 
-    /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
+    /// Up to which customer, by id, a new rule has decided, if that was noted under this message and of this very definition: a later one
+    /// has decided on nobody.
     ///
     /// # Errors
     /// [`DynamoError`]
     pub async fn decided_up_to(
         &self,
         tenant: &TenantId,
+        rule: &RuleDefinition,
         origin: &Origin,
         deadline: Deadline,
     ) -> Result<Option<CustomerId>, DynamoError> {
         let row = self.ledger.get(keys::deciding(tenant, origin), deadline).await?;
-        row.map(|row| row.parsed("customer", "the id of a customer")).transpose()
+        let is_of_rule = |row: &Row<'_>| {
+            let at = row.optional("at", "an instant")?;
+            Ok::<_, DynamoError>(at == Some(rule.at) && row.text("says")? == rule.when.to_string())
+        };
+        match row {
+            Some(row) if is_of_rule(&row)? => {
+                row.parsed("customer", "the id of a customer").map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Notes it.
@@ -175,11 +251,16 @@ impl Rules {
     pub async fn note_decided(
         &self,
         tenant: &TenantId,
+        rule: &RuleDefinition,
         origin: &Origin,
         customer: &CustomerId,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let item = Item::from([("customer".to_owned(), text(customer.as_str()))]);
+        let item = Item::from([
+            ("customer".to_owned(), text(customer.as_str())),
+            ("at".to_owned(), text(rule.at.to_string())),
+            ("says".to_owned(), text(rule.when.to_string())),
+        ]);
         let key = keys::deciding(tenant, origin);
         self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }
@@ -223,16 +304,37 @@ fn day_of(period: Option<Period>) -> u32 {
     u32::try_from(days).unwrap_or(0)
 }
 
-/// The days of what was given by this very definition.
-fn remembered(row: &Row<'_>, rule: &RuleDefinition) -> Result<Days, DynamoError> {
-    let is_same =
-        row.text("at")? == rule.at.to_string() && row.text("says")? == rule.when.to_string();
-    if !is_same {
-        return Ok(Days::new());
+/// What a definition of a rule has given about a customer.
+struct Given {
+    at: Timestamp,
+    when: When,
+    days: Days,
+}
+
+impl Given {
+    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
+        let when = When::parse(row.text("says")?);
+        let first = row.number("first")?;
+        let days = row.packed("days", "a set of days", |bytes| Some(unpack(bytes, first)))?;
+        Ok(Self {
+            at: row.parsed("at", "an instant")?,
+            when: when.ok_or_else(|| row.corrupt("says", "when a rule gives an alert"))?,
+            days: days.unwrap_or_default(),
+        })
     }
-    let first = row.number("first")?;
-    let days = row.packed("days", "a set of days", |bytes| Some(unpack(bytes, first)))?;
-    Ok(days.unwrap_or_default())
+
+    /// Where its definition is in the order in which they win.
+    fn rank(&self) -> (Timestamp, String) {
+        (self.at, self.when.to_string())
+    }
+
+    fn alerts(&self, rule: &RuleId, customer: &Customer) -> Vec<AlertId> {
+        let When::Counted(counted) = &self.when else { return Vec::new() };
+        let start = |day: u32| Timestamp::from_unix_millis(i64::from(day) * DAY_MILLIS);
+        let period = |day| counted.within.length().map(|length| length.period_of(start(day)));
+        let of = |day: &u32| id_of_rule(rule, self.at, &self.when, customer, period(*day));
+        self.days.iter().map(of).collect()
+    }
 }
 
 fn attributes(rule: &RuleDefinition, given: &Days) -> Item {

@@ -56,7 +56,7 @@ async fn decide_on_all(
     let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
     let (rules, summaries) = (Rules::new(&cx.ledger), Summaries::new(&cx.views));
     let mut position = match delivery.may_have_progress() {
-        true => rules.decided_up_to(tenant, &delivery.origin, deadline).await?,
+        true => rules.decided_up_to(tenant, rule, &delivery.origin, deadline).await?,
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
@@ -67,12 +67,12 @@ async fn decide_on_all(
         let deciding = page.into_iter().map(|(customer_id, summary)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
             let (rules, now) = (&rules, cx.clock.now());
-            async move { rules.decide(rule, &customer, &summary, now, deadline).await }
+            async move { rules.decide_anew(rule, &customer, &summary, now, deadline).await }
         });
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = last.filter(|_| !is_last) else { break };
         if slice.has_passed() {
-            rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
+            rules.note_decided(tenant, rule, &delivery.origin, &next, deadline).await?;
             noted = true;
             if delivery.enough.has_passed() {
                 return Ok(Step::Stopped);

@@ -19,8 +19,8 @@ use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
-/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does: two calls, side by
-/// side.
+/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does. Of one, it is as
+/// it is now; of a page, as it was a moment ago.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
     viewer: Option<&ViewerId>,
@@ -34,7 +34,13 @@ pub(crate) async fn of_activities(
             Some(viewer) => likes.liked(viewer, activities, cx.deadline).await.map(Some),
         }
     };
-    let (counts, liked) = try_join(counts.of(activities, cx.deadline), liked).await?;
+    let counts = async {
+        match activities {
+            [_] => counts.of(activities, cx.deadline).await,
+            _ => counts.lately(activities, &cx.reader.counts, cx.now, cx.deadline).await,
+        }
+    };
+    let (counts, liked) = try_join(counts, liked).await?;
     let standing = |activity: &ActivityId| {
         let counted = counts.get(activity).cloned().unwrap_or_default();
         let standing = match viewer.zip(liked.as_ref()) {

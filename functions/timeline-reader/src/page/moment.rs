@@ -1,7 +1,9 @@
 //! Pages of activities, each as it was at one moment.
 //!
 //! An ordinary page takes one round trip: the rows, and beside them the view (who is hidden, and which
-//! records have changed). A second one asks for the records that this process has not kept.
+//! records have changed). A second one asks for the records that this process has not kept. Whoever polls with a
+//! `newer_cursor` mostly finds nothing, and nothing has to be known of that: there the view is read after the first row was
+//! found.
 //!
 //! # One page, one moment
 //!
@@ -111,6 +113,8 @@ pub(crate) struct Moment<'a, R> {
     begun: Instant,
     /// Rounds of calls so far.
     rounds: usize,
+    /// Whether it asks for what became visible since another page.
+    is_newer: bool,
     pass: Pass,
     /// The latest view, and when it was asked for.
     seen: Option<(View, Instant)>,
@@ -148,6 +152,7 @@ impl<'a, R: Rows> Moment<'a, R> {
             hydration: Hydration::default(),
             begun,
             rounds: 0,
+            is_newer: false,
             pass: Pass::First,
             seen: None,
             rows_answered: begun,
@@ -156,8 +161,10 @@ impl<'a, R: Rows> Moment<'a, R> {
 
     /// Reads the page that is asked for.
     pub(crate) async fn page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
+        self.is_newer = paging.request.is_newer();
         let first = fill(paging, &mut self).await?;
-        if self.hold.covers(self.begun) {
+        let is_one_call = self.rounds == 1 && self.seen.is_none();
+        if is_one_call || self.hold.covers(self.begun) {
             return Ok(first.page);
         }
         self.pass = Pass::Checked;
@@ -254,8 +261,10 @@ impl<R: Rows> Source for Moment<'_, R> {
         self.rounds += 1;
         let rows = match (self.pass, self.seen.is_some()) {
             (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
-            (Pass::First, true) => self.rows.rows(span, after, limit).await?,
-            (Pass::First, false) => {
+            (Pass::First, is_seen) if is_seen || self.is_newer => {
+                self.rows.rows(span, after, limit).await?
+            }
+            (Pass::First, _) => {
                 let rows = self.rows.rows(span, after, limit);
                 let (rows, (view, asked_at)) = try_join(rows, self.ask_view()).await?;
                 self.hydration.see(&view, self.now);
@@ -274,6 +283,11 @@ impl<R: Rows> Source for Moment<'_, R> {
     async fn look_up(&mut self, rows: &[Target], is_first: bool) -> Result<(), DynamoError> {
         let (timelines, deadline) = (self.timelines, self.deadline);
         let is_checked = self.pass == Pass::Checked;
+        if !is_checked && self.seen.is_none() {
+            let (view, asked_at) = self.view().await?;
+            self.hydration.see(&view, self.now);
+            self.seen = Some((view, asked_at));
+        }
         self.rounds += 1;
         if !is_checked && (!is_first || rows.len() > AT_ONCE) {
             timelines.hydrate_edges(&mut self.hydration, rows, deadline).await?;
@@ -301,7 +315,9 @@ impl<R: Rows> Source for Moment<'_, R> {
     }
 
     fn rounds_left(&self) -> usize {
-        let left = ROUNDS.saturating_sub(self.rounds);
+        // The view of what is newer is asked for by itself, and of somebody with many likes those on a page are.
+        let apart = usize::from(self.is_newer) + usize::from(self.likes.are_asked_for());
+        let left = ROUNDS.saturating_sub(self.rounds + apart);
         match self.pass {
             // One more reading takes two.
             Pass::First => left.saturating_sub(2),

@@ -161,6 +161,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         timelines: tables.timelines,
         objects: None,
         kept: Arc::default(),
+        counts: Arc::default(),
         events: tables.events,
         hold: Hold::default(),
         seal: CursorSeal::new(&secrets),

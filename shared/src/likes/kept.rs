@@ -1,0 +1,83 @@
+//! Counts that a reader has kept: for [`KEPT_FOR`] they are shown as they were read.
+//!
+//! A count is a projection, which is behind its facts anyway. What a page shows is of the moment of the view that it was read
+//! from, with the caller's own part as it is on record ([`recent`](crate::projection::recent)): that says nothing of how old the view may
+//! be, so it holds of one that was kept, too. An older view is less likely to have counted the caller, and knows it.
+//!
+//! What is kept is a few hundred bytes for each activity, at most 16,384 of them.
+
+use std::time::Duration;
+
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::LikeCount;
+use crate::values::{ActivityId, Timestamp};
+
+/// For how long a count is shown.
+pub const KEPT_FOR: Duration = Duration::from_millis(500);
+/// Of how many activities.
+const MOST: usize = 16_384;
+
+/// Counts of likes, the least recently used of which make room for others. Shared by all requests of a process.
+#[derive(Debug)]
+pub struct KeptCounts {
+    kept_for: Duration,
+    counts: Mutex<LruCache<ActivityId, Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// What was read; of an activity that nobody ever liked, nothing is counted.
+    count: LikeCount,
+    read_at: Moment,
+}
+
+/// A moment by both clocks: one of them may stand still while a process is frozen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment(Instant, Timestamp);
+
+impl Moment {
+    pub(super) fn now(time: Timestamp) -> Self {
+        Self(Instant::now(), time)
+    }
+
+    fn is_within(self, length: Duration, now: Self) -> bool {
+        let Self(instant, time) = self;
+        now.1 >= time && now.0.duration_since(instant).max(now.1.since(time)) < length
+    }
+}
+
+impl Default for KeptCounts {
+    fn default() -> Self {
+        Self::keeping_for(KEPT_FOR)
+    }
+}
+
+impl KeptCounts {
+    /// Counts that are shown for this long; for no time at all, nothing is kept.
+    #[must_use]
+    pub fn keeping_for(kept_for: Duration) -> Self {
+        Self { kept_for, counts: Mutex::new(LruCache::unbounded()) }
+    }
+
+    /// What may be shown of an activity still.
+    pub(super) fn get(&self, activity: &ActivityId, now: Moment) -> Option<LikeCount> {
+        let mut counts = self.counts.lock();
+        let kept = counts.get(activity)?;
+        kept.read_at.is_within(self.kept_for, now).then(|| kept.count.clone())
+    }
+
+    /// Keeps what was asked for at a moment.
+    pub(super) fn keep(&self, activity: &ActivityId, count: &LikeCount, read_at: Moment) {
+        if self.kept_for.is_zero() {
+            return;
+        }
+        let mut counts = self.counts.lock();
+        counts.put(activity.clone(), Kept { count: count.clone(), read_at });
+        while counts.len() > MOST {
+            counts.pop_lru();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a definition has given goes when another takes its place, and how far one has decided is not for another.
+
+use nagare::local::faults::Fault;
+use serde_json::Value;
+use shared::tenants::{RuleDefinition, Rules, When};
+use shared::values::{CustomerId, Origin};
+use tests::{World, soon};
+
+use super::{decide, defined, listed, logins, said, summary, tenant};
+use crate::blows::{Blow, Steps};
+
+/// The rows of alerts, listed or not, and their claims.
+fn rows(world: &World) -> usize {
+    let (_, answer) = world.engine.call("Scan", br#"{"TableName":"nagare-ledger"}"#);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let items = answer["Items"].as_array().unwrap().iter();
+    let is_alert = |pk: &str| pk.starts_with("tenant#acme#alert");
+    items.filter(|item| is_alert(item["pk"]["S"].as_str().unwrap())).count()
+}
+
+#[tokio::test]
+async fn a_rule_that_is_defined_again_and_again_keeps_the_alerts_of_one_definition() {
+    let world = World::new();
+    let days = (1..=9).map(|day| format!("2026-11-0{day}T12:00:00Z")).collect::<Vec<_>>();
+    let counted = summary(&days.iter().map(String::as_str).collect::<Vec<_>>());
+    for minute in 10..40 {
+        let within = ["day", "week", "month", "ever"][minute % 4];
+        world.done(&[defined("a", &format!("11:{minute}"), &logins(1, within))]).await;
+        decide(&world, "c-9", &counted).await;
+        let listed = listed(&world, "").await;
+        assert_eq!(said(&listed).len(), [9, 3, 1, 1][minute % 4]);
+        assert_eq!(rows(&world), 2 * listed.len(), "at {minute}");
+    }
+}
+
+/// A definition takes another's place in a decision that dies, or whose call goes wrong, at a call. Returns how many there were.
+async fn superseded(blow: Option<(usize, Blow)>) -> usize {
+    let steps = Steps::with(blow);
+    let world = World::behind(|inside| steps.before(inside));
+    let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
+    let rules = Rules::new(&world.writer.ledger);
+    let of = |minute: u8, count: u64| RuleDefinition {
+        rule_id: "a".parse().unwrap(),
+        at: format!("2026-11-20T11:0{minute}:00Z").parse().unwrap(),
+        recorded_at: world.clock.now(),
+        when: When::parse(&logins(count, "day").to_string()).unwrap(),
+    };
+    let (first, second, nothing) = (of(0, 1), of(1, 1), of(2, 5));
+    let customer = super::customer("c-9");
+    for rule in [&first, &second, &nothing] {
+        for _ in 0..3 {
+            let decision = rules.decide_anew(rule, &customer, &counted, world.clock.now(), soon());
+            tokio::select! {
+                decided = decision => if decided.is_ok() { break },
+                () = steps.died() => {}
+            }
+        }
+        let alerts = if rule == &nothing { 0 } else { 2 };
+        assert_eq!(rows(&world), 2 * alerts, "{blow:?}");
+    }
+    steps.taken()
+}
+
+#[tokio::test]
+async fn nothing_of_a_superseded_definition_is_left_whatever_dies() {
+    let calls = superseded(None).await;
+    assert!(calls >= 20, "{calls}");
+    for blow in [Blow::DiesBefore, Blow::DiesAfter, Blow::Fails(Fault::LostAnswer)] {
+        for at in 0..calls {
+            superseded(Some((at, blow))).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_decides_late_by_an_earlier_definition_removes_nothing_of_a_later_one() {
+    let world = World::new();
+    let counted = summary(&["2026-11-02T00:00:00Z"]);
+    world.done(&[defined("a", "11:00", &logins(1, "day"))]).await;
+    let rules = Rules::new(&world.writer.ledger);
+    let earlier = rules.undecided(&tenant(), &"a".parse().unwrap(), soon()).await.unwrap();
+    let earlier =
+        earlier.or(rules.counting(&tenant(), &super::login(), soon()).await.unwrap().pop());
+    world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
+    decide(&world, "c-9", &counted).await;
+    let (now, customer) = (world.clock.now(), super::customer("c-9"));
+    rules.decide(&earlier.unwrap(), &customer, &counted, now, soon()).await.unwrap();
+    assert_eq!(said(&listed(&world, "").await).len(), 1);
+    // What it has left goes with the next decision of the definition in force.
+    decide(&world, "c-9", &counted).await;
+    assert_eq!(said(&listed(&world, "").await).len(), 1);
+    assert_eq!(rows(&world), 2);
+}
+
+#[tokio::test]
+async fn how_far_one_definition_has_decided_is_not_for_another() {
+    let world = World::new();
+    let rules = Rules::new(&world.writer.ledger);
+    let (customer, origin) =
+        (CustomerId::new("c-5").unwrap(), Origin::new("m".to_owned()).unwrap());
+    world.done(&[defined("a", "11:00", &logins(1, "day"))]).await;
+    let rule = async || rules.counting(&tenant(), &super::login(), soon()).await.unwrap().remove(0);
+    let first = rule().await;
+    rules.note_decided(&tenant(), &first, &origin, &customer, soon()).await.unwrap();
+    let come = async |by| rules.decided_up_to(&tenant(), by, &origin, soon()).await.unwrap();
+    assert_eq!(come(&first).await, Some(customer));
+    world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
+    assert_eq!(come(&rule().await).await, None);
+}
