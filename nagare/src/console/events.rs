@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
 use super::suggestions::{self, Suggestions};
-use super::{Console, cost, named, payload};
+use super::{Console, cost, named, payload, tenants};
 use crate::client::clock;
 use crate::failure::Failure;
 use crate::operator::periods::PeriodReport;
@@ -135,6 +135,7 @@ async fn read(
     };
     Ok(html! {
         (cost::shown(&paid, OF_HISTORY))
+        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(tenants::address(tenant)) { (tenant) } }
         @if items.is_empty() { p role="status" { "Nothing is recorded here." } }
         ol class="entries" aria-label=(format!("Events of {customer}")) {
             @for item in items { (event(item)) }

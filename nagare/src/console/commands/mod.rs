@@ -13,11 +13,11 @@ use axum::routing::{get, post};
 use http::StatusCode;
 use maud::{Markup, html};
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
 use super::{Console, Mode, named};
+use crate::client::clock;
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::effects::Standing;
@@ -29,8 +29,18 @@ pub(super) use sent::Sent;
 /// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
-const BACK: [&str; 8] =
-    ["?first=", "timeline?", "poll?", "battle?", "tables?", "person?", "room?", "activity?"];
+const BACK: [&str; 10] = [
+    "?first=",
+    "timeline?",
+    "poll?",
+    "battle?",
+    "tables?",
+    "person?",
+    "room?",
+    "activity?",
+    "tenant?",
+    "customer?",
+];
 /// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
@@ -188,7 +198,7 @@ fn list(console: &Console) -> Markup {
 
 async fn send(State(console): State<Arc<Console>>, posted: Posted) -> Response {
     let fields = posted.fields;
-    let now = Clock::system().now();
+    let now = clock::clock().now();
     let body = match (fields.get("body"), fields.get("type").and_then(schema::named)) {
         (Some(body), _) => Ok(body.to_owned()),
         (None, Some(kind)) => write::body(kind, &fields, now),

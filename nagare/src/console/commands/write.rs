@@ -49,7 +49,8 @@ fn value(
     let value = match member.form {
         Form::Text | Form::Instant => quoted(text),
         Form::Number => {
-            let number = text.parse::<u64>();
+            // Points may be taken away. What is too large, or too small, the parser of commands says.
+            let number = text.parse::<i128>();
             number.map_err(|_| "expected a whole number, such as 80".to_owned())?.to_string()
         }
         Form::Truth => (text == "true").to_string(),
@@ -100,6 +101,7 @@ fn stem(kind: &Kind, member: &Member) -> Option<&'static str> {
         ("battle.opened", "battle_id") => Some("battle"),
         ("battle.hit", "hit_id") => Some("hit"),
         ("message.posted", "message_id") => Some("message"),
+        ("event.recorded", "event_id") => Some("event"),
         _ => None,
     }
 }
