@@ -45,7 +45,8 @@ impl Summaries {
     ) -> Result<TenantPage, DynamoError> {
         // Who is among the first of all is among the first of each part. One more tells whether there are more.
         let most = i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX);
-        let parts = (0..PARTS).map(|part| self.part_of_tenants(period, part, after, most, deadline));
+        let parts =
+            (0..PARTS).map(|part| self.part_of_tenants(period, part, after, most, deadline));
         let mut sums = BTreeMap::<TenantId, Tally>::new();
         for (tenant, tally) in try_join_all(parts).await?.into_iter().flatten() {
             sums.entry(tenant).or_default().add(tally);

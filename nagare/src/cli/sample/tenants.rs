@@ -18,14 +18,12 @@ const DAYS: usize = 21;
 const MOST: usize = 3;
 
 /// What has happened until an hour, and what is defined, as of now.
-pub(super) fn commands(
-    hour: Timestamp,
-    now: Timestamp,
-    settings: &EventSettings,
-) -> Vec<Command> {
+pub(super) fn commands(hour: Timestamp, now: Timestamp, settings: &EventSettings) -> Vec<Command> {
     let bodies = TENANTS.iter().flat_map(|(tenant, customers)| {
         let events: Vec<_> = (1..=*customers)
-            .flat_map(|customer| (0..DAYS).flat_map(move |day| (0..MOST).map(move |n| (customer, day, n))))
+            .flat_map(|customer| {
+                (0..DAYS).flat_map(move |day| (0..MOST).map(move |n| (customer, day, n)))
+            })
             .filter_map(|(customer, day, n)| past(tenant, customer, (day, n), hour))
             .filter(|(at, _)| now < settings.closes_at(settings.period_of(*at)))
             .map(|(_, event)| event)

@@ -129,8 +129,8 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
     let hint = format!("{name}-hint");
     let value = fields.get(&name);
     let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
-    let fills = write::is_now(member) || write::is_made(kind, member);
-    let required = member.is_required && !fills && member.form != Form::Json;
+    let fills = write::is_now(member) || write::is_made(kind, member) || write::is_null(member);
+    let required = member.is_required && !fills;
     let placeholder = match member.form {
         Form::Instant if write::is_now(member) => "now",
         _ if write::is_made(kind, member) => "made for you",
@@ -140,7 +140,7 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
         div class="field" {
             label for=(name) { (member.name) @if !required { " " span class="quiet" { "(optional)" } } }
             @match member.form {
-                Form::Json => textarea id=(name) name=(name) rows="3" placeholder=(placeholder) spellcheck="false"
+                Form::Json => textarea id=(name) name=(name) rows="3" required[required] placeholder=(placeholder) spellcheck="false"
                     aria-describedby=(hint) aria-invalid=[problem.map(|_| "true")] { (value.unwrap_or_default()) },
                 Form::Truth => select id=(name) name=(name) aria-describedby=(hint) {
                     option value="" { "not said" } option value="true" selected[value == Some("true")] { "true" }

@@ -78,7 +78,7 @@ fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
     }
     match member.form {
         Form::Instant if is_now(member) => Some(quoted(&now.to_string())),
-        Form::Json if member.is_required => Some("null".to_owned()),
+        Form::Json if member.is_required && is_null(member) => Some("null".to_owned()),
         _ => None,
     }
 }
@@ -86,6 +86,11 @@ fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
 /// True for an instant that is now unless another is given. An end never is.
 pub(super) fn is_now(member: &Member) -> bool {
     member.form == Form::Instant && member.is_required && member.name != "closes_at"
+}
+
+/// True for what may be null where nothing is said of it.
+pub(super) fn is_null(member: &Member) -> bool {
+    member.form == Form::Json && member.name == "payload"
 }
 
 /// True for the id of what a command brings into the world, which may be any that is new.

@@ -15,7 +15,9 @@ use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
 use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
 use shared::tenants::{TenantItem, keys as tenants};
-use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId};
+use shared::values::{
+    ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
+};
 
 use crate::client::remote::Remote;
 use crate::failure::Failure;

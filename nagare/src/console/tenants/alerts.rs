@@ -70,7 +70,7 @@ fn row(console: &Console, tenant: &str, item: &Value, back: &str) -> Markup {
                     None => { "score " strong { (text("score_id")) } },
                 }
                 " " span class="quiet" {
-                    (text("period")) (text("day")) ", on " (layout::counted(events, "event", "events")) ", " (named::when(text("decided_at")))
+                    (when(item)) ", on " (layout::counted(events, "event", "events")) ", " (named::when(text("decided_at")))
                 }
             }
             @if text("state") == UNREAD {
@@ -78,6 +78,15 @@ fn row(console: &Console, tenant: &str, item: &Value, back: &str) -> Markup {
                 (mark(console, tenant, &[text("alert_id")], back, "Mark as read"))
             }
         }
+    }
+}
+
+/// Of which period or day it is. Where all of time is one period, that goes without saying.
+fn when(item: &Value) -> String {
+    match (item["period"].as_str(), item["day"].as_str()) {
+        (Some("ever"), _) => "reached".to_owned(),
+        (Some(period), _) => format!("in {period}"),
+        (None, day) => format!("on {}", day.unwrap_or_default()),
     }
 }
 

@@ -22,7 +22,8 @@ const OF_LIST: &str = "One query for those who did something, one for those of w
      Then a call for the views of all of the page, and one more for each customer who has more than a view holds.";
 /// Why one customer does.
 const OF_CUSTOMER: &str = "Three calls at once: what the customer did, what is said of them, and the scores of the tenant. How many events there \
-     are makes no difference. Who has more names or days than a view holds costs a query more.";
+     are makes no difference. Who has more names or days than a view holds costs a query more. Days are read once more beside it, \
+     which the API does not do and is not counted here: a call.";
 
 /// The page of a customer.
 pub(super) fn address(tenant: &str, customer: &str) -> String {

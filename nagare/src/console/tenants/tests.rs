@@ -2,9 +2,13 @@
 
 use http::StatusCode;
 use shared::runtime::clock::Clock;
+use shared::summaries::Summaries;
 
+use crate::client::remote::{Remote, soon};
+use crate::client::target::Target;
 use crate::console::Mode;
 use crate::console::tests::{Fixture, HTML, account};
+use crate::running::Note;
 
 const CUSTOMER: &str = "/console/customer?tenant=acme&id=c-9";
 const ALERTS: &str = "/console/tenant?id=acme&show=alerts";
@@ -97,12 +101,8 @@ async fn an_alert_is_unread_until_its_button_is_pressed() {
 #[tokio::test]
 async fn rules_and_scores_are_listed_with_what_changes_and_deletes_them() {
     let console = Fixture::new(Mode::Write, None).await;
-    define(
-        &console,
-        "rule.defined",
-        &[("f.rule_id", "gone"), ("f.when", r#"{"silent_days":14}"#)],
-    )
-    .await;
+    define(&console, "rule.defined", &[("f.rule_id", "gone"), ("f.when", r#"{"silent_days":14}"#)])
+        .await;
     let score = [
         ("f.score_id", "health"),
         ("f.base", "40"),
@@ -115,7 +115,9 @@ async fn rules_and_scores_are_listed_with_what_changes_and_deletes_them() {
         assert!(page.contains(said), "{said} in {page}");
     }
     // The link to change one fills in the form with what it says now.
-    let link = page.split("href=\"").find(|it| it.starts_with("commands?type=score.defined&amp;f.tenant_id=acme&amp;f.score_id"));
+    let link = page.split("href=\"").find(|it| {
+        it.starts_with("commands?type=score.defined&amp;f.tenant_id=acme&amp;f.score_id")
+    });
     let form = link.unwrap().split_once('"').unwrap().0.replace("&amp;", "&");
     let form = console.get(&format!("/console/{form}")).await.text;
     assert!(form.contains(r#"value="health""#) && form.contains("&quot;points&quot;:-3"), "{form}");
@@ -152,5 +154,44 @@ async fn what_no_tenant_has_says_so_in_its_place() {
         assert_eq!(page.status, StatusCode::OK, "{view}");
         assert!(page.text.contains(says), "{view}: {}", page.text);
     }
+    console.stack.shut_down().await;
+}
+
+#[tokio::test]
+async fn tenants_of_a_period_come_page_by_page_and_none_twice() {
+    let console = Fixture::new(Mode::Write, None).await;
+    for (tenant, customer) in [("c", "c-1"), ("a", "c-1"), ("b", "c-1"), ("a", "c-2")] {
+        console
+            .apply(&[
+                ("type", "event.recorded"),
+                ("f.tenant_id", tenant),
+                ("f.customer_id", customer),
+                ("f.name", "login"),
+            ])
+            .await;
+    }
+    let note = Note::new(console.stack.port(), console.stack.environment());
+    let remote = Remote::of(Target::Local(note)).await.unwrap();
+    let summaries = Summaries::new(&remote.views().unwrap());
+    let period = remote.event_settings().unwrap().period_of(Clock::system().now());
+    let of = async |period, limit| {
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page = summaries.tenants(period, after.as_ref(), limit, soon()).await.unwrap();
+            let tenants = page.tenants.iter();
+            pages.push(tenants.map(|(tenant, n)| format!("{tenant} {n}")).collect::<Vec<_>>());
+            after = page.next;
+            if after.is_none() {
+                return pages;
+            }
+        }
+    };
+    console.until("/console/tenants", "2 events").await;
+    for tenant in ["b", "c"] {
+        console.until("/console/tenants", &format!(">{tenant}</a>")).await;
+    }
+    assert_eq!(of(period, 2).await, [vec!["a 2", "b 1"], vec!["c 1"]]);
+    assert_eq!(of(period, 3).await, [vec!["a 2", "b 1", "c 1"]]);
+    assert_eq!(of(period.previous(), 2).await, [Vec::<String>::new()]);
     console.stack.shut_down().await;
 }
