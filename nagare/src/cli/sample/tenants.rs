@@ -100,15 +100,17 @@ pub(super) fn happens(random: &mut Rng, id: &str, now: Timestamp) -> Option<Comm
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     /// Of commands: how many events they record, and how many of them are in a period that takes none.
     fn events(commands: &[Command], settings: &EventSettings, now: Timestamp) -> (usize, usize) {
         let (mut all, mut late) = (0, 0);
         for command in commands {
-            let body: Value = serde_json::from_str(&command.to_body()).unwrap_or_default();
+            let body: Value = serde_json::from_str(&command.to_body()).unwrap();
             for event in body["events"].as_array().into_iter().flatten() {
-                let at = event["at"].as_str().and_then(|at| at.parse().ok()).unwrap_or(now);
+                let at = event["at"].as_str().unwrap().parse().unwrap();
                 all += 1;
                 late += usize::from(settings.closes_at(settings.period_of(at)) <= now);
             }
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn no_event_is_too_late_whatever_the_day_and_the_length_of_periods() {
         let settings = |length: &str, lateness_days| EventSettings {
-            length: length.parse().unwrap_or_default(),
+            length: length.parse().unwrap(),
             lateness_days,
             ..EventSettings::default()
         };

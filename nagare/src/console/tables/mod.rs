@@ -124,7 +124,12 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
-    let content = html! { (forms(&fields, &of_periods(&console).await)) (shown) };
+    let (of_periods, problem) = match of_periods(&console).await {
+        Ok(tables) => (tables, None),
+        // The others can be chosen from.
+        Err(failure) => (Vec::new(), Some(layout::problem(&failure))),
+    };
+    let content = html! { (forms(&fields, &of_periods)) @if let Some(problem) = problem { (problem) } (shown) };
     layout::page(&console, Place::Tables, "Tables", content).into_response()
 }
 
@@ -146,13 +151,10 @@ async fn suggested(console: &Console) -> Markup {
     }
 }
 
-/// The tables of periods of events. Where they cannot be read the others are chosen from.
-async fn of_periods(console: &Console) -> Vec<Table> {
-    let rows = async {
-        let periods = console.remote.events()?.periods().clone();
-        Ok::<_, Failure>(periods.newest_until(|_| false, soon()).await?)
-    };
-    Table::of_periods(&rows.await.unwrap_or_default())
+/// The tables of periods of events.
+async fn of_periods(console: &Console) -> Result<Vec<Table>, Failure> {
+    let events = console.remote.events()?;
+    Ok(Table::of_periods(&events.periods().newest_until(|_| false, soon()).await?))
 }
 
 fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {

@@ -48,7 +48,7 @@ pub(super) fn figure(what: &str, days: &Days) -> Markup {
         p class="quiet hint" { (layout::counted(sum(&shown), "event", "events")) " in the last " (SHOWN) " days (UTC), at most " (highest(&shown)) " a day" }
         @if !shown.is_empty() {
             details class="more" {
-                summary { "By day" }
+                summary { "As numbers" }
                 div class="scroll" {
                     table {
                         thead { tr { th scope="col" { "Day" } th scope="col" { "Events" } } }

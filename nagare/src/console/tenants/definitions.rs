@@ -27,7 +27,7 @@ pub(super) async fn list(console: &Console, tenant: &str) -> Result<Markup, Fail
             h2 { "Scores" }
             p class="quiet" { "A score is from 0 to 100: its base, and points for what a customer did lately." }
             @if in_force.scores.is_empty() { p { "None." } }
-            ul class="talk" { @for score in &in_force.scores { (of_score(console, tenant, score)) } }
+            ul class="talk" { @for score in &in_force.scores { (of_score(console, tenant, score)?) } }
             p { "Define one: " a href=(form_of("score.defined", &score)) { "a base and measures" } }
         }
     })
@@ -63,10 +63,10 @@ fn in_words(within: Within) -> &'static str {
     }
 }
 
-fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Markup {
+fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Result<Markup, Failure> {
     let id = score.score_id.as_str();
     // Its canonical text is JSON.
-    let of: Value = serde_json::from_str(&score.score.to_string()).unwrap_or_default();
+    let of: Value = serde_json::from_str(&score.score.to_string())?;
     let [base, measures, below] =
         ["base", "measures", "alert_below"].map(|name| layout::json(&of[name]));
     let mut change = vec![("tenant_id", tenant), ("score_id", id), ("base", base.as_str())];
@@ -75,7 +75,7 @@ fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Markup 
         change.push(("alert_below", &below));
     }
     let each = of["measures"].as_array().map(Vec::as_slice).unwrap_or_default();
-    html! {
+    Ok(html! {
         li class="alert" {
             span {
                 strong { (id) } ": " (base)
@@ -86,7 +86,7 @@ fn of_score(console: &Console, tenant: &str, score: &ScoreDefinition) -> Markup 
             a href=(form_of("score.defined", &change)) { "Change" }
             (delete(console, "score.deleted", tenant, "score_id", id))
         }
-    }
+    })
 }
 
 /// What is added for one name.

@@ -193,5 +193,11 @@ async fn tenants_of_a_period_come_page_by_page_and_none_twice() {
     assert_eq!(of(period, 2).await, [vec!["a 2", "b 1"], vec!["c 1"]]);
     assert_eq!(of(period, 3).await, [vec!["a 2", "b 1", "c 1"]]);
     assert_eq!(of(period.previous(), 2).await, [Vec::<String>::new()]);
+    // The table of the period can be chosen, and says what is in it.
+    let picker = console.get("/console/tables").await.text;
+    assert!(picker.contains(&format!("<option value=\"events-{period}\">")), "{picker}");
+    let table = format!("/console/tables?table=events-{period}&pk=a%23c-2");
+    let table = console.get(&table).await.text;
+    assert!(table.matches("of c-2, of a, at ").count() == 1, "{table}");
     console.stack.shut_down().await;
 }
