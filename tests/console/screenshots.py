@@ -33,6 +33,10 @@ def main():
         timeline_of(page, "viewer-01")
         page.set_viewport_size({"width": 1440, "height": 720})
         page.screenshot(path=FOLDER / "timeline.png")
+        page.goto(f"{page.url.partition('/console/')[0]}/console/customer?tenant=acme&id=customer-3")
+        expect(page.get_by_role("region", name="Names").get_by_role("link").first).to_be_visible()
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.screenshot(path=FOLDER / "customer.png")
 
         hits = [e2e.hit(f"viewer-{n:02}", "dragon", f"hit-{n}", 80) for n in range(1, 40)]
         stack.apply(e2e.open_battle("anna", "dragon", 5_000, payload={"name": "Dragon"}), *hits[:1])

@@ -13,9 +13,21 @@ RUN = """async () => (await axe.run()).violations
 LONG = "i" + "d" * 127
 # To those that no link leads to.
 TYPED = [f"battle?id={LONG}", f"poll?id={LONG}", f"timeline?viewer={LONG}", f"audit?viewer={LONG}", "nowhere"]
+TYPED += [f"customer?tenant={LONG}&id={LONG}", f"name?tenant={LONG}&name={LONG[:64]}", f"tenant?id={LONG}"]
+TYPED += [f"tenant?id={LONG}&show={section}" for section in ("names", "alerts", "rules")]
 # Between them these forms have every kind of field.
 FORMS = ["activity.published", "poll.opened", "battle.hit", "notifications.read"]
 TYPED += [f"commands?type={form}" for form in FORMS]
+
+
+def of_tenant():
+    """A customer who does something, a rule that tells of it, and a score."""
+    name, tenant = LONG[:64], {"tenant_id": LONG, "at": e2e.instant()}
+    measures = [{"event": name, "days": 28, "points": -1_000_000, "most": 1_000_000}]
+    yield tenant | {"type": "customer.updated", "customer_id": LONG, "payload": {LONG: LONG}}
+    yield tenant | {"type": "rule.defined", "rule_id": LONG, "when": {"event": name, "count": 1, "within": "ever"}}
+    yield tenant | {"type": "score.defined", "score_id": LONG, "base": 1_000_000, "measures": measures, "alert_below": 30}
+    yield tenant | {"type": "event.recorded", "customer_id": LONG, "event_id": LONG, "name": name}
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +40,7 @@ def filled():
             e2e.open_battle("anna", LONG, 10**15, payload=LONG),
             e2e.hit(LONG, LONG, LONG, 10**9),
             e2e.open_poll("anna", LONG, [LONG[:64], "b"], e2e.instant(), e2e.instant(hours=1)),
+            *of_tenant(),
         )
         yield stack
 
@@ -57,11 +70,11 @@ def views(filled, visit):
 
 
 def kind(address):
-    """Addresses of one kind show one view; some forms of commands stand for all."""
+    """Addresses of one kind show one section of one view; some forms of commands stand for all."""
     url = urllib.parse.urlsplit(address)
     query = urllib.parse.parse_qs(url.query)
-    form = query.get("type", [""])[0]
-    return url.path, tuple(sorted(query)), form if form in FORMS else ""
+    form, section = query.get("type", [""])[0], query.get("show", [""])[0]
+    return url.path, tuple(sorted(query)), form if form in FORMS else "", section
 
 
 def test_no_barriers_and_nothing_to_scroll_sideways(views):

@@ -4,7 +4,7 @@ import re
 
 from conftest import NARROW, arrive, course, e2e, expect, menu
 
-EMPTY_BOXES = ["Timeline", "People", "Rooms", "Activities", "Audit", "Tables", "Log", "Events"]
+EMPTY_BOXES = ["Timeline", "People", "Rooms", "Activities", "Audit", "Tables", "Log", "Events", "Tenants"]
 
 
 def test_the_start_moves_and_leads_to_each(stack, visit):

@@ -73,6 +73,10 @@ VIEWS = {
     "command?id=": 409,
     "audit?viewer=": 200,
     "tables?table=timelines&pk=": 200,
+    "tenants?period=": 200,
+    "tenant?id=": 200,
+    "customer?tenant=acme&id=": 200,
+    "name?tenant=acme&name=": 200,
 }
 
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use aws_sdk_sqs::Client;
 use clap::Args;
 use nix::unistd::setsid;
+use shared::events::EventSettings;
 use shared::runtime::clock::Clock;
 use shared::runtime::env;
 use tokio::signal::unix::{SignalKind, signal};
@@ -258,7 +259,9 @@ async fn load_sample(stack: &Stack) -> Result<Life, Failure> {
     let now = stack.clock().now();
     let mut life = Life::new(now)?;
     let sender = commands(stack);
-    sender.send(sample::commands(now)).await?;
+    let settings = EventSettings::of_variables(|name| stack.variable(name).map(ToOwned::to_owned));
+    let settings = settings.map_err(|e| Failure::Usage(e.to_string()))?;
+    sender.send(sample::commands(now, &settings)).await?;
     sender.send(life.opening(now)?).await?;
     Drain::new(client, variable(env::QUEUE_URL), dead_letters).wait(|_| ()).await?;
     Ok(life)

@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::layout::{self, Place};
 use super::reads::Read;
 use super::suggestions::{self, Suggestions};
-use super::{Console, cost, named, payload};
+use super::{Console, cost, named, payload, tenants};
 use crate::client::clock;
 use crate::failure::Failure;
 use crate::operator::periods::PeriodReport;
@@ -37,6 +37,7 @@ pub(super) fn routes() -> Router<Arc<Console>> {
 
 async fn view(State(console): State<Arc<Console>>) -> Response {
     let content = html! {
+        p { "What customers did, event by event, and how far each period has come. What it comes to is with the " a href="tenants" { "tenants" } "." }
         (chooser(None, None))
         (suggested(&console).await)
         (shown(&console).await)
@@ -81,20 +82,18 @@ fn table(reports: &[PeriodReport]) -> Markup {
     html! {
         @if reports.is_empty() { p role="status" { "No period is planned yet: the keeper has not run." } }
         @else {
-            div class="scroll" {
-                table {
-                    caption { "How far each period has come, the newest first" }
-                    thead { tr { th scope="col" { "Period" } th scope="col" { "State" } th scope="col" { "Events" } th scope="col" { "Bytes" } th scope="col" { "Next" } th scope="col" { "From" } } }
-                    tbody {
-                        @for report in reports.iter().take(SHOWN) {
-                            tr {
-                                th scope="row" { (report.period) }
-                                td { (report.state) @if let Some(why) = &report.dispute { p class="problem" { (why) } } }
-                                td { (number(report.events)) }
-                                td { (number(report.bytes)) }
-                                td { (report.next.unwrap_or("–")) }
-                                td { @if let Some(at) = report.next_at { (named::instant(at)) } }
-                            }
+            table class="stack" {
+                caption { "How far each period has come, the newest first" }
+                thead { tr { th scope="col" { "Period" } th scope="col" { "State" } th scope="col" { "Events" } th scope="col" { "Bytes" } th scope="col" { "Next" } th scope="col" { "From" } } }
+                tbody {
+                    @for report in reports.iter().take(SHOWN) {
+                        tr {
+                            th scope="row" { (report.period) }
+                            td { (report.state) @if let Some(why) = &report.dispute { p class="problem" { (why) } } }
+                            td data-label="Events" { (number(report.events)) }
+                            td data-label="Bytes" { (number(report.bytes)) }
+                            td data-label="Next" { (report.next.unwrap_or("–")) }
+                            td data-label="From" { @if let Some(at) = report.next_at { (named::instant(at)) } }
                         }
                     }
                 }
@@ -135,6 +134,7 @@ async fn read(
     };
     Ok(html! {
         (cost::shown(&paid, OF_HISTORY))
+        p { a href=(tenants::customer(tenant, customer)) { "What it comes to" } ", of " a href=(tenants::address(tenant)) { (tenant) } }
         @if items.is_empty() { p role="status" { "Nothing is recorded here." } }
         ol class="entries" aria-label=(format!("Events of {customer}")) {
             @for item in items { (event(item)) }

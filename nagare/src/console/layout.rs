@@ -25,6 +25,7 @@ pub(super) enum Place {
     Commands,
     Show,
     Events,
+    Tenants,
     Queues,
     Audit,
     Tables,
@@ -36,7 +37,7 @@ pub(super) enum Place {
 }
 
 /// The menu.
-const MENU: [(Place, &str, &str); 14] = [
+const MENU: [(Place, &str, &str); 15] = [
     (Place::Home, "", "Start"),
     (Place::Timeline, "timeline", "Timeline"),
     (Place::People, "people", "People"),
@@ -45,6 +46,7 @@ const MENU: [(Place, &str, &str); 14] = [
     (Place::Commands, "commands", "Publish"),
     (Place::Show, "show", "Polls and battles"),
     (Place::Events, "events", "Events"),
+    (Place::Tenants, "tenants", "Tenants"),
     (Place::Queues, "queues", "Queues"),
     (Place::Audit, "audit", "Audit"),
     (Place::Tables, "tables", "Tables"),

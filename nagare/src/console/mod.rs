@@ -22,9 +22,10 @@
 //! commands  any command from a form, and what becomes of it
 //! show      which polls and battles there are, and how they move
 //! events    periods of events, and what a customer did
+//! tenants   customers and what they come to, names of events, alerts, rules and scores
 //! letters   queues and dead letters
 //! audit     what is stored against what it should be
-//! tables    what is stored under a key, decoded and raw
+//! tables    what is stored under a key, decoded and raw, those of periods as well
 //! inside    what goes on in a stack: log, numbers, faults
 //! journal   what the functions of the local stack say, line by line
 //! numbers   what was counted there: commands, entries, units, times, and what that would cost
@@ -76,6 +77,7 @@ mod room;
 mod show;
 mod suggestions;
 mod tables;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -226,6 +228,7 @@ impl Console {
             .merge(commands::routes())
             .merge(show::routes())
             .merge(events::routes())
+            .merge(tenants::routes())
             .merge(letters::routes())
             .merge(audit::routes())
             .merge(tables::routes())

@@ -40,6 +40,7 @@ use shared::runtime::metrics::Metrics;
 use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics};
 use tower::ServiceExt;
 
+use crate::client::clock;
 use crate::client::read_only::{is_reading, operation};
 use crate::client::remote::Remote;
 use crate::client::signer::Signer;
@@ -189,7 +190,7 @@ impl Reads {
             metrics: RequestMetrics::new(Metrics::off()),
             // What the console reads is none of the stack's requests.
             log_sampling: self.silence,
-            clock: Clock::system(),
+            clock: clock::clock(),
         };
         let handler = move |event: ApiGatewayV2httpRequest| -> Answering {
             let reader = reader.clone();

@@ -16,8 +16,9 @@ use shared::events::Customer;
 use shared::ledger_item::LedgerItem;
 use shared::rooms::RoomItem;
 use shared::summaries::keys::{self as summaries, SummaryItem};
+use shared::tenants::TenantItem;
 
-use super::{Console, PATH, layout, named, show};
+use super::{Console, PATH, layout, named, show, tenants as of_tenants};
 use crate::client::remote::soon;
 use crate::failure::Failure;
 
@@ -43,6 +44,8 @@ pub(super) struct Suggestions {
     pub(super) battles: Vec<String>,
     /// Customers of tenants of whom there are events.
     pub(super) customers: Vec<Customer>,
+    /// Those of these customers, and those who have said or defined something.
+    pub(super) tenants: Vec<String>,
 }
 
 /// Those of a moment ago.
@@ -73,11 +76,14 @@ impl Suggestions {
     async fn looked_through(console: &Console) -> Result<Self, Failure> {
         let ledger = console.remote.ledger()?;
         let query = Query {
-            filter: Some("begins_with(pk, :follows) OR begins_with(pk, :rooms) OR sk = :claim"),
+            filter: Some(
+                "begins_with(pk, :follows) OR begins_with(pk, :rooms) OR begins_with(pk, :tenants) OR sk = :claim",
+            ),
             projection: Some("pk, sk"),
             values: vec![
                 (":follows", text("followers#")),
                 (":rooms", text("room#")),
+                (":tenants", text("tenant#")),
                 (":claim", text("claim")),
             ],
             ..Query::default()
@@ -87,6 +93,7 @@ impl Suggestions {
             .await?;
         let (polls, battles) = show::known(console).await?;
         let customers = customers(console).await?;
+        seen.tenants.extend(customers.iter().map(|it| it.tenant_id.to_string()));
         Ok(Self { polls, battles, customers, ..seen.into_suggestions() })
     }
 
@@ -116,6 +123,7 @@ impl Suggestions {
             rooms: of(&["room_id"]),
             polls: of(&["poll_id"]),
             battles: of(&["battle_id"]),
+            tenants: of(&["tenant_id"]),
             customers: bodies
                 .iter()
                 .filter_map(customer)
@@ -178,6 +186,7 @@ struct Seen {
     followers: BTreeMap<String, usize>,
     activities: BTreeSet<String>,
     rooms: BTreeSet<String>,
+    tenants: BTreeSet<String>,
 }
 
 impl Seen {
@@ -191,6 +200,15 @@ impl Seen {
             Some(LedgerItem::Room(RoomItem::Room(room) | RoomItem::Claim(room, _))) => {
                 _ = self.rooms.insert(room.to_string())
             }
+            Some(LedgerItem::Tenant(item)) => match item {
+                TenantItem::Rule(tenant, _) | TenantItem::Score(tenant, _) => {
+                    _ = self.tenants.insert(tenant.to_string())
+                }
+                TenantItem::Payload(customer) => {
+                    _ = self.tenants.insert(customer.tenant_id.to_string())
+                }
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -206,6 +224,7 @@ impl Seen {
             followers: most(self.followers),
             activities: self.activities.into_iter().take(SHOWN).collect(),
             rooms: self.rooms.into_iter().take(SHOWN).collect(),
+            tenants: self.tenants.into_iter().take(SHOWN).collect(),
             ..Suggestions::default()
         }
     }
@@ -236,6 +255,11 @@ pub(super) fn customers_of(all: &[Customer]) -> Markup {
         let of = [("tenant", tenant_id.as_str()), ("customer", customer_id.as_str())];
         html! { a href={ (PATH) (layout::address("history", &of)) } { (customer_id) " of " (tenant_id) } }
     })
+}
+
+/// Tenants, each as a link to their page.
+pub(super) fn tenants(all: &[String]) -> Markup {
+    links("Try: ", all, |tenant| html! { a href=(of_tenants::address(tenant)) { (tenant) } })
 }
 
 fn links<T>(said: &str, all: &[T], link: impl Fn(&T) -> Markup) -> Markup {

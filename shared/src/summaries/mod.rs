@@ -63,7 +63,7 @@ pub use name::{NameView, SHOWN_DAYS};
 pub use summary::CustomerSummary;
 pub use taking::{MOST_NAMES, Taken, Taking};
 pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
-pub use witness::WitnessView;
+pub use witness::{TenantPage, WitnessView};
 
 /// How much is in one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

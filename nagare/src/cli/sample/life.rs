@@ -1,11 +1,11 @@
 //! The part of the sample that goes on for as long as the stack does: people publish, like, follow, vote, hit and talk,
-//! about as fast as people do.
+//! and the customers of tenants do what customers do, about as fast as people do.
 //!
 //! # What bounds it
 //!
 //! What is drawn comes from a fixed seed, at most one of each kind a second. Of what it publishes the latest
 //! [`ALIVE`] activities and [`SAID`] messages stay; with each further one the oldest is deleted by a command, as anybody
-//! would. One poll and one battle are open. Ended ones, votes, hits and tombstones stay, since nothing in Nagare
+//! would. One poll and one battle are open. Ended ones, votes, hits, events and tombstones stay, since nothing in Nagare
 //! forgets what was stated: so after [`LIVELY`] commands, a day or so, only one second in [`SLOW`] brings anything. A stack
 //! that runs for weeks grows by some 6,000 commands a day.
 
@@ -21,7 +21,7 @@ use shared::rooms::{MessageDeleted, MessageKey, MessagePosted};
 use shared::values::{ActivityId, ActorId, Kind, MessageId, RoomId, Timestamp, ViewerId};
 
 use super::super::Failure;
-use super::{ACTORS, Arena, payload, viewers};
+use super::{ACTORS, Arena, payload, tenants, viewers};
 use crate::console::live::Scene;
 
 /// How often something may be sent.
@@ -47,6 +47,8 @@ const VOTES: usize = 3;
 const HITS: usize = 2;
 const TALKS: usize = 4;
 const FOLLOWS: usize = 40;
+/// Likewise, in which a customer of a tenant does something.
+const CUSTOMERS: usize = 8;
 
 const TITLES: [&str; 8] = [
     "One more round",
@@ -166,6 +168,10 @@ impl Life {
         if self.is_drawn(FOLLOWS) {
             commands.extend(self.follow(now)?);
         }
+        if self.is_drawn(CUSTOMERS) {
+            let id = format!("e-{}-{}", self.start, self.ticks);
+            commands.extend(tenants::happens(&mut self.random, &id, now));
+        }
         self.sent += commands.len();
         Ok(commands)
     }
@@ -276,6 +282,7 @@ mod tests {
             ("follow.created", 30),
             ("poll.opened", 10),
             ("battle.opened", 8),
+            ("event.recorded", 300),
         ] {
             assert!(kinds.get(kind).is_some_and(|n| *n >= least), "{kind}: {kinds:?}");
         }

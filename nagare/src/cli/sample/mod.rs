@@ -5,21 +5,19 @@
 
 mod arena;
 mod life;
+mod tenants;
 
 use super::Failure;
 pub(crate) use arena::Arena;
 pub(crate) use life::{Life, ROOM, TICK};
 use shared::activities::Publish;
 use shared::command::Command;
-use shared::events::{Customer, Event, EventKey, EventRecorded};
+use shared::events::EventSettings;
 use shared::follows::{FollowChange, FollowState};
 use shared::likes::{LikeChange, LikeState};
 use shared::profiles::ProfileUpdate;
 use shared::tags::{TagChange, TagState};
-use shared::values::{
-    ActivityId, ActorId, CustomerId, EventId, EventName, Kind, Payload, TenantId, Timestamp,
-    ViewerId,
-};
+use shared::values::{ActivityId, ActorId, Kind, Payload, Timestamp, ViewerId};
 
 /// The viewer whose timeline is shown first.
 pub(crate) const VIEWER: &str = "viewer-01";
@@ -46,14 +44,8 @@ const ACTORS: [(&str, &str); 13] = [
 /// Whom one tries first, among those who look.
 const NAMED: [&str; 4] = ["bob", "carol", "dan", "eve"];
 
-/// Whose customers record events.
-const TENANT: &str = "acme";
-const CUSTOMERS: usize = 4;
-/// What each of them did, the latest first.
-const EVENTS: [&str; 5] = ["logout", "stream.ended", "stream.started", "upload", "login"];
-
-/// The commands of the sample, as of `now`.
-pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
+/// The commands of the sample, as of `now`, for a stack that keeps events by these settings.
+pub(crate) fn commands(now: Timestamp, settings: &EventSettings) -> Vec<Command> {
     let hour = now.plus_millis(-now.unix_millis().rem_euclid(HOUR));
     let follows = (1..=VIEWERS).flat_map(move |viewer| {
         let followed = ACTORS.iter().enumerate().filter(move |(n, _)| follows_actor(viewer, *n));
@@ -71,25 +63,8 @@ pub(crate) fn commands(now: Timestamp) -> Vec<Command> {
     let named = ACTORS.iter().map(|(actor, _)| *actor).chain(NAMED);
     let named = named.map(|name| (name.to_owned(), capitalised(name)));
     let profiles = numbered.chain(named).filter_map(move |(id, name)| profile(&id, &name, hour));
-    let events = (0..CUSTOMERS * EVENTS.len()).filter_map(move |n| event(n, hour));
-    follows.chain(lives).chain(likes).chain(tags).chain(profiles).chain(events).collect()
-}
-
-/// What the customers of a tenant did within the last hours.
-fn event(n: usize, hour: Timestamp) -> Option<Command> {
-    let (customer, name) = (n % CUSTOMERS, EVENTS[n / CUSTOMERS]);
-    let at = hour.plus_millis(-((n * 17) as i64) * MINUTE);
-    let key = EventKey {
-        customer: Customer {
-            tenant_id: TenantId::new(TENANT).ok()?,
-            customer_id: CustomerId::new(format!("customer-{}", customer + 1)).ok()?,
-        },
-        at,
-        event_id: EventId::new(format!("sample-{}-{n}", at.unix_millis() / 1000)).ok()?,
-    };
-    let properties = Payload::parse(&format!(r#"{{"visit":{}}}"#, n + 1)).ok()?;
-    let event = Event { key, name: EventName::new(name).ok()?, properties };
-    Some(Command::RecordEvent(EventRecorded(event)))
+    let tenants = tenants::commands(hour, now, settings);
+    follows.chain(lives).chain(likes).chain(tags).chain(profiles).chain(tenants).collect()
 }
 
 /// The first viewer is in the latest activity of every third actor.

@@ -229,7 +229,7 @@ async fn numbers_are_read_once_a_minute_and_plotted() {
         "viewBox=\"0 0 59 40\"",
         "2026-11-24T07:59:00",
         "1.010",
-        "<td>API Gateway</td><td>requests</td><td>2000000</td><td>2.000000</td>",
+        "<th scope=\"row\">API Gateway</th><td>requests</td><td data-label=\"Number\">2000000</td><td data-label=\"US dollars\">2.000000</td>",
         "A month of hours like the last",
         "<th scope=\"row\">5 to 0</th><td>7.00</td><td>9.50</td>",
     ] {

@@ -13,11 +13,11 @@ use axum::routing::{get, post};
 use http::StatusCode;
 use maud::{Markup, html};
 use shared::command::Command;
-use shared::runtime::clock::Clock;
 
 use super::fields::{Fields, Posted};
 use super::layout::{self, Place};
 use super::{Console, Mode, named};
+use crate::client::clock;
 use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::operator::effects::Standing;
@@ -29,8 +29,18 @@ pub(super) use sent::Sent;
 /// The form that is shown first.
 const FIRST: &str = "activity.published";
 /// Views to which a form may lead back.
-const BACK: [&str; 8] =
-    ["?first=", "timeline?", "poll?", "battle?", "tables?", "person?", "room?", "activity?"];
+const BACK: [&str; 10] = [
+    "?first=",
+    "timeline?",
+    "poll?",
+    "battle?",
+    "tables?",
+    "person?",
+    "room?",
+    "activity?",
+    "tenant?",
+    "customer?",
+];
 /// Commands on the list of those that were sent.
 const LISTED: usize = 20;
 
@@ -119,8 +129,8 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
     let hint = format!("{name}-hint");
     let value = fields.get(&name);
     let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
-    let fills = write::is_now(member) || write::is_made(kind, member);
-    let required = member.is_required && !fills && member.form != Form::Json;
+    let fills = write::is_now(member) || write::is_made(kind, member) || write::is_null(member);
+    let required = member.is_required && !fills;
     let placeholder = match member.form {
         Form::Instant if write::is_now(member) => "now",
         _ if write::is_made(kind, member) => "made for you",
@@ -130,7 +140,7 @@ fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup
         div class="field" {
             label for=(name) { (member.name) @if !required { " " span class="quiet" { "(optional)" } } }
             @match member.form {
-                Form::Json => textarea id=(name) name=(name) rows="3" placeholder=(placeholder) spellcheck="false"
+                Form::Json => textarea id=(name) name=(name) rows="3" required[required] placeholder=(placeholder) spellcheck="false"
                     aria-describedby=(hint) aria-invalid=[problem.map(|_| "true")] { (value.unwrap_or_default()) },
                 Form::Truth => select id=(name) name=(name) aria-describedby=(hint) {
                     option value="" { "not said" } option value="true" selected[value == Some("true")] { "true" }
@@ -188,7 +198,7 @@ fn list(console: &Console) -> Markup {
 
 async fn send(State(console): State<Arc<Console>>, posted: Posted) -> Response {
     let fields = posted.fields;
-    let now = Clock::system().now();
+    let now = clock::clock().now();
     let body = match (fields.get("body"), fields.get("type").and_then(schema::named)) {
         (Some(body), _) => Ok(body.to_owned()),
         (None, Some(kind)) => write::body(kind, &fields, now),

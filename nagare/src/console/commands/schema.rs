@@ -141,7 +141,7 @@ fn form(schema: &Value, member: &Value) -> Form {
         _ if is("integer") => Form::Number,
         _ if is("boolean") => Form::Truth,
         _ if is("array") && definition["items"]["$ref"] == "#/$defs/choice" => Form::Texts,
-        _ if is("array") => Form::Json,
+        _ if is("array") || definition["oneOf"].is_array() => Form::Json,
         _ => Form::Text,
     }
 }
@@ -174,5 +174,8 @@ mod tests {
         assert!(forms("activity.published").contains(&("payload", Form::Json)));
         assert!(forms("notifications.read").contains(&("all", Form::Truth)));
         assert!(forms("notifications.read").contains(&("read", Form::Json)));
+        assert!(forms("rule.defined").contains(&("when", Form::Json)));
+        assert!(forms("score.defined").contains(&("measures", Form::Json)));
+        assert!(forms("score.defined").contains(&("alert_below", Form::Number)));
     }
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use shared::command::Command;
 use shared::queue::Message;
-use shared::runtime::clock::Clock;
 use shared::values::{ActivityId, Timestamp};
 
+use crate::client::clock;
 use crate::client::remote::{Remote, soon};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -62,7 +62,7 @@ impl Sent {
 /// # Errors
 /// [`Failure`] if the queue does not take it.
 pub(super) async fn send(console: &Console, body: String) -> Result<Arc<Sent>, Failure> {
-    let now = Clock::system().now();
+    let now = clock::clock().now();
     let command = Command::parse(&body, now).ok();
     let (name, activity) = match &command {
         None => ("no command".to_owned(), None),

@@ -49,7 +49,8 @@ fn value(
     let value = match member.form {
         Form::Text | Form::Instant => quoted(text),
         Form::Number => {
-            let number = text.parse::<u64>();
+            // Points may be taken away. What is too large, or too small, the parser of commands says.
+            let number = text.parse::<i128>();
             number.map_err(|_| "expected a whole number, such as 80".to_owned())?.to_string()
         }
         Form::Truth => (text == "true").to_string(),
@@ -77,7 +78,7 @@ fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
     }
     match member.form {
         Form::Instant if is_now(member) => Some(quoted(&now.to_string())),
-        Form::Json if member.is_required => Some("null".to_owned()),
+        Form::Json if member.is_required && is_null(member) => Some("null".to_owned()),
         _ => None,
     }
 }
@@ -85,6 +86,11 @@ fn default(kind: &Kind, member: &Member, now: Timestamp) -> Option<String> {
 /// True for an instant that is now unless another is given. An end never is.
 pub(super) fn is_now(member: &Member) -> bool {
     member.form == Form::Instant && member.is_required && member.name != "closes_at"
+}
+
+/// True for what may be null where nothing is said of it.
+pub(super) fn is_null(member: &Member) -> bool {
+    member.form == Form::Json && member.name == "payload"
 }
 
 /// True for the id of what a command brings into the world, which may be any that is new.
@@ -100,6 +106,7 @@ fn stem(kind: &Kind, member: &Member) -> Option<&'static str> {
         ("battle.opened", "battle_id") => Some("battle"),
         ("battle.hit", "hit_id") => Some("hit"),
         ("message.posted", "message_id") => Some("message"),
+        ("event.recorded", "event_id") => Some("event"),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use shared::activities::keys as activities;
 use shared::battles::keys::{self as battles, BattleRow, BattleView};
 use shared::dynamo::item::Key;
 use shared::events::keys::EventItem;
+use shared::events::{Period, PeriodRow};
 use shared::follows::keys as follows;
 use shared::ledger_item::LedgerItem;
 use shared::likes::keys as likes;
@@ -12,8 +13,19 @@ use shared::polls::keys::{self as polls, PollRow};
 use shared::projection::checkpoints;
 use shared::rooms::{RoomItem, keys as rooms};
 use shared::runtime::env;
-use shared::tenants::TenantItem;
-use shared::values::{ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, ViewerId};
+use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
+use shared::tenants::{TenantItem, keys as tenants};
+use shared::values::{
+    ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
+};
+
+use crate::client::remote::Remote;
+use crate::failure::Failure;
+
+/// How the tables of periods are named here, before the period.
+const EVENTS: &str = "events-";
+/// Tables of periods that can be chosen, the newest. Others are there by their address.
+const PERIODS: usize = 60;
 
 /// One of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,42 +35,55 @@ pub(super) enum Table {
     Facts,
     Views,
     DeadLetters,
+    /// The events of a period.
+    Events(Period),
 }
 
 impl Table {
+    /// Those that there are always.
     pub(super) const ALL: [Self; 5] =
         [Self::Timelines, Self::Ledger, Self::Facts, Self::Views, Self::DeadLetters];
 
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|table| table.name() == name)
+        let of_period = || Some(Self::Events(name.strip_prefix(EVENTS)?.parse().ok()?));
+        Self::ALL.into_iter().find(|table| table.name() == name).or_else(of_period)
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> String {
         match self {
-            Self::Timelines => "timelines",
-            Self::Ledger => "ledger",
-            Self::Facts => "facts",
-            Self::Views => "views",
-            Self::DeadLetters => "dead-letters",
+            Self::Timelines => "timelines".to_owned(),
+            Self::Ledger => "ledger".to_owned(),
+            Self::Facts => "facts".to_owned(),
+            Self::Views => "views".to_owned(),
+            Self::DeadLetters => "dead-letters".to_owned(),
+            Self::Events(period) => format!("{EVENTS}{period}"),
         }
     }
 
-    /// The variable with its name in the account.
-    pub(super) fn variable(self) -> &'static str {
-        match self {
+    /// The tables of periods, of these periods.
+    pub(super) fn of_periods(rows: &[PeriodRow]) -> Vec<Self> {
+        let with_table = rows.iter().filter(|row| row.state.has_table());
+        with_table.map(|row| Self::Events(row.period)).take(PERIODS).collect()
+    }
+
+    /// Its name in the account.
+    pub(super) fn stored(self, remote: &Remote) -> Result<String, Failure> {
+        let variable = match self {
             Self::Timelines => env::TIMELINES_TABLE,
             Self::Ledger => env::LEDGER_TABLE,
             Self::Facts => env::FACTS_TABLE,
             Self::Views => env::VIEWS_TABLE,
             Self::DeadLetters => env::DEAD_LETTERS_TABLE,
-        }
+            Self::Events(period) => return Ok(remote.events()?.tables().name(period)),
+        };
+        remote.target().required(variable)
     }
 
     /// Partition key and sort key.
     pub(super) fn keys(self) -> [&'static str; 2] {
         match self {
             Self::Timelines => ["viewer_id", "sort_key"],
-            Self::Ledger | Self::Facts | Self::Views => ["pk", "sk"],
+            Self::Ledger | Self::Facts | Self::Views | Self::Events(_) => ["pk", "sk"],
             Self::DeadLetters => ["id", "part"],
         }
     }
@@ -76,9 +101,18 @@ impl Table {
             Self::Views => of_views(&key),
             Self::DeadLetters if sk == "letter" => Some("a dead letter".to_owned()),
             Self::DeadLetters => Some("a part of a dead letter's body".to_owned()),
+            Self::Events(_) => of_event(pk, sk),
         };
         meaning.unwrap_or_else(|| "nothing that is known".to_owned())
     }
+}
+
+/// An event. A customer who is written to very fast has several partitions, with a number behind.
+fn of_event(pk: &str, sk: &str) -> Option<String> {
+    let (at, event) = sk.split_once('#')?;
+    let mut parts = pk.split('#');
+    let (tenant, customer) = (parts.next()?, parts.next()?);
+    Some(format!("the event {event} of {customer}, of {tenant}, at {at}"))
 }
 
 fn of_ledger(item: LedgerItem, pk: &str) -> String {
@@ -198,7 +232,26 @@ fn of_views(key: &Key) -> Option<String> {
     };
     let checkpoint =
         || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
-    count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint)
+    let summary = || {
+        Some(match SummaryView::of_key(key)? {
+            SummaryView::Customer(customer) => format!("what {customer} did"),
+            SummaryView::Name(tenant, name, part) => {
+                format!("how often {name} happened, of {tenant}, part {part}")
+            }
+            SummaryView::Witness(period, tenant, part) => {
+                format!("the events of {tenant} in {period}, counted, part {part}")
+            }
+        })
+    };
+    let beside = || {
+        Some(match SummaryItem::of_key(key)? {
+            SummaryItem::Days(customer) => format!("earlier days of {customer}"),
+            SummaryItem::Names(customer) => format!("more names of {customer}"),
+            SummaryItem::Listed(customer) => format!("that {customer} did something"),
+        })
+    };
+    let social = count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint);
+    social.or_else(summary).or_else(beside)
 }
 
 /// Something that is found under one partition key.
@@ -216,9 +269,10 @@ pub(super) const ACTIVITY: &str = "an activity: its id, record and fan-out";
 pub(super) const ROOM: &str = "what is known of a room";
 pub(super) const POLL: &str = "the sums of a poll";
 pub(super) const BATTLE: &str = "how a battle stands, and its log";
+pub(super) const CUSTOMERS: &str = "customers of a tenant who did something";
 
 /// Where things are, by the id of whom or what they are about.
-pub(super) const SHELVES: [Shelf; 13] = [
+pub(super) const SHELVES: [Shelf; 16] = [
     Shelf { name: TIMELINE, table: Table::Timelines, key: |id| Ok(ViewerId::new(id)?.to_string()) },
     Shelf {
         name: "whom a viewer follows",
@@ -272,6 +326,21 @@ pub(super) const SHELVES: [Shelf; 13] = [
         table: Table::Views,
         key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
     },
+    Shelf {
+        name: CUSTOMERS,
+        table: Table::Views,
+        key: |id| Ok(summaries::customers(&TenantId::new(id)?)),
+    },
+    Shelf {
+        name: "rules and scores of a tenant",
+        table: Table::Ledger,
+        key: |id| Ok(tenants::definitions(&TenantId::new(id)?)),
+    },
+    Shelf {
+        name: "alerts of a tenant",
+        table: Table::Ledger,
+        key: |id| Ok(tenants::alerts(&TenantId::new(id)?)),
+    },
 ];
 
 #[cfg(test)]
@@ -291,6 +360,12 @@ mod tests {
         let poll = polls::view(&PollId::new("mvp").unwrap());
         assert_eq!(meaning(Table::Views, &poll.pk, &poll.sk), "the sums of the poll mvp");
         assert_eq!(meaning(Table::Ledger, "who", "knows"), "nothing that is known");
+        let listed = meaning(Table::Views, "customers#acme", "c-9");
+        assert_eq!(listed, "that acme#c-9 did something");
+        let table = Table::named("events-2026-11").unwrap();
+        assert_eq!((table.name().as_str(), Table::named("events-2026")), ("events-2026-11", None));
+        let event = meaning(table, "acme#c-9#7", "2026-11-20T12:00:00.000Z#e1");
+        assert_eq!(event, "the event e1 of c-9, of acme, at 2026-11-20T12:00:00.000Z");
     }
 
     #[test]

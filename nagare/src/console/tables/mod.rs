@@ -20,6 +20,7 @@ use super::Console;
 use super::fields::{Fields, Wanted};
 use super::layout::{self, Place};
 use super::suggestions::{self, Suggestions};
+use crate::client::remote::soon;
 use crate::failure::Failure;
 use crate::visible::visible_json;
 use meaning::{SHELVES, Table};
@@ -76,7 +77,7 @@ impl Look {
         limit: i32,
         after: Option<Item>,
     ) -> Result<Page, Failure> {
-        let name = console.remote.target().required(self.table.variable())?;
+        let name = self.table.stored(&console.remote)?;
         let client = console.remote.dynamodb();
         let [partition, sort] = self.table.keys();
         let refused = |why: String| Failure::Unreachable(format!("{name} cannot be read: {why}"));
@@ -102,10 +103,18 @@ impl Look {
         Ok(Page { items: answer.items.unwrap_or_default(), next: answer.last_evaluated_key })
     }
 
-    fn query<'a>(&'a self, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-        let key = [("pk", self.pk.as_deref()), ("sk", self.sk.as_deref())];
+    /// What the address of it says.
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let key = [("pk", self.pk.clone()), ("sk", self.sk.clone())];
         let key = key.into_iter().filter_map(|(name, text)| Some((name, text?)));
-        [("table", self.table.name())].into_iter().chain(key).chain(more.iter().copied()).collect()
+        [("table", self.table.name())].into_iter().chain(key).collect()
+    }
+
+    /// Where it goes on behind a key.
+    fn behind(&self, key: &str) -> String {
+        let query = self.query();
+        let query = query.iter().map(|(name, value)| (*name, value.as_str()));
+        layout::address("tables", &query.chain([("after", key)]).collect::<Vec<_>>())
     }
 }
 
@@ -115,7 +124,12 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
         Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
         Err(failure) => layout::problem(&failure),
     };
-    let content = html! { (forms(&fields)) (shown) };
+    let (of_periods, problem) = match of_periods(&console).await {
+        Ok(tables) => (tables, None),
+        // The others can be chosen from.
+        Err(failure) => (Vec::new(), Some(layout::problem(&failure))),
+    };
+    let content = html! { (forms(&fields, &of_periods)) @if let Some(problem) = problem { (problem) } (shown) };
     layout::page(&console, Place::Tables, "Tables", content).into_response()
 }
 
@@ -133,10 +147,18 @@ async fn suggested(console: &Console) -> Markup {
         (suggestions::few("Rooms: ", &known.rooms, at(meaning::ROOM)))
         (suggestions::few("Polls: ", &known.polls, at(meaning::POLL)))
         (suggestions::few("Battles: ", &known.battles, at(meaning::BATTLE)))
+        (suggestions::few("Tenants: ", &known.tenants, at(meaning::CUSTOMERS)))
     }
 }
 
-fn forms(fields: &Fields) -> Markup {
+/// The tables of periods of events.
+async fn of_periods(console: &Console) -> Result<Vec<Table>, Failure> {
+    let events = console.remote.events()?;
+    Ok(Table::of_periods(&events.periods().newest_until(|_| false, soon()).await?))
+}
+
+fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {
+    let names: Vec<_> = Table::ALL.iter().chain(of_periods).map(|table| table.name()).collect();
     html! {
         form method="get" action="tables" class="row card" aria-label="Look up by id" {
             div class="field" {
@@ -154,7 +176,7 @@ fn forms(fields: &Fields) -> Markup {
                 div class="field" {
                     label for="table" { "Table" }
                     select #table name="table" {
-                        @for table in Table::ALL { option value=(table.name()) selected[fields.get("table") == Some(table.name())] { (table.name()) } }
+                        @for name in &names { option value=(name) selected[fields.get("table") == Some(name)] { (name) } }
                     }
                 }
                 (layout::input("pk", "Partition key (none: the whole table, page by page)", fields.get("pk"), false))
@@ -179,7 +201,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
         }
         form method="post" action="export" class="row" {
             (layout::token(console))
-            @for (name, value) in look.query(&[]) { input type="hidden" name=(name) value=(value); }
+            @for (name, value) in look.query() { input type="hidden" name=(name) value=(value); }
             button type="submit" class="second" { "Export all of it" }
             span class="quiet" { "One JSON object a line. It reads all of it, and costs that." }
         }
@@ -201,7 +223,7 @@ async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup
             }
         }
         @if let Some(next) = &next {
-            p { a rel="next" href=(layout::address("tables", &look.query(&[("after", next)]))) { "More" } }
+            p { a rel="next" href=(look.behind(next)) { "More" } }
         }
     })
 }

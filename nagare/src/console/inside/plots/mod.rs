@@ -113,8 +113,8 @@ fn region(report: &Report) -> Markup {
         div #numbers hx-get=(now) hx-trigger=(report.every) hx-swap="outerHTML" {
             (report.remark)
             div class="plots" { @for plot in &report.plots { (figure::figure(plot)) } }
-            div class="scroll" { (kinds(&report.kinds)) }
-            div class="scroll" { (cost(report)) }
+            (kinds(&report.kinds))
+            (cost(report))
         }
     }
 }
@@ -129,7 +129,7 @@ fn unread(problem: &Markup) -> Markup {
 fn kinds(kinds: &[Kind]) -> Markup {
     let since_start = kinds.iter().any(|kind| kind.ever.is_some());
     html! {
-        table {
+        table class="stack" {
             caption { "By kind" }
             thead { tr {
                 th scope="col" { "What" } th scope="col" { "Kind" } th scope="col" { "Last minute" }
@@ -138,8 +138,9 @@ fn kinds(kinds: &[Kind]) -> Markup {
             tbody {
                 @for kind in kinds {
                     tr {
-                        td { (kind.what) } td { (kind.kind) } td { (kind.minute) } td { (kind.hour) }
-                        @if let Some(ever) = &kind.ever { td { (ever) } }
+                        th scope="row" { (kind.what) } td { (kind.kind) }
+                        td data-label="Last minute" { (kind.minute) } td data-label="Last hour" { (kind.hour) }
+                        @if let Some(ever) = &kind.ever { td data-label="Since the start" { (ever) } }
                     }
                 }
             }
@@ -150,15 +151,18 @@ fn kinds(kinds: &[Kind]) -> Markup {
 fn cost(report: &Report) -> Markup {
     let cost = &report.cost;
     html! {
-        table {
+        table class="stack" {
             caption { (report.caption) }
             thead { tr { th scope="col" { "Service" } th scope="col" { "What" } th scope="col" { "Number" } th scope="col" { "US dollars" } } }
             tbody {
                 @for line in &cost.lines {
-                    tr { td { (line.service) } td { (line.what) } td { (short(line.amount * 1e6)) } td { (format!("{:.6}", line.dollars)) } }
+                    tr {
+                        th scope="row" { (line.service) } td { (line.what) }
+                        td data-label="Number" { (short(line.amount * 1e6)) } td data-label="US dollars" { (format!("{:.6}", line.dollars)) }
+                    }
                 }
-                tr { th scope="row" { "Total" } td {} td {} td { strong { (format!("{:.6}", cost.dollars)) } } }
-                tr { th scope="row" { "A month of hours like the last" } td {} td {} td { strong { (format!("{:.2}", cost.month)) } } }
+                tr { th scope="row" { "Total" } td {} td {} td data-label="US dollars" { strong { (format!("{:.6}", cost.dollars)) } } }
+                tr { th scope="row" { "A month of hours like the last" } td {} td {} td data-label="US dollars" { strong { (format!("{:.2}", cost.month)) } } }
             }
         }
         p class="quiet" {

@@ -1,0 +1,108 @@
+//! What rules and scores have told of a tenant's customers, the latest first, and what marks it as read.
+
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::super::cost;
+use super::super::reads::Read;
+use super::*;
+
+/// Why a page costs what it does.
+const OF_LIST: &str = "A query for the rules and scores, and one for each two hundred alerts that are looked at. Alerts of rules that were defined anew or \
+     deleted are skipped, four queries long at most.";
+const UNREAD: &str = "unread";
+
+pub(super) async fn list(
+    console: &Console,
+    tenant: &str,
+    fields: &Fields,
+) -> Result<Markup, Failure> {
+    let unread_only = fields.get("state") == Some(UNREAD);
+    // A cursor says by itself of which alerts it is.
+    let mut query = match fields.get("cursor") {
+        Some(cursor) => vec![("cursor", cursor)],
+        None => fields.of(&["state"]),
+    };
+    query.push(("limit", LIMIT));
+    let path = ["v1", "tenants", tenant, "alerts"];
+    let Read { body, cost: paid } = console.reads.get(&console.remote, &path, &query).await?;
+    let back = here(tenant, unread_only, None);
+    let unread: Vec<_> = items(&body)
+        .iter()
+        .filter(|item| item["state"] == UNREAD)
+        .filter_map(|item| item["alert_id"].as_str())
+        .collect();
+    Ok(html! {
+        (cost::shown(&paid, OF_LIST))
+        section class="card" aria-label="Alerts" {
+            nav aria-label="Which alerts" {
+                ul class="chips" {
+                    li { a href=(here(tenant, false, None)) aria-current=[(!unread_only).then_some("true")] { "All" } }
+                    li { a href=(here(tenant, true, None)) aria-current=[unread_only.then_some("true")] { "Unread" } }
+                }
+            }
+            @if items(&body).is_empty() { p class="quiet" { "Nothing here. " a href=(section_of(tenant, "rules")) { "Rules and scores" } " say what is told." } }
+            ul class="talk" { @for item in items(&body) { (row(console, tenant, item, &back)) } }
+            @if unread.len() > 1 { (mark(console, tenant, &unread, &back, &format!("Mark these {} as read", unread.len()))) }
+            @if let Some(cursor) = body["next_cursor"].as_str() {
+                nav aria-label="Pages" { a rel="next" href=(here(tenant, unread_only, Some(cursor))) { "More" } }
+            }
+        }
+    })
+}
+
+fn here(tenant: &str, unread_only: bool, cursor: Option<&str>) -> String {
+    let state = unread_only.then_some(("state", UNREAD));
+    let of = [("id", tenant), ("show", "alerts")];
+    let all = of.into_iter().chain(state).chain(cursor.map(|cursor| ("cursor", cursor)));
+    layout::address("tenant", &all.collect::<Vec<_>>())
+}
+
+fn row(console: &Console, tenant: &str, item: &Value, back: &str) -> Markup {
+    let text = |name: &str| item[name].as_str().unwrap_or_default();
+    let events = item["decided_on"]["events"].as_u64().unwrap_or(0);
+    html! {
+        li class="alert" {
+            span {
+                a href=(customers::address(tenant, text("customer_id"))) { (text("customer_id")) } ": "
+                @match item["rule_id"].as_str() {
+                    Some(rule) => { "rule " strong { (rule) } },
+                    None => { "score " strong { (text("score_id")) } },
+                }
+                " " span class="quiet" {
+                    (when(item)) ", on " (layout::counted(events, "event", "events")) ", " (named::when(text("decided_at")))
+                }
+            }
+            @if text("state") == UNREAD {
+                span class="tag unread" { "unread" }
+                (mark(console, tenant, &[text("alert_id")], back, "Mark as read"))
+            }
+        }
+    }
+}
+
+/// Of which period or day it is. Where all of time is one period, that goes without saying.
+fn when(item: &Value) -> String {
+    match (item["period"].as_str(), item["day"].as_str()) {
+        (Some("ever"), _) => "reached".to_owned(),
+        (Some(period), _) => format!("in {period}"),
+        (None, day) => format!("on {}", day.unwrap_or_default()),
+    }
+}
+
+/// What marks alerts as read.
+fn mark(console: &Console, tenant: &str, ids: &[&str], back: &str, label: &str) -> Markup {
+    let read: Vec<_> = ids.iter().map(|id| json!({ "alert_id": id })).collect();
+    html! {
+        @if console.mode == Mode::Write {
+            form method="post" action="send" {
+                (layout::token(console))
+                input type="hidden" name="type" value="alerts.read";
+                input type="hidden" name="f.tenant_id" value=(tenant);
+                input type="hidden" name="f.read" value=(Value::from(read));
+                input type="hidden" name="back" value=(back);
+                button type="submit" class="second" { (label) }
+            }
+        }
+    }
+}
