@@ -212,7 +212,8 @@ impl Alerts {
         Self { ledger: self.ledger.over(dynamo) }
     }
 
-    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, with no mark lost.
+    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, which is returned, with no mark
+    /// lost.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been given.
@@ -221,7 +222,7 @@ impl Alerts {
         tenant: &TenantId,
         alert: &Alert,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<Timestamp, DynamoError> {
         let absent = || Condition::new("attribute_not_exists(pk)");
         let claim = Item::from([
             ("at".to_owned(), text(alert.decided_at.to_string())),
@@ -234,7 +235,7 @@ impl Alerts {
         };
         let key = keys::alert(tenant, decided_at, &alert.alert_id);
         self.ledger.put_if(key, alert.attributes(), absent(), deadline).await?;
-        Ok(())
+        Ok(decided_at)
     }
 
     /// Marks an alert as read. One that was never given is nothing to mark.

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Alert, Alerts, CountRule, Definitions, RuleDefinition, When, keys};
+use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Dynamo, DynamoError, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
+use crate::outbound::Bus;
 use crate::runtime::deadline::Deadline;
 use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
@@ -29,6 +30,7 @@ const SET_AFTER: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Rules {
     ledger: Ledger,
+    bus: Bus,
 }
 
 /// The days that periods begin on, counted from 1970.
@@ -38,13 +40,19 @@ impl Rules {
     /// By the rules in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone() }
+        Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
     /// The same for another piece of work, whose usage counts there.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { ledger: self.ledger.over(dynamo) }
+        Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
+    }
+
+    /// The same, telling a bus of each alert.
+    #[must_use]
+    pub fn telling(self, bus: &Bus) -> Self {
+        Self { bus: bus.clone(), ..self }
     }
 
     /// The rules of a tenant that count events of one of these names, as they are now.
@@ -66,7 +74,7 @@ impl Rules {
     /// read.
     ///
     /// # Errors
-    /// [`DynamoError`]; some may have been given.
+    /// [`DecideError`]; some may have been given.
     pub async fn decide(
         &self,
         rule: &RuleDefinition,
@@ -74,7 +82,7 @@ impl Rules {
         summary: &CustomerSummary,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let When::Counted(counted) = &rule.when else { return Ok(()) };
         let periods = reached(counted, summary);
         if periods.is_empty() {
@@ -86,11 +94,11 @@ impl Rules {
         let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
         let (due, alerts) = (due.collect::<Vec<_>>(), Alerts::new(&self.ledger));
         for some in due.chunks(SET_AFTER) {
-            for period in some {
-                let alert = Alert::of(rule, customer, *period, counted.count, now);
-                alerts.give(&customer.tenant_id, &alert, deadline).await?;
-                given.insert(day_of(*period));
-            }
+            let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
+            let raised: Vec<_> = some.iter().map(alert).collect();
+            // Before it is remembered: what died in between is told again.
+            alerts.raise(&self.bus, &customer.tenant_id, &raised, deadline).await?;
+            given.extend(some.iter().map(|period| day_of(*period)));
             let item = attributes(rule, &given);
             self.ledger.replace(key.clone(), item, &[], None, deadline).await?;
         }
