@@ -28,7 +28,7 @@ def kept(stack, *options):
     return events
 
 
-def about(stack, kind, **members):
+def about(stack, kind, /, **members):
     """The details of events of a type that say this."""
     details = [event["detail"] for event in kept(stack, "--type", kind)]
     return [detail for detail in details if members.items() <= detail.items()]
