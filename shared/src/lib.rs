@@ -8,6 +8,7 @@
 //! signed         signed calls of services that have no SDK here
 //! objects        how S3 is called
 //! queue          sending to a queue, and answering for a batch of messages
+//! outbound       what other systems are told of, by a bus
 //! message        how the body of a command is read and written
 //! ledger         the table of what must not be lost, and its keys
 //! facts          the table of what views are folded from
@@ -58,6 +59,7 @@ pub mod likes;
 pub mod message;
 pub mod notifications;
 pub mod objects;
+pub mod outbound;
 pub mod paging;
 pub mod polls;
 pub mod profiles;

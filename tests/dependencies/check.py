@@ -167,6 +167,7 @@ LAYERS = [
     "signed",
     "objects",
     "queue",
+    "outbound",
     "message",
     "ledger",
     "facts",

@@ -35,6 +35,7 @@ mod lists;
 mod metrics;
 mod newer;
 mod notifications;
+mod outbound;
 mod overtaking;
 mod own_part;
 mod pages;

@@ -7,6 +7,7 @@ use shared::dead_letters::{REASONS, RECEIVES_EXHAUSTED, STREAM_BATCH, UNFOLDABLE
 use shared::dynamo::DynamoError;
 use shared::events::PeriodLength;
 use shared::message::CommandError;
+use shared::outbound::BusError;
 use shared::queue::SendError;
 use shared::runtime::deadline::DeadlineExceeded;
 use shared::values::Timestamp;
@@ -41,6 +42,9 @@ fn every_reason_is_known_and_in_the_runbook() {
         Failure::Queue(SendError::Throttled),
         Failure::Queue(SendError::Missing),
         Failure::Queue(SendError::Refused { code: text(), message: text() }),
+        Failure::Bus(BusError::Throttled),
+        Failure::Bus(BusError::Missing),
+        Failure::Bus(BusError::Denied(text())),
     ];
     let mut reasons: BTreeSet<_> = failures.iter().map(Failure::reason).collect();
     reasons.extend([RECEIVES_EXHAUSTED, UNFOLDABLE, STREAM_BATCH]);

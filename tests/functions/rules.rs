@@ -230,7 +230,7 @@ async fn decided_twice(blow: Option<(usize, Blow)>) -> usize {
             for rule in rules.counting(&tenant(), &login(), soon()).await? {
                 rules.decide(&rule, &customer, &counted, world.clock.now(), soon()).await?;
             }
-            Ok::<_, shared::dynamo::DynamoError>(())
+            Ok::<_, shared::tenants::DecideError>(())
         };
         tokio::select! {
             decided = decision => if decided.is_ok() { break },

@@ -326,8 +326,36 @@ BREAKS = {
         set_at("Conditions", "TraceByOtel", {"Fn::Equals": [{"Ref": "Tracing"}, "xray"]}),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
+    "events to every bus": (
+        set_at(*statement("ProjectorRole", 5, "Fn::If", 1, "Resource", "*")),
+        check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
+    ),
+    "events that are granted without a bus": (
+        set_at(*statement("FanoutWriterRole", 8, "Fn::If", 2, {"Sid": "X", "Effect": "Allow", "Action": "events:PutEvents", "Resource": "*"})),
+        check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
+    ),
+    "a bus that may be missing": (
+        drop_at("Resources", "BusIsThere", "Condition"),
+        check.test_a_bus_that_does_not_exist_stops_the_deployment,
+    ),
+    "a rule of ours that is at work": (
+        set_at(*properties("BusIsThere", "State", "ENABLED")),
+        check.test_a_bus_that_does_not_exist_stops_the_deployment,
+    ),
+    "a keeper that tells nobody": (
+        drop_at(*properties("PeriodKeeper", "Environment", "Variables", "NAGARE_EVENT_BUS_NAME")),
+        check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
+    ),
+    "a reader that is told of the bus": (
+        set_at(*properties("TimelineReader", "Environment", "Variables", "NAGARE_EVENT_BUS_NAME", {"Ref": "EventBusName"})),
+        check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
+    ),
+    "a bus that nobody asked for": (
+        set_at("Parameters", "EventBusName", "Default", "default"),
+        check.test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named,
+    ),
     "traces of everything": (
-        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 6, "Fn::If", 1, "Action", "xray:*")),
+        set_at(*properties("ProjectorRole", "Policies", 0, "PolicyDocument", "Statement", 7, "Fn::If", 1, "Action", "xray:*")),
         check.test_tracing_is_off_and_grants_nothing_until_it_is_on,
     ),
     "two functions with one role": (

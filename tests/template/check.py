@@ -60,6 +60,7 @@ RESOURCES = {
     "archive": "the objects of archives",
     "any": "*",
     "mappings": "the mappings of streams",
+    "bus": "the event bus",
 }
 # What has a name only once the keeper has made it: by how the name begins.
 BY_PREFIX = {
@@ -67,6 +68,7 @@ BY_PREFIX = {
     "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/nagare-${Stage}-events-*/stream/*": "the streams of events",
     "${ArchiveBucket.Arn}/events/*": "the objects of archives",
     "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:event-source-mapping:*": "the mappings of streams",
+    "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${EventBusName}": "the event bus",
 }
 # What is granted for no call of the function: addresses that the reader signs, and that S3 says of an object that it is missing.
 NOT_CALLED = {
@@ -502,12 +504,46 @@ def test_tracing_is_off_and_grants_nothing_until_it_is_on(stack):
         collector = properties["Environment"]["Variables"]["OTEL_EXPORTER_OTLP_ENDPOINT"]
         assert collector == {"Fn::If": ["TraceByOtel", "http://localhost:4318", ""]}
         [policy] = stack.properties(f"{function}Role")["Policies"]
-        [granted] = [one for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
-        condition, trace, otherwise = granted["Fn::If"]
-        assert (condition, otherwise) == ("Trace", {"Ref": "AWS::NoValue"})
+        choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
+        [[_, trace, otherwise]] = [choice for choice in choices if choice[0] == "Trace"]
+        assert otherwise == {"Ref": "AWS::NoValue"}
         # Segments go to X-Ray as a whole: there is no resource to name.
         wanted = {"Sid": "Trace", "Effect": "Allow", "Resource": "*", "Action": ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]}
         assert trace == wanted, function
+
+
+# Those that decide what others are told of.
+TELLING = ("FanoutWriter", "Projector", "PeriodKeeper")
+
+
+def test_nobody_is_told_and_nothing_is_granted_until_a_bus_is_named(stack):
+    """Each function that tells is told of the bus, and may send there and to no other."""
+    assert stack.default("EventBusName") == ""
+    assert stack.expanded["Conditions"]["TellOthers"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "EventBusName"}, ""]}]}
+    pattern = stack.expanded["Parameters"]["EventBusName"]["AllowedPattern"]
+    assert all(re.fullmatch(pattern, name) for name in ("", "default", "our-bus.v2"))
+    # An ARN would name a bus that the role may not reach, and a star all of them.
+    assert not any(re.fullmatch(pattern, name) for name in ("*", "arn:aws:events:us-east-1:1:event-bus/x", "a/b"))
+    for function in FUNCTIONS:
+        told = stack.properties(function)["Environment"]["Variables"].get(variables()["EVENT_BUS_NAME"])
+        [policy] = stack.properties(f"{function}Role")["Policies"]
+        choices = [one["Fn::If"] for one in policy["PolicyDocument"]["Statement"] if "Fn::If" in one]
+        may = [choice for choice in choices if choice[0] == "TellOthers"]
+        if function not in TELLING:
+            assert told is None and not may, function
+            continue
+        assert told == {"Ref": "EventBusName"}, function
+        [[_, statement, otherwise]] = may
+        assert (statement["Effect"], statement["Action"]) == ("Allow", "events:PutEvents"), function
+        assert granted_on(statement["Resource"]) == "the event bus" and otherwise == {"Ref": "AWS::NoValue"}, function
+
+
+def test_a_bus_that_does_not_exist_stops_the_deployment(stack):
+    [(name, rule)] = stack.of_type("AWS::Events::Rule").items()
+    assert rule["Condition"] == "TellOthers" and rule["Properties"]["EventBusName"] == {"Ref": "EventBusName"}
+    assert rule["Properties"]["State"] == "DISABLED" and "Targets" not in rule["Properties"], name
+    source = one(r'pub const SOURCE: &str = "([^"]+)";', "shared/src/outbound/mod.rs")
+    assert rule["Properties"]["EventPattern"] == {"source": [source]}
 
 
 def test_the_reader_writes_what_clients_have_seen_and_nothing_else(stack):

@@ -32,6 +32,7 @@ use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
 use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
 use nagare::cli::Sender;
+use nagare::local::bus::{self as local_bus, LocalBus};
 use nagare::local::connector::{self, InProcess};
 use nagare::local::engine::Engine;
 use nagare::local::lambda;
@@ -50,6 +51,7 @@ use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::likes::KeptCounts;
 use shared::objects::Objects;
+use shared::outbound::Bus;
 use shared::paging::CursorSeal;
 use shared::queue;
 use shared::rooms::RoomQueues;
@@ -104,6 +106,8 @@ pub struct World {
     pub metrics: Output,
     /// Sends to the queue of commands, which only [`World::take_commands`] empties.
     pub sender: Sender,
+    /// What the functions have told others, in a world that tells.
+    pub bus: LocalBus,
     to_commands: queue::Sender,
     queues: Queues,
 }
@@ -175,7 +179,7 @@ impl World {
     /// A world whose functions use these table names; the engine has the true ones.
     #[must_use]
     pub fn with_tables(names: &TableNames) -> Self {
-        Self::built(names, &Limits::DYNAMODB, |inside| inside)
+        Self::built(names, &Limits::DYNAMODB, false, |inside| inside)
     }
 
     /// A world whose functions reach the tables and queues through what `wrap` makes of the direct
@@ -191,12 +195,19 @@ impl World {
         limits: &Limits,
         wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
     ) -> Self {
-        Self::built(&schema::names(), limits, wrap)
+        Self::built(&schema::names(), limits, false, wrap)
+    }
+
+    /// The same, with functions that tell a bus of what happened.
+    #[must_use]
+    pub fn telling(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
+        Self::built(&schema::names(), &Limits::DYNAMODB, true, wrap)
     }
 
     fn built(
         names: &TableNames,
         limits: &Limits,
+        is_telling: bool,
         wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector,
     ) -> Self {
         let clock = Clock::manual(NOW.parse().unwrap());
@@ -210,7 +221,8 @@ impl World {
             true => engine,
             false => engine.with_limits(*limits).unwrap(),
         };
-        let inside = InProcess::new(engine.clone(), wire.clone());
+        let bus = LocalBus::new(&clock);
+        let inside = InProcess::new(engine.clone(), wire.clone()).with_bus(bus.clone());
         let (inside, bucket) = (dynamodb_local::unless_embedded(inside), Bucket::default());
         let inside = bucket::Beside { bucket: bucket.clone(), inside };
         let inside = wrap(SharedHttpConnector::new(inside));
@@ -239,6 +251,19 @@ impl World {
         let keeper_dynamo = Dynamo::new(connector::dynamodb(observed.clone()));
         let keys =
             SharedCredentialsProvider::new(Credentials::new("key", "secret", None, None, "test"));
+        let told = |function| match is_telling {
+            true => Bus::over(
+                Observed::of(function, &inside),
+                keys.clone(),
+                "us-east-1",
+                local_bus::ENDPOINT,
+                local_bus::NAME,
+                clock.clone(),
+            ),
+            false => Bus::off(),
+        };
+        let [by_writer, by_projector, by_keeper] =
+            ["fanout-writer", "projector", "period-keeper"].map(told);
         let keeper_observed = observed.clone();
         let objects =
             Objects::over(observed, keys.clone(), "us-east-1", bucket::ENDPOINT, bucket::NAME);
@@ -267,6 +292,7 @@ impl World {
                 room_queues: RoomQueues::default(),
                 events: writers.events,
                 hold: Hold::NONE,
+                bus: by_writer,
             },
             reader: Reader {
                 ledger: readers.ledger,
@@ -318,7 +344,8 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
-                rules: shared::tenants::Rules::new(&projectors.ledger),
+                rules: shared::tenants::Rules::new(&projectors.ledger).telling(&by_projector),
+                bus: by_projector,
             },
             keeper: Keeper {
                 periods: Periods::new(&keepers.ledger),
@@ -327,7 +354,8 @@ impl World {
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 mappings,
-                daily: Daily::new(&keepers.ledger),
+                daily: Daily::new(&keepers.ledger).telling(&by_keeper),
+                bus: by_keeper,
                 summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
                 sizes: KeeperSizes::default(),
@@ -340,6 +368,7 @@ impl World {
             engine,
             metrics: output,
             sender,
+            bus,
             to_commands,
             queues,
         }

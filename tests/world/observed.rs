@@ -118,6 +118,9 @@ fn called(target: &str, body: &[u8]) -> Vec<(String, String)> {
             let queue = [COMMANDS, DEAD_LETTERS].into_iter().find(|name| url.ends_with(name));
             vec![("sqs:SendMessage".to_owned(), queue.unwrap().to_owned())]
         }
+        Some(("AWSEvents", "PutEvents")) => {
+            vec![("events:PutEvents".to_owned(), "bus".to_owned())]
+        }
         Some(("AmazonSQS", other)) => panic!("the functions call {other}, of which nobody knows"),
         // A transaction is authorized by its items.
         Some((_, "TransactWriteItems")) => {

@@ -8,6 +8,7 @@ use shared::facts::Facts;
 use shared::fanout::FanOuts;
 use shared::follows::Follows;
 use shared::ledger::Ledger;
+use shared::outbound::{Bus, Happened, OutboundEvent};
 use shared::projection::Views;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
@@ -41,6 +42,7 @@ pub(crate) struct Context {
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
     pub(crate) hold: Hold,
+    pub(crate) bus: Bus,
 }
 
 impl Context {
@@ -73,7 +75,15 @@ impl Context {
             retention: writer.retention,
             clock: writer.clock.clone(),
             hold: writer.hold,
+            bus: writer.bus.clone(),
         }
+    }
+
+    /// Tells the bus what has happened, by what a command says, once it is on record.
+    pub(crate) async fn tell(&self, happened: Happened, at: Timestamp) -> Result<(), Failure> {
+        let recorded_at = self.delivery.sent_at().unwrap_or_else(|| self.clock.now());
+        let event = OutboundEvent::new(&happened, at, recorded_at);
+        Ok(self.bus.send(vec![event], self.delivery.deadline).await?)
     }
 
     /// True if an activity of this instant is still shown.

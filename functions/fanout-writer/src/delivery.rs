@@ -6,7 +6,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use shared::command::{Command, Continued};
 use shared::dead_letters::ORIGIN;
 use shared::runtime::deadline::Deadline;
-use shared::values::Origin;
+use shared::values::{Origin, Timestamp};
 
 /// How long work goes on before it notes how far it has come: a delivery that dies loses at most this
 /// much.
@@ -83,6 +83,12 @@ impl Delivery {
     pub(crate) fn rest(&self, command: Command) -> Command {
         let (origin, redelivered) = (self.origin.clone(), self.redelivered);
         Command::Continued(Continued { origin, redelivered, command: Box::new(command) })
+    }
+
+    /// When it was sent, if somebody says.
+    pub(crate) fn sent_at(&self) -> Option<Timestamp> {
+        let millis = self.sent_millis.parse().ok().filter(|millis| *millis > 0);
+        millis.map(Timestamp::from_unix_millis)
     }
 
     /// True if an earlier delivery may have noted how far it came.

@@ -3,8 +3,9 @@
 use shared::dynamo::DynamoError;
 use shared::events::Period;
 use shared::message::CommandError;
+use shared::outbound::BusError;
 use shared::queue::SendError;
-use shared::tenants::TooManyDefinitions;
+use shared::tenants::{DecideError, TooManyDefinitions};
 use shared::values::{ActivityId, EventId, PollId, Timestamp, ViewerId};
 
 /// Seconds until a table that is missing is looked for again. The keeper comes every quarter of an hour.
@@ -73,6 +74,18 @@ pub enum Failure {
     /// The queue did not take what was handed on.
     #[error("{NOT_HANDED_ON}: {0}")]
     Queue(#[from] SendError),
+    /// It is in effect, and the bus was not told.
+    #[error("the event bus was not told: {0}")]
+    Bus(#[from] BusError),
+}
+
+impl From<DecideError> for Failure {
+    fn from(error: DecideError) -> Self {
+        match error {
+            DecideError::Dynamo(error) => error.into(),
+            DecideError::Bus(error) => error.into(),
+        }
+    }
 }
 
 impl Failure {
@@ -88,7 +101,7 @@ impl Failure {
             | Self::EventConflict { .. }
             | Self::TooManyDefinitions(_) => true,
             // The others are repaired sooner or later; the message waits for it.
-            Self::Dynamo(_) | Self::Queue(_) | Self::NotMade(_) => self.is_refusal(),
+            Self::Dynamo(_) | Self::Queue(_) | Self::Bus(_) | Self::NotMade(_) => self.is_refusal(),
         }
     }
 
@@ -99,7 +112,8 @@ impl Failure {
         match self {
             Self::Dynamo(error) => error.is_refusal(),
             Self::Queue(error) => matches!(error, SendError::Refused { .. }),
-            Self::Command(_)
+            Self::Bus(_)
+            | Self::Command(_)
             | Self::Conflict(_)
             | Self::Taken { .. }
             | Self::Full { .. }
@@ -133,7 +147,8 @@ impl Failure {
             Self::Command(error) => error.unredacted(),
             Self::Dynamo(error) => error.unredacted(),
             Self::Queue(error) => format!("{NOT_HANDED_ON}: {}", error.unredacted()),
-            Self::Conflict(_)
+            Self::Bus(_)
+            | Self::Conflict(_)
             | Self::Taken { .. }
             | Self::Full { .. }
             | Self::EventTooLate { .. }
@@ -156,6 +171,7 @@ impl Failure {
             Self::TooManyDefinitions(_) => "too-many-definitions",
             Self::Dynamo(error) => error.reason(),
             Self::Queue(error) => error.reason(),
+            Self::Bus(error) => error.reason(),
         }
     }
 }

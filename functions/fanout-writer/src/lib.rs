@@ -46,6 +46,7 @@ use shared::activities::ChangeLog;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::queue::{BatchError, message_ids};
 use shared::rooms::RoomQueues;
@@ -96,6 +97,8 @@ pub struct Writer {
     pub events: Events,
     /// How long a batch waits before it is acknowledged: that of the readers.
     pub hold: Hold,
+    /// What other systems are told by.
+    pub bus: Bus,
 }
 
 impl Writer {
@@ -120,7 +123,8 @@ impl Writer {
             if handled.iter().any(|handled| handled.shows) {
                 self.hold.wait().await;
             }
-            metrics::count(&self.metrics, &handled, self.clock.now());
+            let refused = self.bus.take_refused();
+            metrics::count(&self.metrics, &handled, refused, self.clock.now());
             let mut response = SqsBatchResponse::default();
             for (id, _) in ids.into_iter().zip(&handled).filter(|(_, h)| h.disposition.is_retry()) {
                 let mut failure = BatchItemFailure::default();

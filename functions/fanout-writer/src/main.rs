@@ -11,6 +11,7 @@ use shared::dynamo::{Dynamo, PacedTable, sdk_config};
 use shared::events::{EventSettings, EventTables, Events};
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
@@ -59,6 +60,7 @@ async fn main() -> Result<(), Error> {
         room_queues: RoomQueues::default(),
         events,
         hold: Hold::default(),
+        bus: Bus::of_environment(&config),
     };
     run(service_fn(async |event: LambdaEvent<SqsEvent>| {
         let LambdaEvent { payload, context } = event;

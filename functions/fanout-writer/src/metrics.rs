@@ -37,6 +37,8 @@ struct Commands {
     items_unprocessed: Count,
     /// Failed and made again.
     calls_retried: Count,
+    /// Events that the bus does not take.
+    outbound_refused: Count,
     /// Of each fan-out that ended, from its first page to its end.
     fan_out_duration: Durations,
     /// From `published_at` to the last entry.
@@ -48,8 +50,8 @@ impl Record for Commands {
 }
 
 /// Counts what a batch came to.
-pub(crate) fn count(metrics: &Metrics, batch: &[Handled], now: Timestamp) {
-    let mut commands = Commands::default();
+pub(crate) fn count(metrics: &Metrics, batch: &[Handled], refused: u64, now: Timestamp) {
+    let mut commands = Commands { outbound_refused: refused.into(), ..Commands::default() };
     batch.iter().for_each(|handled| commands.add(handled));
     metrics.record(&commands, now);
 }

@@ -18,7 +18,7 @@ use shared::dynamo::{DynamoError, IN_FLIGHT};
 use shared::events::Customer;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
 use shared::summaries::{CustomerView, start_of};
-use shared::tenants::{Daily, DailyProgress, Decisions, DueDay, last_due};
+use shared::tenants::{Daily, DailyProgress, DecideError, Decisions, DueDay, last_due};
 use shared::values::{CustomerId, TenantId, Timestamp};
 use tracing::{error, info, warn};
 
@@ -78,14 +78,14 @@ impl Keeper {
         loop {
             let tenants = match self.daily.tenants(after.as_ref(), TENANTS, time.deadline).await {
                 Ok(tenants) => tenants,
-                Err(failure) => return counts.note("the register of tenants", &failure),
+                Err(failure) => return counts.note("the register of tenants", &failure.into()),
             };
             let is_last = tenants.len() < TENANTS;
             after = tenants.last().map(|(tenant, _)| tenant.clone());
             let walks = tenants.into_iter().map(|(tenant, progress)| async move {
                 let decided = match progress {
                     Ok(progress) => self.decide_tenant(progress, now, time, counts).await,
-                    Err(failure) => Err(failure),
+                    Err(failure) => Err(failure.into()),
                 };
                 if let Err(failure) = decided {
                     counts.note(tenant.as_str(), &failure);
@@ -106,11 +106,11 @@ impl Keeper {
         now: Timestamp,
         time: Time,
         counts: &Counts,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let last_due = last_due(now);
         while progress.decided < last_due {
             if time.enough.has_passed() {
-                return Err(DeadlineExceeded.into());
+                return Err(out_of_time());
             }
             let tenant = &progress.tenant_id;
             let definitions = self.daily.definitions(tenant, time.deadline).await?;
@@ -142,7 +142,7 @@ impl Keeper {
         mut progress: DailyProgress,
         time: Time,
         counts: &Counts,
-    ) -> Result<Option<DailyProgress>, DynamoError> {
+    ) -> Result<Option<DailyProgress>, DecideError> {
         let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
         let mut slice = time.enough.within(SLICE);
@@ -154,7 +154,7 @@ impl Keeper {
                 self.decide_page(due, ids, time, counts).await?;
             }
             if is_last {
-                return self.daily.note(progress.done(*day), time.deadline).await;
+                return Ok(self.daily.note(progress.done(*day), time.deadline).await?);
             }
             if slice.has_passed() {
                 let come = progress.behind(*day, position.clone());
@@ -162,7 +162,7 @@ impl Keeper {
                     return Ok(None);
                 };
                 if time.enough.has_passed() {
-                    return Err(DeadlineExceeded.into());
+                    return Err(out_of_time());
                 }
                 (progress, slice) = (noted, time.enough.within(SLICE));
             }
@@ -175,12 +175,12 @@ impl Keeper {
         ids: Vec<CustomerId>,
         time: Time,
         counts: &Counts,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let known = self.known(&due.tenant_id, ids, time.deadline).await?;
         let deciding = known.into_iter().map(|(customer, known)| async move {
             let decided = match known {
                 Ok(known) => self.decide_customer(due, known, time.deadline).await,
-                Err(failure) => Err(failure),
+                Err(failure) => Err(failure.into()),
             };
             match decided {
                 Err(failure) if failure.is_refusal() => {
@@ -222,7 +222,7 @@ impl Keeper {
         due: &DueDay,
         (customer_id, view, before): Known,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };
         let summary = Daily::summary(&self.summaries, &customer, view, due, deadline).await?;
         let now = self.clock.now();
@@ -232,11 +232,11 @@ impl Keeper {
 
 impl Counts {
     /// Logs and counts that not all days of a tenant are decided.
-    fn note(&self, of: &str, failure: &DynamoError) {
+    fn note(&self, of: &str, failure: &DecideError) {
         let reason = failure.reason();
         // What is refused is refused by the next tick as well: nothing is due until somebody has mended it.
         self.more_due.fetch_or(!failure.is_refusal(), Relaxed);
-        if matches!(failure, DynamoError::DeadlineExceeded(_)) {
+        if failure.is_out_of_time() {
             info!(of, "the next tick goes on to decide days");
         } else if failure.is_refusal() {
             self.undecided.fetch_add(1, Relaxed);
@@ -246,4 +246,8 @@ impl Counts {
             warn!(of, reason, "days are not decided yet: {failure}");
         }
     }
+}
+
+fn out_of_time() -> DecideError {
+    DynamoError::from(DeadlineExceeded).into()
 }

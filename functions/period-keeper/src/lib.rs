@@ -74,6 +74,7 @@ use shared::events::{
     Archives, EventSettings, EventTables, Keepers, PeriodRow, PeriodState, Periods,
 };
 use shared::objects::{ObjectError, Objects};
+use shared::outbound::Bus;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::{Deadline, DeadlineExceeded};
 use shared::runtime::metrics::Metrics;
@@ -101,8 +102,10 @@ pub struct Keeper {
     pub objects: Objects,
     /// How streams are mapped to the projector.
     pub mappings: Mappings,
-    /// What is decided by day.
+    /// What is decided by day, and tells of alerts.
     pub daily: Daily,
+    /// What other systems are told by.
+    pub bus: Bus,
     /// What the projector made of events: days are decided on it, and drops compare with it.
     pub summaries: Summaries,
     /// How long things last.
@@ -263,6 +266,7 @@ impl Keeper {
             }
             tick.keeper_steps += ticked.done;
             tick.failed_steps += ticked.failed;
+            tick.outbound_refused = self.bus.take_refused().into();
             self.metrics.record(&tick, now);
             Ok(ticked)
         })

@@ -7,6 +7,7 @@ use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
 use shared::ledger::Ledger;
 use shared::objects::Objects;
+use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
@@ -22,13 +23,15 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let ledger = Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?));
+    let bus = Bus::of_environment(&config);
     let keeper = Keeper {
         periods: Periods::new(&ledger),
         archives: Archives::new(&ledger),
         keepers: Keepers::new(&ledger),
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
         objects: Objects::new(&config, &env::required(env::ARCHIVE_BUCKET)?),
-        daily: Daily::new(&ledger),
+        daily: Daily::new(&ledger).telling(&bus),
+        bus,
         summaries: Summaries::new(&Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?))),
         settings: EventSettings::of_environment()?,
         mappings: Mappings::new(&config, env::required_parsed(env::STREAM_MAPPING)?),

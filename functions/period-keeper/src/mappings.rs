@@ -234,7 +234,8 @@ impl Mappings {
         read: impl Fn(Answer) -> Result<T, MappingError> + Send + Sync,
     ) -> Result<T, MappingError> {
         let content_type = (method == "POST").then_some("application/json");
-        let call = Call { method, url, body: body.into(), content_type, attempt: retry::attempt };
+        let (body, target) = (body.into(), None);
+        let call = Call { method, url, body, content_type, target, attempt: retry::attempt };
         self.0.lambda.call(call, deadline, read).await
     }
 }

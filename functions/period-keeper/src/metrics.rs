@@ -23,6 +23,8 @@ pub(crate) struct Tick {
     pub(crate) marked_periods: Count,
     /// Tenants and customers that could not be decided on, because of what is stored of them.
     pub(crate) undecided_rules: Count,
+    /// Events that the bus does not take.
+    pub(crate) outbound_refused: Count,
 }
 
 impl Default for Tick {
@@ -35,6 +37,7 @@ impl Default for Tick {
             unmade_periods: Count::default(),
             marked_periods: Count::default(),
             undecided_rules: Count::default(),
+            outbound_refused: Count::default(),
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use shared::dynamo::DynamoError;
+use shared::outbound::BusError;
 use shared::queue::SendError;
+use shared::tenants::DecideError;
 
 /// Why changes have to be delivered again. Its sentence goes into logs.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +15,10 @@ pub(crate) enum Failure {
     Dynamo(#[from] DynamoError),
     /// The rules of a tenant could not be read, or what they decided could not be written.
     #[error(transparent)]
-    Rules(#[from] Arc<DynamoError>),
+    Rules(#[from] Arc<DecideError>),
+    /// The view is written, and the bus was not told.
+    #[error("the event bus was not told: {0}")]
+    Bus(#[from] BusError),
     /// What was set aside is not on the dead-letter queue.
     #[error("the dead-letter queue did not take what was set aside: {0}")]
     Queue(#[from] SendError),
@@ -25,6 +30,7 @@ impl Failure {
         match self {
             Self::Dynamo(error) => error.reason(),
             Self::Rules(error) => error.reason(),
+            Self::Bus(error) => error.reason(),
             Self::Queue(error) => error.reason(),
         }
     }

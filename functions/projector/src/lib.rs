@@ -6,6 +6,7 @@
 //!   subject       what a change is about
 //!   likes         folds what is about activities
 //!   blocks        folds what has a view with blocks beside it: polls, battles
+//!   battles       tells of battles that are over
 //!   single        folds what has a view for itself
 //!   events        folds what is in the tables of periods
 //!   rules         decides on the counts of customers that were folded
@@ -21,6 +22,7 @@
 //! its changes. If a view cannot be written, the batch comes again from its first change on. What is folded by then
 //! is passed. A change that no delivery can fold is set aside as a dead letter, and holds up nothing.
 
+mod battles;
 mod blocks;
 mod dead_letters;
 mod event;
@@ -38,10 +40,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use shared::battles::Fought;
 use shared::dynamo::IN_FLIGHT;
 use shared::events::EventTables;
 use shared::facts::Facts;
+use shared::outbound::Bus;
 use shared::polls::Counted;
 use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
@@ -75,8 +77,10 @@ pub struct Projector {
     pub read_notifications: Retention,
     /// The tables of periods, whose events are folded as well.
     pub tables: EventTables,
-    /// What decides on the counts of customers.
+    /// What decides on the counts of customers, and tells of alerts.
     pub rules: Rules,
+    /// What other systems are told by.
+    pub bus: Bus,
 }
 
 impl Projector {
@@ -120,7 +124,7 @@ impl Projector {
                         folds.push(fold.boxed());
                     }
                     Subject::Battle(_) => {
-                        let fold = blocks::fold::<Fought>(self, shard, subject, changes, deadline);
+                        let fold = battles::fold(self, shard, subject, changes, deadline);
                         folds.push(fold.boxed());
                     }
                 }
@@ -220,7 +224,8 @@ impl Projector {
         // One that comes back has been late for long.
         let first = changes.iter().filter(|change| change.redriven.is_none());
         let oldest = first.map(|change| change.at).min();
-        let mut batch = Batch::default();
+        let mut batch =
+            Batch { outbound_refused: self.bus.take_refused().into(), ..Batch::default() };
         if let Some(at) = oldest.filter(|at| *at <= now) {
             batch.projection_lag.add(now.since(at));
         }

@@ -8,6 +8,7 @@ use shared::dynamo::{Dynamo, sdk_config};
 use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
+use shared::outbound::Bus;
 use shared::projection::Views;
 use shared::queue::Sender;
 use shared::runtime::clock::Clock;
@@ -23,6 +24,7 @@ async fn main() -> Result<(), Error> {
     let config = sdk_config().await;
     let dynamo = Dynamo::new(aws_sdk_dynamodb::Client::new(&config));
     let secrets = env::secrets(env::INTERNAL_SECRETS)?;
+    let bus = Bus::of_environment(&config);
     let projector = Projector {
         facts: Facts::new(dynamo.table(&env::required(env::FACTS_TABLE)?)),
         views: Views::new(dynamo.table(&env::required(env::VIEWS_TABLE)?)),
@@ -38,7 +40,9 @@ async fn main() -> Result<(), Error> {
         clock: Clock::system(),
         read_notifications: env::read_notifications()?,
         tables: EventTables::new(&dynamo, &env::required(env::EVENTS_TABLE_PREFIX)?),
-        rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?))),
+        rules: Rules::new(&Ledger::new(dynamo.table(&env::required(env::LEDGER_TABLE)?)))
+            .telling(&bus),
+        bus,
     };
     let only_shard = env::optional(env::ONLY_SHARD);
     run(service_fn(async |event: LambdaEvent<StreamEvent>| {

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::dynamo::IN_FLIGHT;
 use shared::events::Customer;
 use shared::projection::Change;
 use shared::runtime::deadline::Deadline;
 use shared::summaries::{Summaries, SummaryView, name_of};
-use shared::tenants::RuleDefinition;
+use shared::tenants::{DecideError, RuleDefinition};
 use shared::values::{EventName, TenantId};
 use tracing::error;
 
@@ -52,7 +52,7 @@ pub(crate) async fn decide(
     }
     let reading = names.into_iter().map(|(tenant, names)| async move {
         let read = projector.rules.counting(&tenant, &names, deadline).await;
-        (tenant, read.map_err(Arc::new))
+        (tenant, read.map_err(|failure| Arc::new(DecideError::from(failure))))
     });
     let reading: Vec<_> = reading.collect();
     let rules: BTreeMap<_, _> = stream::iter(reading).buffered(IN_FLIGHT).collect().await;
@@ -92,13 +92,14 @@ async fn of_customer(
     rules: &[RuleDefinition],
     names: &BTreeSet<EventName>,
     deadline: Deadline,
-) -> Result<(), Arc<DynamoError>> {
+) -> Result<(), Arc<DecideError>> {
     let rules: Vec<_> = rules.iter().filter(|rule| rule.counts_one_of(names)).collect();
     if rules.is_empty() {
         return Ok(());
     }
     let summaries = Summaries::new(&projector.views);
-    let Some(summary) = summaries.customer(customer, deadline).await? else { return Ok(()) };
+    let summary = summaries.customer(customer, deadline).await.map_err(DecideError::from)?;
+    let Some(summary) = summary else { return Ok(()) };
     for rule in rules {
         projector.rules.decide(rule, customer, &summary, projector.clock.now(), deadline).await?;
     }

@@ -31,6 +31,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "notifications",
             "tagged",
             "room",
+            "bus",
             "fanout",
         ],
     ),

@@ -7,6 +7,7 @@
 mod audit;
 mod battle;
 mod bench;
+mod bus;
 mod console;
 mod csv_file;
 mod dead_letters;
@@ -211,6 +212,11 @@ enum Subcommands {
     /// List commands that gave up, send them again, or drop them.
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLetters),
+    /// Show what a local stack tells other systems by its event bus.
+    ///
+    /// The events that the functions send to EventBridge on AWS, where the template's EventBusName names a bus. A local stack keeps the last
+    /// 1,000.
+    Bus(bus::Bus),
     /// Print completions for bash, zsh, fish, elvish or powershell.
     Completions(shell::Completions),
     /// Print the manual page: `nagare man | man -l -`.
@@ -334,6 +340,7 @@ impl Cli {
             Subcommands::Bench(bench) => bench.run().await,
             Subcommands::Audit(audit) => audit.run().await,
             Subcommands::DeadLetters(dead_letters) => dead_letters.run().await,
+            Subcommands::Bus(bus) => bus.run().await,
             Subcommands::Completions(completions) => completions.run(),
             Subcommands::Man(page) => page.run(),
         }

@@ -101,7 +101,8 @@ pub const SETTINGS: [Setting; NUMBER] = [
     share("throttles", "a call is refused for lack of capacity", |f| &mut f.throttles, 1.0),
     share(
         "leftovers",
-        "a batch is done in part and the rest given back: as unprocessed by a table, as failed by a queue",
+        "a batch is done in part and the rest given back: as unprocessed by a table, as failed by a queue or \
+         the event bus",
         |f| &mut f.leftovers,
         1.0,
     ),
@@ -115,7 +116,7 @@ pub const SETTINGS: [Setting; NUMBER] = [
     ),
     share("cuts", "a call is done, and half of its answer arrives", |f| &mut f.cuts, 1.0),
     share("hangs", "a call is done, and never answered", |f| &mut f.hangs, 0.1),
-    share("missing", "the table, or the queue, is not there", |f| &mut f.missing, 0.0),
+    share("missing", "the table, the queue or the event bus is not there", |f| &mut f.missing, 0.0),
     share("denied", "access is denied", |f| &mut f.denied, 0.0),
     share(
         "panics",

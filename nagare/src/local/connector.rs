@@ -14,6 +14,7 @@ use aws_smithy_types::retry::RetryConfig;
 use axum::body::Bytes;
 use shared::dynamo::timeouts;
 
+use super::bus::{self, LocalBus};
 use super::engine::Engine;
 use super::lambda;
 use super::s3::S3;
@@ -29,19 +30,26 @@ pub struct InProcess {
     engine: Engine,
     queues: Wire,
     objects: Option<S3>,
+    bus: Option<LocalBus>,
 }
 
 impl InProcess {
     /// A connector to these.
     #[must_use]
     pub fn new(engine: Engine, queues: Wire) -> Self {
-        Self { engine, queues, objects: None }
+        Self { engine, queues, objects: None, bus: None }
     }
 
     /// A connector to these objects too: what names no operation is for them.
     #[must_use]
     pub(crate) fn with_objects(self, objects: S3) -> Self {
         Self { objects: Some(objects), ..self }
+    }
+
+    /// A connector to this bus too.
+    #[must_use]
+    pub fn with_bus(self, bus: LocalBus) -> Self {
+        Self { bus: Some(bus), ..self }
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
@@ -53,9 +61,11 @@ impl InProcess {
         }
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let body = request.body().bytes().ok_or_else(not_in_memory)?;
-        let (status, body) = match target.strip_prefix(TARGET) {
-            Some(operation) => self.engine.call(operation, body),
-            None => {
+        let bus = self.bus.as_ref().filter(|_| target.starts_with(bus::TARGET));
+        let (status, body) = match (target.strip_prefix(TARGET), bus) {
+            (Some(operation), _) => self.engine.call(operation, body),
+            (None, Some(bus)) => bus.call(target, body),
+            (None, None) => {
                 let answer = self.queues.call(target, body).await;
                 (answer.status, answer.body)
             }

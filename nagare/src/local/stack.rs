@@ -25,7 +25,7 @@ use super::s3;
 use super::s3::store::StoreError;
 use super::sqs::{QueueConfig, QueueError, Redrive};
 use super::wiring::{Endpoints, Wiring};
-use super::{connector, control, example, set_clock, sqs_http, tables_http};
+use super::{bus, connector, control, example, set_clock, sqs_http, tables_http};
 use crate::client::remote::Remote;
 use crate::client::target::Target;
 use crate::console::inside::Inside;
@@ -225,6 +225,7 @@ impl Stack {
         let keeping = wiring.keeping(&calendar, data_dir.as_ref());
         let api_router = wiring.gateway(authorizer, &config);
         let api_router = control::router(keeping.clone()).fallback_service(api_router);
+        let api_router = bus::router(wiring.local_bus.clone()).fallback_service(api_router);
         let api_router = match config.auth {
             true => api_router,
             false => {

@@ -23,6 +23,7 @@ use shared::crypto::seal::Secrets as Sealing;
 use shared::dead_letters::LetterSeal;
 use shared::events::{Archives, EventSettings, Periods};
 use shared::objects::Objects;
+use shared::outbound::Bus;
 use shared::paging::CursorSeal;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
@@ -39,6 +40,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::bus::{self, LocalBus};
 use super::calendar::Calendar;
 use super::connector::{self, ACCESS_KEY, InProcess};
 use super::control;
@@ -105,6 +107,9 @@ pub(super) struct Wiring {
     keeps_visibility: bool,
     deliveries: Deliveries,
     numbers: Numbers,
+    pub(super) local_bus: LocalBus,
+    /// The bus as functions reach it.
+    bus: Bus,
 }
 
 impl Wiring {
@@ -142,6 +147,8 @@ impl Wiring {
         let objects = S3::open(data_dir, &config.clock)?
             .mangled_by(Arc::new(move |object| mangling.mangled(object)));
         let inside = InProcess::new(tables, wire.clone()).with_objects(objects.clone());
+        let local_bus = LocalBus::new(&config.clock);
+        let inside = inside.with_bus(local_bus.clone());
         let inside = SharedHttpConnector::new(inside);
         let connector = SharedHttpConnector::new(Faulty::by(&config.inside.faults, inside));
         let internal = Sealing::new(secrets.internal.as_bytes())?;
@@ -157,6 +164,15 @@ impl Wiring {
                 &endpoints.objects,
                 BUCKET,
             ),
+            bus: Bus::over(
+                connector.clone(),
+                keys.clone(),
+                REGION,
+                bus::ENDPOINT,
+                bus::NAME,
+                config.clock.clone(),
+            ),
+            local_bus,
             mappings: Mappings::over(
                 connector.clone(),
                 keys,
@@ -250,7 +266,8 @@ impl Wiring {
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),
-            daily: Daily::new(&self.tables.ledger),
+            daily: Daily::new(&self.tables.ledger).telling(&self.bus),
+            bus: self.bus.clone(),
             summaries: Summaries::new(&self.tables.views),
             settings: self.events,
             sizes: period_keeper::Sizes::default(),
@@ -287,6 +304,7 @@ impl Wiring {
             room_queues: RoomQueues::default(),
             events: self.tables.events.clone(),
             hold: Hold::default(),
+            bus: self.bus.clone(),
         };
         let alerter = Alerter {
             letters: self.tables.dead_letters.clone(),
@@ -307,7 +325,8 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
-            rules: shared::tenants::Rules::new(&self.tables.ledger),
+            rules: shared::tenants::Rules::new(&self.tables.ledger).telling(&self.bus),
+            bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());
         let [by_writer, by_alerter, by_projector] = numbers;
@@ -381,6 +400,8 @@ impl Wiring {
             (env::SQS_ENDPOINT, endpoints.queue.clone()),
             (env::S3_ENDPOINT, endpoints.objects.clone()),
             (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
+            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.api, bus::PATH)),
+            (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
             (env::EVENT_PERIOD, self.events.length.to_string()),
             (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
             (env::EVENT_DAYS, self.events.days.to_string()),

@@ -29,7 +29,7 @@ pub const UNFOLDABLE: &str = "unfoldable";
 pub const STREAM_BATCH: &str = "stream-batch";
 
 /// All the reasons there are. Whatever else a letter gives as its reason is somebody's own words.
-pub const REASONS: [&str; 21] = [
+pub const REASONS: [&str; 23] = [
     "not-json",
     "unknown-type",
     "malformed",
@@ -40,6 +40,8 @@ pub const REASONS: [&str; 21] = [
     "queue-unavailable",
     "queue-missing",
     "queue-refused",
+    "bus-unavailable",
+    "bus-missing",
     "throttled",
     "contended",
     "store-unavailable",

@@ -144,7 +144,7 @@ impl Bucket {
     ) -> Result<Option<Answer>, ObjectError> {
         let url = self.url(key);
         let attempt = retry::transfer;
-        let call = Call { method, url: &url, body, content_type: None, attempt };
+        let call = Call { method, url: &url, body, content_type: None, target: None, attempt };
         let read = |answer: Answer| match answer.status {
             200..300 => Ok(Some(answer)),
             status => ObjectError::answered(status, &answer.body).map(|()| None),

@@ -2,7 +2,7 @@
 
 use futures::future::try_join3;
 
-use super::{Counted, Definition, History, PollClosed, keys};
+use super::{Counted, Definition, History, PollClosed, Rules, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
@@ -109,6 +109,21 @@ impl Polls {
     ) -> Result<Option<Definition>, DynamoError> {
         let row = self.facts.unerased(keys::opened(poll), deadline).await?;
         row.as_ref().map(Definition::read).transpose()
+    }
+
+    /// By whom and to when the end of a poll was brought forward, if it was: what its own actor has stated of it.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn closed_early(
+        &self,
+        poll: &PollId,
+        deadline: Deadline,
+    ) -> Result<Option<(ActorId, Timestamp)>, DynamoError> {
+        let Some(definition) = self.definition(poll, deadline).await? else { return Ok(None) };
+        let Rules { actor_id, closes_at, .. } = definition.rules;
+        let end = self.ended(poll, &actor_id, deadline).await?;
+        Ok(end.filter(|end| *end < closes_at).map(|end| (actor_id, end)))
     }
 
     /// When an actor ended a poll, if they did.

@@ -70,6 +70,10 @@ pub const SQS_ENDPOINT: &str = "AWS_ENDPOINT_URL_SQS";
 pub const S3_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
 /// Where Lambda answers, for the AWS SDK.
 pub const LAMBDA_ENDPOINT: &str = "AWS_ENDPOINT_URL_LAMBDA";
+/// The event bus that other systems are told of what happened by. Where it is not set, nobody is told.
+pub const EVENT_BUS_NAME: &str = "NAGARE_EVENT_BUS_NAME";
+/// Where EventBridge answers, for the AWS SDK.
+pub const EVENTBRIDGE_ENDPOINT: &str = "AWS_ENDPOINT_URL_EVENTBRIDGE";
 /// Where a local stack says what time it is, for the command line.
 pub const CLOCK_URL: &str = "NAGARE_CLOCK_URL";
 /// Which deployment it is: the dimension of all metrics.

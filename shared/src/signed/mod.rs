@@ -1,11 +1,11 @@
-//! Signed calls over HTTP, of services of which a few calls are needed: S3 and Lambda. Signed by [`aws_sigv4`].
+//! Signed calls over HTTP, of services of which a few calls are needed: S3, Lambda and EventBridge. Signed by [`aws_sigv4`].
 //!
 //! ```text
 //! signing     what makes a request one of ours, and addresses that work for a while
 //! error       what goes wrong before there is an answer
 //! ```
 //!
-//! There is no SDK for eight calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
+//! There is no SDK for nine calls: `aws-sdk-s3` or `aws-sdk-lambda` would be half of what a function consists of. A call is repeated until
 //! its deadline while that helps, by [the one policy](crate::runtime::retry), so each has to be one that may be done twice without harm. What an
 //! answer says is read by whoever calls. A request and its answer are held in memory as a whole.
 
@@ -62,6 +62,8 @@ pub struct Call<'a> {
     pub body: Bytes,
     /// The media type of the body, if it has one.
     pub content_type: Option<&'static str>,
+    /// The operation, of a service that is asked for it in a header.
+    pub target: Option<&'static str>,
     /// When an attempt that begins now is given up, of a call with a deadline: one of those in [`retry`].
     pub attempt: fn(Deadline) -> Deadline,
 }
@@ -163,6 +165,9 @@ impl SignedHttp {
         }
         if let Some(content_type) = call.content_type {
             request.headers_mut().insert("content-type", content_type);
+        }
+        if let Some(target) = call.target {
+            request.headers_mut().insert("x-amz-target", target);
         }
         self.signer.sign(&mut request, call.url, &call.body, self.clock.now()).await?;
         let connector = self.connector.get_or_init(connector);

@@ -234,7 +234,8 @@ impl Alerts {
         Self { ledger: self.ledger.over(dynamo) }
     }
 
-    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, with no mark lost.
+    /// Gives an alert, unless it was given. What was begun and died is completed: at the instant of the claim, which is returned, with no mark
+    /// lost.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been given.
@@ -243,7 +244,7 @@ impl Alerts {
         tenant: &TenantId,
         alert: &Alert,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<Timestamp, DynamoError> {
         let absent = || Condition::new("attribute_not_exists(pk)");
         let claim = Item::from([
             ("at".to_owned(), text(alert.decided_at.to_string())),
@@ -256,7 +257,7 @@ impl Alerts {
         };
         let key = keys::alert(tenant, decided_at, &alert.alert_id);
         self.ledger.put_if(key, alert.attributes(), absent(), deadline).await?;
-        Ok(())
+        Ok(decided_at)
     }
 
     /// Removes an alert. What was begun and died goes on when it is removed again, since the claim goes last.

@@ -17,11 +17,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::alerts::id_of_rule;
-use super::{Alert, Alerts, CountRule, Definitions, RuleDefinition, When, keys};
+use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::dynamo::{Dynamo, DynamoError, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::{Ledger, LedgerKey};
+use crate::outbound::Bus;
 use crate::runtime::deadline::Deadline;
 use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
@@ -38,6 +39,7 @@ const IN_FLIGHT: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Rules {
     ledger: Ledger,
+    bus: Bus,
 }
 
 /// The days that periods begin on, counted from 1970.
@@ -47,13 +49,19 @@ impl Rules {
     /// By the rules in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone() }
+        Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
     /// The same for another piece of work, whose usage counts there.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { ledger: self.ledger.over(dynamo) }
+        Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
+    }
+
+    /// The same, telling a bus of each alert.
+    #[must_use]
+    pub fn telling(self, bus: &Bus) -> Self {
+        Self { bus: bus.clone(), ..self }
     }
 
     /// The rules of a tenant that count events of one of these names, as they are now.
@@ -75,7 +83,7 @@ impl Rules {
     /// read.
     ///
     /// # Errors
-    /// [`DynamoError`]; some may have been given.
+    /// [`DecideError`]; some may have been given.
     pub async fn decide(
         &self,
         rule: &RuleDefinition,
@@ -83,7 +91,7 @@ impl Rules {
         summary: &CustomerSummary,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         if Self::reached_by(rule, summary).is_empty() {
             return Ok(());
         }
@@ -93,7 +101,7 @@ impl Rules {
     /// The same where the rule is a new one: what an earlier definition has given is removed, also where this one gives nothing.
     ///
     /// # Errors
-    /// [`DynamoError`]; some may have been given.
+    /// [`DecideError`]; some may have been given.
     pub async fn decide_anew(
         &self,
         rule: &RuleDefinition,
@@ -101,7 +109,7 @@ impl Rules {
         summary: &CustomerSummary,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let When::Counted(counted) = &rule.when else { return Ok(()) };
         let key = keys::decided(customer, &rule.rule_id);
         let row = self.ledger.get(key.clone(), deadline).await?;
@@ -120,11 +128,11 @@ impl Rules {
         let due: Vec<_> = periods.filter(|period| !given.contains(&day_of(*period))).collect();
         let alerts = Alerts::new(&self.ledger);
         for some in due.chunks(SET_AFTER) {
-            for period in some {
-                let alert = Alert::of(rule, customer, *period, counted.count, now);
-                alerts.give(&customer.tenant_id, &alert, deadline).await?;
-                given.insert(day_of(*period));
-            }
+            let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
+            let raised: Vec<_> = some.iter().map(alert).collect();
+            // Before it is remembered: what died in between is told again.
+            alerts.raise(&self.bus, &customer.tenant_id, &raised, deadline).await?;
+            given.extend(some.iter().map(|period| day_of(*period)));
             self.remember(rule, &given, key.clone(), deadline).await?;
         }
         Ok(())

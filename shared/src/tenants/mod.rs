@@ -9,6 +9,7 @@
 //! keys         where all of this is in the ledger
 //! alerts       claims and lists of alerts; which of them were read
 //! deciding     which alerts the counts of a customer give
+//! raising      given, and told to the bus
 //! daily/       what is decided once for each UTC day
 //! ```
 //!
@@ -52,6 +53,7 @@ mod daily;
 mod deciding;
 mod definitions;
 pub mod keys;
+mod raising;
 mod rule;
 mod score;
 
@@ -67,5 +69,6 @@ pub use definitions::{
     ScoreDefinition, TooManyDefinitions,
 };
 pub use keys::TenantItem;
+pub use raising::DecideError;
 pub use rule::{CountRule, When, Within};
 pub use score::{Measure, Score};

@@ -38,10 +38,22 @@ fn expected() -> BTreeSet<String> {
     ])
 }
 
+/// What the bus was told, as alerts are listed.
+fn told(world: &World) -> BTreeSet<String> {
+    let told = crate::outbound::told(world).into_values();
+    let line = |event: serde_json::Value| {
+        assert_eq!(event["detail-type"], "alert.raised");
+        let mut alert = event["detail"].clone();
+        alert["decided_on"] = serde_json::json!({"events": alert["events"]});
+        super::line(&alert)
+    };
+    told.map(line).collect()
+}
+
 /// Days pass, the first two at once, with one blow. Returns the calls before and behind which the keeper makes its own.
 async fn life(blow: Option<(usize, Blow)>) -> (usize, usize) {
     let steps = Steps::with(blow);
-    let month = begin(World::behind(|inside| steps.before(inside))).await;
+    let month = begin(World::telling(|inside| steps.before(inside))).await;
     let before = steps.taken();
     let mut minute = 0;
     for day in [4, 5, 6] {
@@ -60,6 +72,7 @@ async fn life(blow: Option<(usize, Blow)>) -> (usize, usize) {
     }
     let after = steps.taken();
     assert_eq!(month.said().await, expected(), "{blow:?}");
+    assert_eq!(told(&month.world), expected(), "{blow:?}");
     (before, after)
 }
 

@@ -1,10 +1,11 @@
 //! Publish, update and delete.
 
 use shared::activities::owner::Owner;
-use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Update};
+use shared::activities::{ActivityKey, Change, Claim, Delete, Publish, Published, Update};
 use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
+use shared::outbound::Happened;
 
 use super::tags;
 use crate::fanout::FanOut;
@@ -43,7 +44,13 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         _ => {}
     }
     let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
-    FanOut::new(cx, key, sort_key, kind).run().await
+    let disposition = FanOut::new(cx, key.clone(), sort_key, kind).run().await?;
+    // What is left of it goes on by itself. A large audience is not served yet, but its timelines are being written.
+    if let Some(Published { at, kind, payload }) = merged.now.visible() {
+        let ActivityKey { activity_id, actor_id } = key;
+        cx.tell(Happened::ActivityPublished { activity_id, actor_id, kind, payload }, at).await?;
+    }
+    Ok(disposition)
 }
 
 /// Records the edit. Readers look the content up, so there is nothing to fan out. The edit of an

@@ -3,6 +3,7 @@
 use shared::command::Command;
 use shared::fanout::Reconciliation;
 use shared::follows::FollowChange;
+use shared::outbound::Happened;
 
 use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
@@ -25,11 +26,7 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
     let mut pair = reconciler.pair(viewer, actor, state, position);
     loop {
         match pair.go_on(delivery.slice(), deadline).await? {
-            Step::Whole if noted => {
-                fan_outs.end_reconciliation(reconciliation, deadline).await?;
-                return Ok(Disposition::Applied(None));
-            }
-            Step::Whole => return Ok(Disposition::Applied(None)),
+            Step::Whole => break,
             Step::Stopped => {}
         }
         if let Some(position) = &pair.position {
@@ -40,4 +37,18 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
+    if noted {
+        fan_outs.end_reconciliation(reconciliation, deadline).await?;
+    }
+    // What another command has overtaken is that one's to tell.
+    if pair.state == change.state && change.state.following {
+        let (at, happened) = (change.state.changed_at, followed(change));
+        cx.tell(happened, at).await?;
+    }
+    Ok(Disposition::Applied(None))
+}
+
+fn followed(change: FollowChange) -> Happened {
+    let FollowChange { follower_id, followee_id, .. } = change;
+    Happened::FollowCreated { follower_id, followee_id }
 }

@@ -1,7 +1,8 @@
 //! Polls. The projector counts.
 
+use shared::outbound::Happened;
 use shared::polls::{Definition, PollClosed, PollOpened, Polls, Recorded, Vote};
-use shared::values::PollId;
+use shared::values::{ActorId, PollId};
 
 use super::unless_taken;
 use crate::{Context, Disposition, Failure};
@@ -10,13 +11,28 @@ use crate::{Context, Disposition, Failure};
 pub(crate) async fn open(cx: &Context, opened: PollOpened) -> Result<Disposition, Failure> {
     let (poll, definition): (PollId, Definition) = opened.into();
     let claim = polls(cx).open(&poll, &definition, cx.delivery.deadline).await?;
-    unless_taken(claim, "poll_id", &poll)
+    let disposition = unless_taken(claim, "poll_id", &poll)?;
+    // It may have been closed before.
+    tell_of_end(cx, &poll, &definition.rules.actor_id).await?;
+    Ok(disposition)
 }
 
 /// Records that an actor ended a poll: whether it is theirs to end is known once the poll is.
 pub(crate) async fn close(cx: &Context, closed: PollClosed) -> Result<Disposition, Failure> {
     polls(cx).close(&closed, cx.delivery.deadline).await?;
+    tell_of_end(cx, &closed.poll_id, &closed.actor_id).await?;
     Ok(Disposition::Applied(None))
+}
+
+/// Tells the bus of the end that an actor has given a poll, if it is theirs: looked for after the poll or its end was written, by whoever
+/// has written the one or the other.
+async fn tell_of_end(cx: &Context, poll: &PollId, by: &ActorId) -> Result<(), Failure> {
+    if !cx.bus.is_on() {
+        return Ok(());
+    }
+    let closed = polls(cx).closed_early(poll, cx.delivery.deadline).await?;
+    let Some((actor_id, at)) = closed.filter(|(actor, _)| actor == by) else { return Ok(()) };
+    cx.tell(Happened::PollClosed { poll_id: poll.clone(), actor_id }, at).await
 }
 
 /// Records a vote or a withdrawal, unless the viewer has voted so often that there is no room for another.

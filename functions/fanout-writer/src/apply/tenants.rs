@@ -30,7 +30,7 @@ pub(crate) async fn update_customer(
 /// are folded meanwhile or later the projector decides, which reads rules after it has written a view. What is decided by day the keeper of
 /// periods decides, which finds the tenant in the register.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let (rules, deadline) = (Rules::new(&cx.ledger), cx.delivery.deadline);
+    let (rules, deadline) = (Rules::new(&cx.ledger).telling(&cx.bus), cx.delivery.deadline);
     if change.is_daily() {
         Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
     }
@@ -54,7 +54,8 @@ async fn decide_on_all(
     rule: &RuleDefinition,
 ) -> Result<Step, Failure> {
     let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
-    let (rules, summaries) = (Rules::new(&cx.ledger), Summaries::new(&cx.views));
+    let rules = Rules::new(&cx.ledger).telling(&cx.bus);
+    let summaries = Summaries::new(&cx.views);
     let mut position = match delivery.may_have_progress() {
         true => rules.decided_up_to(tenant, rule, &delivery.origin, deadline).await?,
         false => None,

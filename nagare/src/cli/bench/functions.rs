@@ -6,6 +6,7 @@ use shared::activities::ChangeLog;
 use shared::command::InternalSeal;
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
+use shared::outbound::Bus;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
 use shared::runtime::hold::Hold;
@@ -34,6 +35,7 @@ pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
         room_queues: RoomQueues::default(),
         events: stage.tables.events.clone(),
         hold: Hold::default(),
+        bus: Bus::off(),
     })
 }
 
@@ -53,6 +55,7 @@ pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
         read_notifications: Retention::default(),
         tables: stage.tables.events.tables().clone(),
         rules: shared::tenants::Rules::new(&stage.tables.ledger),
+        bus: Bus::off(),
     })
 }
 

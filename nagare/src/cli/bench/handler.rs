@@ -14,6 +14,7 @@ use shared::activities::Publish;
 use shared::command::{Command, InternalSeal};
 use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
 use shared::dead_letters::LetterSeal;
+use shared::outbound::Bus;
 use shared::queue::Sender;
 use shared::rooms::RoomQueues;
 use shared::runtime::clock::Clock;
@@ -86,6 +87,7 @@ impl Handler {
             room_queues: RoomQueues::default(),
             events: tables.events,
             hold: Hold::default(),
+            bus: Bus::off(),
         };
         let queue = queues.queue(COMMANDS).map_err(|e| broken(&e))?;
         let measurement = Measurement::start()?;

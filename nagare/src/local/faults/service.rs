@@ -7,8 +7,8 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 
 use super::demand;
-use crate::local::lambda;
 use crate::local::tables_http::TARGET;
+use crate::local::{bus, lambda};
 
 /// The service that a call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub(super) enum Service {
     Queues,
     Objects,
     Mappings,
+    Bus,
 }
 
 /// The rest of a batch.
@@ -30,6 +31,7 @@ impl Service {
     pub(super) fn of(request: &HttpRequest) -> Self {
         match request.headers().get("x-amz-target") {
             Some(target) if target.starts_with(TARGET) => Self::Tables,
+            Some(target) if target.starts_with(bus::TARGET) => Self::Bus,
             Some(_) => Self::Queues,
             None if lambda::path(request.uri()).is_some() => Self::Mappings,
             None => Self::Objects,
@@ -65,7 +67,13 @@ impl Service {
     pub(super) fn split(self, request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
         match self {
             Self::Tables => demand::split(request, first),
-            Self::Queues => split_entries(request, first),
+            Self::Queues => split_entries(request, first, "Failed", failed_message),
+            Self::Bus => split_entries(
+                request,
+                first,
+                "Entries",
+                |_| json!({"ErrorCode": "InternalFailure"}),
+            ),
             Self::Objects | Self::Mappings => None,
         }
     }
@@ -76,6 +84,7 @@ impl Service {
             Self::Queues => format!("com.amazonaws.sqs#{of_queue}"),
             Self::Objects => return of_bucket(of_object),
             Self::Mappings => return of_mapping(of_object),
+            Self::Bus => return of_bus(of_object),
         };
         answered(status, &json!({"__type": code, "message": "a fault on purpose"}))
     }
@@ -93,6 +102,17 @@ fn of_bucket(code: &str) -> HttpResponse {
     HttpResponse::new(StatusCode::from(status), SdkBody::from(body))
 }
 
+/// The same error as EventBridge has it.
+fn of_bus(of_object: &str) -> HttpResponse {
+    let (status, name) = match of_object {
+        "SlowDown" => (400, "ThrottlingException"),
+        "NoSuchBucket" => (400, "ResourceNotFoundException"),
+        "AccessDenied" => (400, "AccessDeniedException"),
+        _ => (500, "InternalException"),
+    };
+    answered(status, &json!({"__type": name, "message": "a fault on purpose"}))
+}
+
 /// The same error as Lambda has it.
 fn of_mapping(of_object: &str) -> HttpResponse {
     let (status, name) = match of_object {
@@ -106,17 +126,22 @@ fn of_mapping(of_object: &str) -> HttpResponse {
     answer
 }
 
-/// The same for the queues, whose batches report for each entry whether it failed.
-fn split_entries(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
+fn failed_message(entry: &Value) -> Value {
+    json!({"Id": entry["Id"], "SenderFault": false, "Code": "InternalError"})
+}
+
+/// The same for queues and the bus, whose batches report for each entry whether it failed: how, says `failed`.
+fn split_entries(
+    request: &HttpRequest,
+    first: usize,
+    name: &'static str,
+    failed: impl Fn(&Value) -> Value,
+) -> Option<(HttpRequest, Left)> {
     let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
     let entries = body["Entries"].as_array_mut().filter(|entries| entries.len() > first)?;
     let rest = entries.split_off(first);
-    let failed = |entry: Value| {
-        let id = entry["Id"].clone();
-        json!({"Id": id, "SenderFault": false, "Code": "InternalError"})
-    };
-    let requests = rest.into_iter().map(failed).collect();
-    Some((with_body(request, &body)?, Left { name: "Failed", requests }))
+    let requests = rest.iter().map(failed).collect();
+    Some((with_body(request, &body)?, Left { name, requests }))
 }
 
 /// The same call with another body.

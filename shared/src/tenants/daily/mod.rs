@@ -49,11 +49,12 @@ pub use progress::{DailyProgress, DueDay};
 
 use std::collections::BTreeMap;
 
-use super::{Alerts, Definitions, keys};
+use super::{Alerts, DecideError, Definitions, keys};
 use crate::dynamo::item::{Item, number, text};
 use crate::dynamo::{Changed, Condition, Dynamo, DynamoError, Put, Query, Update};
 use crate::events::Customer;
 use crate::ledger::Ledger;
+use crate::outbound::Bus;
 use crate::runtime::deadline::Deadline;
 use crate::summaries::{CustomerSummary, CustomerView, Day, Summaries, day_of, start_of};
 use crate::values::{CustomerId, TenantId, Timestamp};
@@ -81,19 +82,26 @@ pub fn last_due(now: Timestamp) -> Day {
 #[derive(Debug, Clone)]
 pub struct Daily {
     ledger: Ledger,
+    bus: Bus,
 }
 
 impl Daily {
     /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
-        Self { ledger: ledger.clone() }
+        Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
     /// The same for another piece of work, whose usage counts there.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { ledger: self.ledger.over(dynamo) }
+        Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
+    }
+
+    /// The same, telling a bus of each alert.
+    #[must_use]
+    pub fn telling(self, bus: &Bus) -> Self {
+        Self { bus: bus.clone(), ..self }
     }
 
     /// Has a tenant looked at from this day on, unless it is already.
@@ -240,7 +248,7 @@ impl Daily {
     /// Decides on a customer for a day now, and gives the alerts. What was decided before is as it was read.
     ///
     /// # Errors
-    /// [`DynamoError`]; some may have been given. Deciding again completes it.
+    /// [`DecideError`]; some may have been given. Deciding again completes it.
     pub async fn decide(
         &self,
         due: &DueDay,
@@ -249,7 +257,7 @@ impl Daily {
         mut before: Decisions,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
+    ) -> Result<(), DecideError> {
         let DueDay { day, definitions, .. } = due;
         for _ in 0..MOST_ROUNDS {
             let Some(next) = before.decide(definitions, summary, *day, now) else { break };
@@ -261,11 +269,8 @@ impl Daily {
                 Some(there) => before = there,
             }
         }
-        let alerts = Alerts::new(&self.ledger);
-        for alert in before.alerts(definitions, customer, *day) {
-            alerts.give(&customer.tenant_id, &alert, deadline).await?;
-        }
-        Ok(())
+        let alerts = before.alerts(definitions, customer, *day);
+        Alerts::new(&self.ledger).raise(&self.bus, &customer.tenant_id, &alerts, deadline).await
     }
 
     /// Writes what was decided over the version before. Returns what is there if that is another.

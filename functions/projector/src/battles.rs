@@ -1,0 +1,63 @@
+//! Folds what is about a battle, and tells the bus once it is over.
+//!
+//! The delivery that has the last hit tells, whoever has written the view: it is not acknowledged before. A hit that has waited for its
+//! battle lands with the change that opens it, or by somebody else's doing while that change is not done with. So the delivery that has
+//! this change tells as well, once nothing waits any more.
+
+use shared::battles::{BattleRow, Fought, Standing, keys};
+use shared::outbound::{Happened, LastHit, OutboundEvent};
+use shared::projection::{Change, Shard, View};
+use shared::runtime::deadline::Deadline;
+use shared::values::BattleId;
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::subject::Subject;
+use crate::{Projector, blocks};
+
+/// Folds changes of one shard of a battle into its view.
+pub(crate) async fn fold(
+    projector: &Projector,
+    shard: Shard,
+    subject: Subject,
+    changes: Vec<&Change>,
+    deadline: Deadline,
+) -> Outcome {
+    let told = match &subject {
+        Subject::Battle(battle) if projector.bus.is_on() => Some((battle.clone(), changes.clone())),
+        _ => None,
+    };
+    let outcome = blocks::fold::<Fought>(projector, shard, subject, changes, deadline).await;
+    let Some((battle, changes)) = told.filter(|_| outcome.failure.is_none()) else {
+        return outcome;
+    };
+    match tell_if_over(projector, battle, &changes, deadline).await {
+        Ok(()) => outcome,
+        Err(failure) => outcome.failed(failure.into()),
+    }
+}
+
+async fn tell_if_over(
+    projector: &Projector,
+    battle: BattleId,
+    changes: &[&Change],
+    deadline: Deadline,
+) -> Result<(), Failure> {
+    let (views, view) = (&projector.views, keys::view(&battle));
+    let view = views.read(view, View::<Fought>::read_from, deadline).await?;
+    let standing = view.state.standing().filter(|standing| standing.hp_left == 0);
+    let Some(Standing { actor_id, hp, hits, last_hit: Some(last), .. }) = standing else {
+        return Ok(());
+    };
+    let decides = |change: &&&Change| match BattleRow::of(&change.key) {
+        Some(BattleRow::Opened(_)) => true,
+        Some(BattleRow::Hit(_, hit)) => hit == last.hit_id,
+        None => false,
+    };
+    let Some(change) = changes.iter().find(decides) else { return Ok(()) };
+    let (hit_id, viewer_id, damage) = (last.hit_id, last.viewer_id, last.damage);
+    let last_hit = LastHit { hit_id, viewer_id, damage };
+    let happened = Happened::BattleDefeated { battle_id: battle, actor_id, hp, hits, last_hit };
+    let event = OutboundEvent::new(&happened, last.at, change.at);
+    Ok(projector.bus.send(vec![event], deadline).await?)
+}

@@ -1,0 +1,228 @@
+//! The bus that events are sent to, and those that wait to be sent.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::Mutex as Turn;
+
+use super::put::{BATCH, Each, put};
+use super::{BusError, OutboundEvent, PATIENCE_MILLIS};
+use crate::runtime::clock::Clock;
+use crate::runtime::deadline::Deadline;
+use crate::runtime::env;
+use crate::runtime::retry::Backoff;
+use crate::signed::SignedHttp;
+
+/// How long it is tried to send something. What is not sent by then is delivered again: a bus that does not answer takes no more of an
+/// invocation than this.
+const LONGEST: Duration = Duration::from_secs(5);
+/// As signatures name it.
+const SERVICE: &str = "events";
+
+/// The bus that events are sent to, or none. Clones share what waits. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Bus(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    http: SignedHttp,
+    url: String,
+    name: String,
+    clock: Clock,
+    waiting: Mutex<Waiting>,
+    /// Held by whoever sends.
+    turn: Turn<()>,
+    refused: AtomicU64,
+}
+
+/// What handlers of this process have brought and nobody has sent: as much as they have at work.
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    events: BTreeMap<u64, OutboundEvent>,
+}
+
+/// What one handler has brought. Where it is dropped, it takes back what is not sent.
+struct Ticket<'a> {
+    waiting: &'a Mutex<Waiting>,
+    numbers: Range<u64>,
+}
+
+impl Ticket<'_> {
+    fn is_waiting(&self) -> bool {
+        self.waiting.lock().events.range(self.numbers.clone()).next().is_some()
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.waiting.lock();
+        self.numbers.clone().for_each(|number| drop(waiting.events.remove(&number)));
+    }
+}
+
+/// Events of one call, by their numbers.
+type Group = BTreeMap<u64, OutboundEvent>;
+
+impl Bus {
+    /// None: nothing is sent, and it costs nothing to ask.
+    #[must_use]
+    pub fn off() -> Self {
+        Self(None)
+    }
+
+    /// The one that the environment names, or none if it names none.
+    #[must_use]
+    pub fn of_environment(config: &SdkConfig) -> Self {
+        let Some(name) = env::optional(env::EVENT_BUS_NAME) else { return Self::off() };
+        let endpoint = env::optional(env::EVENTBRIDGE_ENDPOINT);
+        let endpoint = endpoint.as_deref().or(config.endpoint_url());
+        Self::of(SignedHttp::new(SERVICE, config), endpoint, &name, Clock::system())
+    }
+
+    /// One behind a connector, with an endpoint.
+    #[must_use]
+    pub fn over(
+        connector: SharedHttpConnector,
+        credentials: SharedCredentialsProvider,
+        region: &str,
+        endpoint: &str,
+        name: &str,
+        clock: Clock,
+    ) -> Self {
+        let http = SignedHttp::over(SERVICE, connector, credentials, region);
+        Self::of(http, Some(endpoint), name, clock)
+    }
+
+    fn of(http: SignedHttp, endpoint: Option<&str>, name: &str, clock: Clock) -> Self {
+        let url = match endpoint {
+            Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
+            None => format!("https://events.{}.amazonaws.com/", http.region()),
+        };
+        let (name, waiting, turn) = (name.to_owned(), Mutex::default(), Turn::default());
+        let refused = AtomicU64::new(0);
+        Self(Some(Arc::new(Inner { http, url, name, clock, waiting, turn, refused })))
+    }
+
+    /// Whether events are sent at all: what has to be read for one need not be read otherwise.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// How many events were refused for good since this was last asked.
+    #[must_use]
+    pub fn take_refused(&self) -> u64 {
+        self.0.as_ref().map_or(0, |inner| inner.refused.swap(0, Ordering::Relaxed))
+    }
+
+    /// Sends events, together with what others of this process have to send, and returns once all of these are accepted, or refused for
+    /// good.
+    ///
+    /// In a box, so that it is compiled once.
+    ///
+    /// # Errors
+    /// [`BusError`]: some may be sent. What they tell of has to be delivered again.
+    pub fn send(
+        &self,
+        events: Vec<OutboundEvent>,
+        deadline: Deadline,
+    ) -> BoxFuture<'_, Result<(), BusError>> {
+        Box::pin(async move {
+            match &self.0 {
+                Some(inner) if !events.is_empty() => {
+                    inner.send(events, deadline.within(LONGEST)).await
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl Inner {
+    async fn send(&self, events: Vec<OutboundEvent>, deadline: Deadline) -> Result<(), BusError> {
+        let ticket = self.bring(events);
+        let _turn = deadline.bound(self.turn.lock()).await?;
+        let (mut backoff, mut most) = (Backoff::default(), BATCH);
+        // Each round has at least one of the ticket's.
+        while ticket.is_waiting() {
+            let group = self.group(&ticket, most);
+            let failed = match self.put(&group, deadline).await {
+                Ok(each) => self.settle(&group, each, &ticket),
+                // One of them is wrong, and it does not say which.
+                Err(BusError::Refused(_)) if group.len() > 1 => {
+                    most = 1;
+                    continue;
+                }
+                Err(error) => {
+                    let each = group.values().map(|_| Err(error.clone())).collect();
+                    self.settle(&group, each, &ticket)
+                }
+            };
+            match failed {
+                None => backoff.reset(),
+                Some(error) if error.is_retryable() && backoff.wait(deadline).await.is_ok() => {}
+                Some(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn bring(&self, events: Vec<OutboundEvent>) -> Ticket<'_> {
+        let waiting = &mut *self.waiting.lock();
+        let first = waiting.next;
+        waiting.next += events.len() as u64;
+        waiting.events.extend((first..).zip(events));
+        Ticket { waiting: &self.waiting, numbers: first..waiting.next }
+    }
+
+    /// What is sent next: of the ticket first, and then of those who wait for their turn.
+    fn group(&self, ticket: &Ticket<'_>, most: usize) -> Group {
+        let events = &self.waiting.lock().events;
+        let own = events.range(ticket.numbers.clone());
+        let others = events.iter().filter(|(number, _)| !ticket.numbers.contains(number));
+        own.chain(others).take(most).map(|(number, event)| (*number, event.clone())).collect()
+    }
+
+    async fn put(&self, group: &Group, deadline: Deadline) -> Result<Each, BusError> {
+        put(&self.http, &self.url, &self.name, group.values(), deadline).await
+    }
+
+    /// Takes out what is accepted, or refused for good. Returns why something of the ticket's is neither.
+    fn settle(&self, group: &Group, each: Each, ticket: &Ticket<'_>) -> Option<BusError> {
+        let mut failed = None;
+        for ((number, event), said) in group.iter().zip(each) {
+            if let Err(error) = said {
+                if !self.is_final(event, &error) {
+                    let is_own = ticket.numbers.contains(number);
+                    failed = failed.or_else(|| is_own.then_some(error));
+                    continue;
+                }
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                let (id, kind) = (event.id(), event.kind());
+                tracing::error!(id, kind, reason = error.reason(), "an event is not sent: {error}");
+            }
+            self.waiting.lock().events.remove(number);
+        }
+        failed
+    }
+
+    /// Whether sending an event again ends no better, so that it holds up nothing.
+    fn is_final(&self, event: &OutboundEvent, error: &BusError) -> bool {
+        match error {
+            BusError::Refused(_) => true,
+            BusError::Missing | BusError::Denied(_) => {
+                event.recorded_at().plus_millis(PATIENCE_MILLIS) < self.clock.now()
+            }
+            _ => false,
+        }
+    }
+}

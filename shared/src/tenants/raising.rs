@@ -1,0 +1,92 @@
+//! Gives alerts, and tells the bus of them.
+
+use super::{Alert, AlertSource, Alerts};
+use crate::dynamo::DynamoError;
+use crate::outbound::{Bus, BusError, Happened, OutboundEvent};
+use crate::runtime::deadline::Deadline;
+use crate::values::{TenantId, Timestamp};
+
+/// What was asked for is not decided, or not told.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    /// A table.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// The bus that alerts are sent to.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+}
+
+impl DecideError {
+    /// True if the store is against it, and will be: what is stored has to be mended.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Dynamo(error) if error.is_refusal())
+    }
+
+    /// True if nothing is wrong but that the time was up.
+    #[must_use]
+    pub fn is_out_of_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Dynamo(DynamoError::DeadlineExceeded(_))
+                | Self::Bus(BusError::DeadlineExceeded(_))
+        )
+    }
+
+    /// A short fixed word for logs and metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Dynamo(error) => error.reason(),
+            Self::Bus(error) => error.reason(),
+        }
+    }
+}
+
+impl Alerts {
+    /// Gives alerts, unless they were given, and then tells the bus of all of them.
+    ///
+    /// # Errors
+    /// [`DecideError`]; some may have been given, and some told.
+    pub(super) async fn raise(
+        &self,
+        bus: &Bus,
+        tenant: &TenantId,
+        alerts: &[Alert],
+        deadline: Deadline,
+    ) -> Result<(), DecideError> {
+        let mut events = Vec::new();
+        for alert in alerts {
+            let decided_at = self.give(tenant, alert, deadline).await?;
+            if bus.is_on() {
+                events.push(alert.event(tenant, decided_at));
+            }
+        }
+        Ok(bus.send(events, deadline).await?)
+    }
+}
+
+impl Alert {
+    fn event(&self, tenant: &TenantId, decided_at: Timestamp) -> OutboundEvent {
+        let (rule_id, score_id) = match self.source.clone() {
+            AlertSource::Rule(rule) => (Some(rule), None),
+            AlertSource::Score(score) => (None, Some(score)),
+        };
+        let (period, day) = match self.is_daily() {
+            true => (None, Some(self.when_name())),
+            false => (Some(self.when_name()), None),
+        };
+        let happened = Happened::AlertRaised {
+            tenant_id: tenant.clone(),
+            alert_id: self.alert_id.clone(),
+            customer_id: self.customer_id.clone(),
+            rule_id,
+            score_id,
+            period,
+            day,
+            events: self.events,
+        };
+        OutboundEvent::new(&happened, decided_at, decided_at)
+    }
+}
