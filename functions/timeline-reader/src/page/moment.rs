@@ -3,7 +3,7 @@
 //! An ordinary page takes one round trip: the rows, and beside them the view (who is hidden, and which
 //! records have changed). A second one asks for the records that this process has not kept. Whoever polls with a
 //! `newer_cursor` mostly finds nothing, and nothing has to be known of that: there the view is read after the first row was
-//! found.
+//! found, and before anything is asked about it.
 //!
 //! # One page, one moment
 //!
@@ -113,8 +113,8 @@ pub(crate) struct Moment<'a, R> {
     begun: Instant,
     /// Rounds of calls so far.
     rounds: usize,
-    /// Whether it asks for what became visible since another page.
-    is_newer: bool,
+    /// Whether it asks for what became visible since, and mostly finds nothing.
+    is_poll: bool,
     pass: Pass,
     /// The latest view, and when it was asked for.
     seen: Option<(View, Instant)>,
@@ -152,7 +152,7 @@ impl<'a, R: Rows> Moment<'a, R> {
             hydration: Hydration::default(),
             begun,
             rounds: 0,
-            is_newer: false,
+            is_poll: false,
             pass: Pass::First,
             seen: None,
             rows_answered: begun,
@@ -161,7 +161,7 @@ impl<'a, R: Rows> Moment<'a, R> {
 
     /// Reads the page that is asked for.
     pub(crate) async fn page(mut self, paging: &Paging<'_>) -> Result<Page<Shown>, DynamoError> {
-        self.is_newer = paging.request.is_newer();
+        self.is_poll = paging.request.is_poll();
         let first = fill(paging, &mut self).await?;
         let is_one_call = self.rounds == 1 && self.seen.is_none();
         if is_one_call || self.hold.covers(self.begun) {
@@ -261,7 +261,7 @@ impl<R: Rows> Source for Moment<'_, R> {
         self.rounds += 1;
         let rows = match (self.pass, self.seen.is_some()) {
             (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
-            (Pass::First, is_seen) if is_seen || self.is_newer => {
+            (Pass::First, is_seen) if is_seen || self.is_poll => {
                 self.rows.rows(span, after, limit).await?
             }
             (Pass::First, _) => {
@@ -283,10 +283,18 @@ impl<R: Rows> Source for Moment<'_, R> {
     async fn look_up(&mut self, rows: &[Target], is_first: bool) -> Result<(), DynamoError> {
         let (timelines, deadline) = (self.timelines, self.deadline);
         let is_checked = self.pass == Pass::Checked;
-        if !is_checked && self.seen.is_none() {
+        let mut open = Vec::new();
+        let rows = if is_checked || self.seen.is_some() {
+            rows
+        } else {
             let (view, asked_at) = self.view().await?;
             self.hydration.see(&view, self.now);
             self.seen = Some((view, asked_at));
+            open.extend(rows.iter().filter(|row| !self.is_hidden(row)).cloned());
+            &open
+        };
+        if rows.is_empty() {
+            return Ok(());
         }
         self.rounds += 1;
         if !is_checked && (!is_first || rows.len() > AT_ONCE) {
@@ -316,7 +324,7 @@ impl<R: Rows> Source for Moment<'_, R> {
 
     fn rounds_left(&self) -> usize {
         // The view of what is newer is asked for by itself, and of somebody with many likes those on a page are.
-        let apart = usize::from(self.is_newer) + usize::from(self.likes.are_asked_for());
+        let apart = usize::from(self.is_poll) + usize::from(self.likes.are_asked_for());
         let left = ROUNDS.saturating_sub(self.rounds + apart);
         match self.pass {
             // One more reading takes two.

@@ -73,6 +73,15 @@ impl Request {
         matches!(self.cursor.position, Position::Newer { .. })
     }
 
+    /// True if it asks whether anything became visible since, which mostly is not so: it goes on from nothing that was found.
+    pub(super) fn is_poll(&self) -> bool {
+        let floor = match &self.cursor.position {
+            Position::Newer { floor, after: None } => floor,
+            _ => return false,
+        };
+        !matches!(floor, Some(Floor::After(_)))
+    }
+
     /// Where to read: what was asked for, less what retention has passed by, and the stored sort key to begin beyond.
     pub(super) fn start(&self, retained_from: Timestamp) -> (Span, Option<String>) {
         let Cursor { range, position, seen, .. } = &self.cursor;
