@@ -11,9 +11,6 @@ use shared::runtime::hold::Hold;
 use crate::readers::READERS_KEPT;
 use crate::shrunk;
 
-/// Writes a second of the slowest tables.
-pub(crate) const SLOWEST: f64 = 8.0;
-
 /// The faults of one run.
 pub(crate) struct FaultPlan {
     /// Of a hundred calls, how many fail.
@@ -45,7 +42,7 @@ impl FaultPlan {
             calls: random.choice([3, 3, 8, 25]).unwrap(),
             broken: random.u8(0..4) == 0,
             small_segments: random.u8(0..3) == 0,
-            slow: random.choice([None, None, None, Some(SLOWEST), Some(25.0)]).unwrap(),
+            slow: random.choice([None, None, None, Some(8.0), Some(25.0)]).unwrap(),
             haste: random.choice([0, 50, 90]).unwrap(),
             hold: random.choice([Hold::default(), Hold::NONE]).unwrap(),
             readers_ahead: readers_ahead(random),

@@ -14,14 +14,14 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
-use nagare::local::faults::{Faults, Faulty};
+use nagare::local::faults::{Faults, Faulty, Rates};
 use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
 use tests::{World, unfinished_ids};
 
 use crate::check;
 use crate::delivery::{Delivery, arrivals};
-use crate::fault_plan::{FaultPlan, SLOWEST};
+use crate::fault_plan::FaultPlan;
 use crate::features;
 use crate::feed;
 use crate::history::{DAY, MINUTE, START, Sent};
@@ -33,17 +33,17 @@ use crate::stream::Stream;
 use crate::usage::{count, count_fault};
 use crate::walk;
 
-/// Handlers at work at once, and where tables are at their slowest: in half of an invocation these take what all commands at work write before
-/// they are any further.
+/// Handlers at work at once, and readers, alerters and operators.
 const HANDLERS: usize = 4;
-const HANDLERS_OF_THE_SLOWEST: usize = 2;
-/// Readers, alerters and operators at work at once.
 const READERS: usize = 2;
 const ALERTERS: usize = 2;
 const OPERATORS: usize = 1;
 /// Deaths in a run. One that comes after a part of the work was handed on doubles a message: where tables are slow, those
 /// would multiply faster than they end.
 const DEATHS: usize = 400;
+/// Turns after which slow tables are slow no more. At their slowest they do not take in half of an invocation what all commands at work
+/// write before they are any further, so these would be handed on for ever.
+const SLOW_TURNS: u32 = 40_000;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
 
@@ -56,10 +56,12 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     let waiting = Waiting::default();
     let mut random = Rng::with_seed(seed ^ 0x5EED);
     let fault_plan = FaultPlan::any(&mut random);
+    let mut slow = None;
     let mut world = runtime.block_on(async {
         World::within(&fault_plan.limits, |inside| {
             let tables = Faulty::new(Faults::default(), inside);
             tables.set_rates(fault_plan.rates());
+            slow = Some(tables.clone());
             let (inside, waiting) = (SharedHttpConnector::new(tables), waiting.clone());
             SharedHttpConnector::new(Scheduler { inside, waiting, may_befall: |_, _| true })
         })
@@ -75,6 +77,7 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {
         let mut run = Run::new(&world, history, &observed, &waiting, fault_plan, random);
+        run.slow = slow;
         run.until_quiet().await?;
         waiting.open();
         run.stream.end(&mut run.random).await?;
@@ -121,6 +124,10 @@ struct Run<'a> {
     stream: Stream<'a>,
     /// Deaths that are yet to come.
     deaths: usize,
+    /// Turns that there were.
+    turns: u32,
+    /// The tables, as slow as they are.
+    slow: Option<Faulty>,
 }
 
 impl<'a> Run<'a> {
@@ -151,20 +158,24 @@ impl<'a> Run<'a> {
             operators: Vec::new(),
             stream: Stream::new(world),
             deaths: DEATHS,
+            turns: 0,
+            slow: None,
         }
     }
 
     async fn until_quiet(&mut self) -> Result<(), String> {
         loop {
+            self.turns += 1;
+            if self.turns == SLOW_TURNS {
+                self.slow.iter().for_each(|tables| tables.set_rates(Rates::default()));
+            }
             self.go_on().await?;
             self.take_answers();
             if self.arriving.is_empty() && !self.anybody_at_work() {
                 return Ok(());
             }
             match self.random.u8(0..200) {
-                0..28
-                    if self.handlers.len() < self.most_handlers() && !self.arriving.is_empty() =>
-                {
+                0..28 if self.handlers.len() < HANDLERS && !self.arriving.is_empty() => {
                     self.deliver();
                 }
                 28..32 if self.readers_awake() < READERS && !self.arriving.is_empty() => {
@@ -199,13 +210,6 @@ impl<'a> Run<'a> {
                 _ if self.anybody_at_work() => tokio::time::advance(Duration::from_secs(1)).await,
                 _ => {}
             }
-        }
-    }
-
-    fn most_handlers(&self) -> usize {
-        match self.fault_plan.slow {
-            Some(SLOWEST) => HANDLERS_OF_THE_SLOWEST,
-            _ => HANDLERS,
         }
     }
 
