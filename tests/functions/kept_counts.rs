@@ -114,7 +114,7 @@ async fn of_a_viewer_with_many_likes_those_of_the_page_are_found() {
 #[tokio::test]
 async fn a_poll_that_finds_nothing_is_one_query() {
     let counter = UnitCounter::new();
-    counter.uncounted(async |world| published(world, 30).await).await;
+    counter.uncounted(async |world| published(world, 20).await).await;
     let (_, _, page) = counter.world.get("/v1/timelines/bob", "").await;
     counter.take();
     let cursor = page["newer_cursor"].as_str().unwrap().to_owned();

@@ -82,7 +82,7 @@ impl Context {
     /// Tells the bus what has happened, by what a command says, once it is on record.
     pub(crate) async fn tell(&self, happened: Happened, at: Timestamp) -> Result<(), Failure> {
         let recorded_at = self.delivery.sent_at().unwrap_or_else(|| self.clock.now());
-        let event = OutboundEvent::new(&happened, at, recorded_at);
+        let event = OutboundEvent::new(&happened, at, recorded_at)?;
         Ok(self.bus.send(vec![event], self.delivery.deadline).await?)
     }
 

@@ -58,6 +58,6 @@ async fn tell_if_over(
     let (hit_id, viewer_id, damage) = (last.hit_id, last.viewer_id, last.damage);
     let last_hit = LastHit { hit_id, viewer_id, damage };
     let happened = Happened::BattleDefeated { battle_id: battle, actor_id, hp, hits, last_hit };
-    let event = OutboundEvent::new(&happened, last.at, change.at);
+    let event = OutboundEvent::new(&happened, last.at, change.at)?;
     Ok(projector.bus.send(vec![event], deadline).await?)
 }

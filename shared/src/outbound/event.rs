@@ -3,6 +3,7 @@
 use ring::digest::{SHA256, digest};
 use serde::Serialize;
 
+use super::BusError;
 use crate::crypto::hash::hex;
 use crate::values::{
     ActivityId, ActorId, AlertId, BattleId, CustomerId, HitId, Kind, Payload, PollId, RuleId,
@@ -117,13 +118,19 @@ struct Detail<'a> {
 
 impl OutboundEvent {
     /// What has happened at an instant, by what the commands say, and was put on record at another.
-    #[must_use]
-    pub fn new(happened: &Happened, at: Timestamp, recorded_at: Timestamp) -> Self {
+    ///
+    /// # Errors
+    /// [`BusError::Refused`] if it cannot be written as JSON.
+    pub fn new(
+        happened: &Happened,
+        at: Timestamp,
+        recorded_at: Timestamp,
+    ) -> Result<Self, BusError> {
         let id = happened.id(at);
         let detail = Detail { version: VERSION, id: &id, at, happened };
-        // Nothing of it can fail: all keys are texts.
-        let detail = serde_json::to_string(&detail).unwrap_or_default();
-        Self { kind: happened.kind(), id, detail, recorded_at }
+        let detail = serde_json::to_string(&detail);
+        let detail = detail.map_err(|error| BusError::Refused(error.to_string()))?;
+        Ok(Self { kind: happened.kind(), id, detail, recorded_at })
     }
 
     /// Its type.
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_detail_says_what_happened_and_keeps_the_digits_of_a_payload() {
-        let event = OutboundEvent::new(&published(r#"{"n":1.0}"#), at(0), at(9));
+        let event = OutboundEvent::new(&published(r#"{"n":1.0}"#), at(0), at(9)).expect("JSON");
         assert!(event.detail().contains(r#""payload":{"n":1.0}"#), "{}", event.detail());
         let detail: Value = serde_json::from_str(event.detail()).expect("JSON");
         assert_eq!(
@@ -218,10 +225,11 @@ mod tests {
                 follower_id: ViewerId::new(follower).expect("an id"),
                 followee_id: ActorId::new(followee).expect("an id"),
             };
-            OutboundEvent::new(&happened, at(millis), at(millis + 9)).id
+            OutboundEvent::new(&happened, at(millis), at(millis + 9)).expect("JSON").id
         };
-        let of =
-            |payload, recorded| OutboundEvent::new(&published(payload), at(0), at(recorded)).id;
+        let of = |payload, recorded| {
+            OutboundEvent::new(&published(payload), at(0), at(recorded)).expect("JSON").id
+        };
         assert_eq!(of("1", 0), of("2", 9), "neither what it says nor when it was noted changes it");
         assert_eq!(follow("a", "b", 1), follow("a", "b", 1));
         let different = [follow("a", "b", 1), follow("a", "b", 2), follow("b", "a", 1), of("1", 0)];
@@ -240,7 +248,7 @@ mod tests {
             payload: Payload::parse(&format!("\"{}\"", "x".repeat(MAX_PAYLOAD_BYTES - 2)))
                 .expect("a payload"),
         };
-        let event = OutboundEvent::new(&happened, at(0), at(0));
+        let event = OutboundEvent::new(&happened, at(0), at(0)).expect("JSON");
         assert!(event.detail().len() < 5 * 1024, "{}", event.detail().len());
     }
 }

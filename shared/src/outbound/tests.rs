@@ -97,6 +97,7 @@ fn event(poll: &str, minutes: i64) -> OutboundEvent {
         at(0),
         at(NOW - minutes * 60_000),
     )
+    .expect("JSON")
 }
 
 fn soon() -> Deadline {

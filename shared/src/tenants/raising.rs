@@ -60,7 +60,7 @@ impl Alerts {
         for alert in alerts {
             let decided_at = self.give(tenant, alert, deadline).await?;
             if bus.is_on() {
-                events.push(alert.event(tenant, decided_at));
+                events.push(alert.event(tenant, decided_at)?);
             }
         }
         Ok(bus.send(events, deadline).await?)
@@ -68,7 +68,7 @@ impl Alerts {
 }
 
 impl Alert {
-    fn event(&self, tenant: &TenantId, decided_at: Timestamp) -> OutboundEvent {
+    fn event(&self, tenant: &TenantId, decided_at: Timestamp) -> Result<OutboundEvent, BusError> {
         let (rule_id, score_id) = match self.source.clone() {
             AlertSource::Rule(rule) => (Some(rule), None),
             AlertSource::Score(score) => (None, Some(score)),
