@@ -1360,7 +1360,7 @@ def test_outputs_tell_the_command_line_where_the_stack_is(stack):
     for path in (path for folder in ("cli", "client", "console") for path in (ROOT / "nagare/src" / folder).rglob("*.rs")):
         read_by_it |= set(re.findall(r"\benv::([A-Z_]+)\b", path.read_text(encoding="utf-8")))
     # The caller's own, and the local stack's.
-    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT", "S3_ENDPOINT", "CLOCK_URL"}
+    read_by_it -= {"TOKEN", "JWT_KEY", "LOG", "DYNAMODB_ENDPOINT", "SQS_ENDPOINT", "S3_ENDPOINT", "EVENTBRIDGE_ENDPOINT", "CLOCK_URL"}
     wanted = {variables()[constant] for constant in read_by_it}
     assert len(wanted) >= 5
     lines = dict(re.findall(r"^export (\w+)=(\S+)$", outputs["Environment"]["Value"]["Fn::Sub"], re.MULTILINE))
