@@ -87,9 +87,9 @@ def test_so_many_a_day(estimate):
     mix = ["--polls-per-day", 1_800_000, "--likes-share", 0.5, "--shared-reads-per-day", 200_000, "--cached-share", 0.9]
     found, mixed = bill(estimate(*rates, *mix, "--json"))
     assert found["pages"] == pytest.approx((6 + 54 + 0.6) * MILLION)
-    # Half a unit for each of twenty counts, and two or three for the viewer's own likes.
+    # Half a unit for each of twenty counts, and three for the viewer's own likes.
     likes = (mixed["DynamoDB", "read units, reader"]["amount"] - 6.6 * (1 + 2 + 2.5) - 54) / 3
-    assert 12 <= likes <= 13
+    assert likes == pytest.approx(10 + 3)
 
 
 def test_likes(estimate):
