@@ -107,3 +107,18 @@ async fn how_far_one_definition_has_decided_is_not_for_another() {
     world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
     assert_eq!(come(&rule().await).await, None);
 }
+
+#[tokio::test]
+async fn the_projector_removes_what_it_finds_of_an_earlier_definition() {
+    let world = World::new();
+    let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
+    for minute in ["11:00", "11:01"] {
+        world.done(&[defined("a", minute, &logins(1, "day"))]).await;
+        let (rules, customer) = (&world.projector.rules, super::customer("c-9"));
+        for rule in rules.counting(&tenant(), &super::login(), soon()).await.unwrap() {
+            rules.decide(&rule, &customer, &counted, world.clock.now(), soon()).await.unwrap();
+        }
+        assert_eq!(said(&listed(&world, "").await).len(), 2);
+        assert_eq!(rows(&world), 4, "of the definition of {minute}");
+    }
+}
