@@ -2,10 +2,11 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
-from conftest import clean_environment, run
+from conftest import ROOT, clean_environment, run
 
 MILLION, DAY = 1_000_000, 86_400
 
@@ -90,6 +91,14 @@ def test_so_many_a_day(estimate):
     # Half a unit for each of twenty counts, and three for the viewer's own likes.
     likes = (mixed["DynamoDB", "read units, reader"]["amount"] - 6.6 * (1 + 2 + 2.5) - 54) / 3
     assert likes == pytest.approx(10 + 3)
+
+
+def test_the_readme_quotes_what_is_printed(estimate):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = re.search(r"^nagare estimate (.+)$", readme, re.MULTILINE)[1].split()
+    quoted = re.search(r"come to \$([0-9.]+) a month", readme)[1]
+    found, _ = bill(estimate(*command, "--json"))
+    assert f"{found['dollars']:.2f}" == quoted
 
 
 def test_likes(estimate):

@@ -17,7 +17,7 @@ use shared::fanout::{FanOutKind, FanOuts, Pass, Progress, Reconciliation};
 use shared::follows::{FollowState, FollowerRange};
 use shared::projection::Shard;
 use shared::tags::Tags;
-use shared::tenants::{RuleDefinition, Rules, When};
+use shared::tenants::Rules;
 use shared::values::{
     ActivityId, ActorId, CustomerId, Origin, SortKey, TenantId, Timestamp, ViewerId,
 };
@@ -253,13 +253,7 @@ async fn progress(world: &World, n: u32) {
     let (tenant, customer) = (TenantId::new("acme"), CustomerId::new(format!("c{n}")));
     let (tenant, customer) = (tenant.unwrap(), customer.unwrap());
     let rules = Rules::new(&world.writer.ledger);
-    let rule = RuleDefinition {
-        rule_id: "r".parse().unwrap(),
-        at: instant(n),
-        recorded_at: instant(n),
-        when: When::parse(r#"{"event":"login","count":1,"within":"day"}"#).unwrap(),
-    };
-    rules.note_decided(&tenant, &rule, &origin, &customer, soon()).await.unwrap();
+    rules.note_decided(&tenant, &origin, &customer, soon()).await.unwrap();
     archived(world, &tenant, n).await;
     let (shard, through) = (Shard::of("busy"), n.to_string().parse().unwrap());
     world.projector.views.note_checkpoint(shard, through, now, soon()).await.unwrap();

@@ -93,7 +93,7 @@ pub(super) struct Estimate {
     /// Polls in a day that find nothing new.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     polls_per_day: f64,
-    /// Reads in a day of what is the same for everybody: open rooms, polls, battles, actors' pages.
+    /// Reads of public answers in a day: open rooms, polls, battles and actors' pages.
     #[arg(long, value_name = "N", value_parser = number, default_value = "0")]
     shared_reads_per_day: f64,
     /// The share of these that a cache in front answers, from 0 to 1 (`PublicCacheSeconds`).

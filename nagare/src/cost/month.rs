@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use shared::likes::ROWS_AT_ONCE;
+
 use super::answers::{self, Gzip};
 use super::arena::{ArenaMonth, ArenaRates};
 use super::events::{EventMonth, EventRates};
@@ -11,8 +13,6 @@ use super::work::{self, Activity, Audience, Edge, Work};
 
 /// Days in a month.
 pub const DAYS: f64 = 30.0;
-/// Likes of a viewer among the ids of a page that are read for it: as many as one query takes.
-const OWN_LIKES: f64 = 64.0;
 /// The lengths of ids and kinds where no file gives them.
 const TYPICAL: Activity = Activity { id: 24.0, actor: 12.0, kind: 5.0, payload: 0.0 };
 
@@ -23,7 +23,7 @@ pub struct Assumed {
     pub pages_per_day: f64,
     /// Polls in a day that find nothing new.
     pub polls_per_day: f64,
-    /// Pages in a day that are the same for everybody, and that no cache answers.
+    /// Public pages in a day that reach the reader, because no cache answers them.
     pub shared_per_day: f64,
     /// The share of the pages that say how many like what is on them.
     pub share_with_likes: f64,
@@ -197,20 +197,21 @@ impl Month {
         assumed: &Assumed,
     ) -> Self {
         let shown = assumed.activities_per_page;
-        let asked_for = (assumed.pages_per_day + assumed.shared_per_day) * DAYS;
-        let mut polls = assumed.polls_per_day * DAYS;
-        let full = if shown > 0.0 { asked_for } else { 0.0 };
-        polls += asked_for - full;
-        let pages = full + polls;
+        let pages = (assumed.pages_per_day + assumed.shared_per_day + assumed.polls_per_day) * DAYS;
+        let polls = if shown > 0.0 { assumed.polls_per_day * DAYS } else { pages };
+        let full = pages - polls;
         // There is one more beyond the page.
         let entries = shown + 1.0;
         let records = assumed.records_per_page.min(entries);
         let packed = answers::compressed(shown, activity) * assumed.gzip.share;
-        let with_likes = assumed.share_with_likes * assumed.pages_per_day * DAYS;
+        let own_pages = if shown > 0.0 { assumed.pages_per_day * DAYS } else { 0.0 };
+        let with_likes = assumed.share_with_likes * own_pages;
+        // As many as one query takes: the most expensive case.
+        let own_likes = f64::from(ROWS_AT_ONCE);
         let counts = assumed.counts_per_page.min(entries);
         let reading = work::page(entries, records, viewer, activity) * full
             + work::poll() * polls
-            + work::likes_of_page(counts, OWN_LIKES, viewer, activity) * with_likes;
+            + work::likes_of_page(counts, own_likes, viewer, activity) * with_likes;
         let likes = assumed.likes.month(viewer, activity);
         let arena = assumed.arena.month(viewer);
         let tags = assumed.tags_per_day * DAYS;

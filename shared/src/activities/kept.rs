@@ -18,7 +18,7 @@
 //!
 //! Where nothing was edited between the state that was restored and the restore, both logs are the same, and records that were
 //! published in between are gone. A table cannot be deleted and another made under its name within [`LONGEST_GAP`]: so whoever has not
-//! read the log for that long forgets everything. Whoever is asked for pages reads it with each.
+//! read the log for that long forgets everything. Each page that finds rows reads it; a process that is asked only for polls without news forgets.
 
 use std::mem::size_of;
 use std::sync::Arc;

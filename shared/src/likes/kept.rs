@@ -1,8 +1,8 @@
 //! Counts that a reader has kept: for [`KEPT_FOR`] they are shown as they were read.
 //!
-//! A count is a projection, which is behind its facts anyway. What a page shows is of the moment of the view that it was read
-//! from, with the caller's own part as it is on record ([`recent`](crate::projection::recent)): that says nothing of how old the view may
-//! be, so it holds of one that was kept, too. An older view is less likely to have counted the caller, and knows it.
+//! A count is a projection, so it is behind its facts anyway. The page puts the caller's own like, as it is on record, in the place of what the view
+//! has counted of them. Why the two agree is argued in [`recent`](crate::projection::recent). The argument needs no bound on the age of the view, so it
+//! holds for a view that was kept.
 //!
 //! What is kept is a few hundred bytes for each activity, at most 16,384 of them.
 

@@ -37,4 +37,4 @@ pub use count::{LikeCount, LikeCounts};
 pub use kept::{KEPT_FOR, KeptCounts};
 pub use list::LikeList;
 pub use state::{LikeState, Recorded, Standing};
-pub use store::{Like, Likes};
+pub use store::{Like, Likes, ROWS_AT_ONCE};

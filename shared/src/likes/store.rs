@@ -10,10 +10,10 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
-/// As many activities are looked up one by one.
+/// Up to this many activities are looked up one by one.
 const FEW: usize = 3;
-/// The most rows that are read to find those of a page: three read units, or two.
-const ROWS_AT_ONCE: i32 = 64;
+/// The most rows of a viewer that one query reads to find the likes of a page: two or three read units.
+pub const ROWS_AT_ONCE: i32 = 64;
 
 /// The likes. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -55,7 +55,9 @@
 //! What EventBridge refuses for good is logged and counted, and holds up nothing. That the function may not send to the bus, or that there is
 //! none, is waited out for a quarter of an hour from when the fact was put on record: a right that was just given is not known everywhere at
 //! once. After that such events are refused for good. So who takes the bus away loses what would have gone there, and stops no shard and no queue.
-//! (EventBridge itself says nothing of a bus that does not exist: it takes the events, and drops them. The template sees to it that there is one.)
+//!
+//! EventBridge accepts events for a bus that does not exist, and drops them. So the template makes a rule on the bus: the deployment fails if there is no
+//! such bus.
 
 mod bus;
 mod error;

@@ -88,7 +88,7 @@ fn bus(answers: &[(u16, Value)]) -> (Bus, Answering) {
     (bus, connector)
 }
 
-/// Recorded so many minutes ago.
+/// The end of a poll that was put on record this many minutes ago.
 fn event(poll: &str, minutes: i64) -> OutboundEvent {
     let poll_id = PollId::new(poll).expect("an id");
     let actor_id = ActorId::new("anna").expect("an id");

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Change, Score, When, rule};
+use super::{Change, RuleDefinition, Score, When, rule};
 use crate::events::Customer;
 use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
 use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
@@ -96,6 +96,12 @@ impl RuleChange {
     #[must_use]
     pub fn is_daily(&self) -> bool {
         matches!(self.change.to, Some(When::Silent(_)))
+    }
+
+    /// True if it is this definition that it states.
+    #[must_use]
+    pub fn defines(&self, rule: &RuleDefinition) -> bool {
+        self.change.at == rule.at && self.change.to.as_ref() == Some(&rule.when)
     }
 }
 

@@ -5,9 +5,9 @@
 //! another one begins with none. It is written after the rows of its alerts, every [`SET_AFTER`] of them, so a decision that was cut short has come further when it is
 //! made again. Two that decide beside each other may lose bits of each other's sets: then claims are put again, and refused.
 //!
-//! Alerts of a superseded definition are never listed again, since the latest `at` wins for ever. Whoever finds the set of an earlier definition
-//! removes its alerts before the set is overwritten: so there are those of one definition of a rule, and what a decision that was under way
-//! meanwhile has left of the one before. What defines a rule anew decides on all customers, and finds all sets.
+//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. A decision that finds the set of an earlier
+//! definition removes the alerts that the set names, and then overwrites it. The command that defines a rule again decides on all customers, so it
+//! finds all sets. A decision by the earlier definition that is still under way may leave alerts behind; the next decision removes them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -92,10 +92,11 @@ impl Rules {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DecideError> {
-        if Self::reached_by(rule, summary).is_empty() {
+        let periods = Self::reached_by(rule, summary);
+        if periods.is_empty() {
             return Ok(());
         }
-        self.decide_anew(rule, customer, summary, now, deadline).await
+        self.give(rule, customer, periods, now, deadline).await
     }
 
     /// The same where the rule is a new one: what an earlier definition has given is removed, also where this one gives nothing.
@@ -107,6 +108,18 @@ impl Rules {
         rule: &RuleDefinition,
         customer: &Customer,
         summary: &CustomerSummary,
+        now: Timestamp,
+        deadline: Deadline,
+    ) -> Result<(), DecideError> {
+        self.give(rule, customer, Self::reached_by(rule, summary), now, deadline).await
+    }
+
+    /// Gives the alerts for these periods that are not given yet, and removes those of an earlier definition.
+    async fn give(
+        &self,
+        rule: &RuleDefinition,
+        customer: &Customer,
+        periods: Vec<Option<Period>>,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<(), DecideError> {
@@ -124,8 +137,8 @@ impl Rules {
                 Ordering::Greater => {}
             }
         }
-        let periods = Self::reached_by(rule, summary).into_iter();
-        let due: Vec<_> = periods.filter(|period| !given.contains(&day_of(*period))).collect();
+        let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
+        let due: Vec<_> = due.collect();
         let alerts = Alerts::new(&self.ledger);
         for some in due.chunks(SET_AFTER) {
             let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
@@ -227,29 +240,18 @@ impl Rules {
         Ok(())
     }
 
-    /// Up to which customer, by id, a new rule has decided, if that was noted under this message and of this very definition: a later one
-    /// has decided on nobody.
+    /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
     ///
     /// # Errors
     /// [`DynamoError`]
     pub async fn decided_up_to(
         &self,
         tenant: &TenantId,
-        rule: &RuleDefinition,
         origin: &Origin,
         deadline: Deadline,
     ) -> Result<Option<CustomerId>, DynamoError> {
         let row = self.ledger.get(keys::deciding(tenant, origin), deadline).await?;
-        let is_of_rule = |row: &Row<'_>| {
-            let at = row.optional("at", "an instant")?;
-            Ok::<_, DynamoError>(at == Some(rule.at) && row.text("says")? == rule.when.to_string())
-        };
-        match row {
-            Some(row) if is_of_rule(&row)? => {
-                row.parsed("customer", "the id of a customer").map(Some)
-            }
-            _ => Ok(None),
-        }
+        row.map(|row| row.parsed("customer", "the id of a customer")).transpose()
     }
 
     /// Notes it.
@@ -259,16 +261,11 @@ impl Rules {
     pub async fn note_decided(
         &self,
         tenant: &TenantId,
-        rule: &RuleDefinition,
         origin: &Origin,
         customer: &CustomerId,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let item = Item::from([
-            ("customer".to_owned(), text(customer.as_str())),
-            ("at".to_owned(), text(rule.at.to_string())),
-            ("says".to_owned(), text(rule.when.to_string())),
-        ]);
+        let item = Item::from([("customer".to_owned(), text(customer.as_str()))]);
         let key = keys::deciding(tenant, origin);
         self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
     }

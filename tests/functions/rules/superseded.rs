@@ -2,8 +2,7 @@
 
 use nagare::local::faults::Fault;
 use serde_json::Value;
-use shared::tenants::{RuleDefinition, Rules, When};
-use shared::values::{CustomerId, Origin};
+use shared::tenants::{Change, Definitions, RuleChange, RuleDefinition, Rules, When};
 use tests::{World, soon};
 
 use super::{decide, defined, listed, logins, said, summary, tenant};
@@ -92,20 +91,23 @@ async fn who_decides_late_by_an_earlier_definition_removes_nothing_of_a_later_on
     assert_eq!(rows(&world), 2);
 }
 
+/// A later definition is on record, and its own command has decided on nobody yet.
 #[tokio::test]
-async fn how_far_one_definition_has_decided_is_not_for_another() {
+async fn a_command_that_was_superseded_decides_nothing_for_the_later_definition() {
     let world = World::new();
+    let (first, rule) = (defined("a", "11:00", &logins(1, "day")), "a".parse().unwrap());
+    world.done(std::slice::from_ref(&first)).await;
+    let change = Change {
+        at: "2026-11-20T11:01:00Z".parse().unwrap(),
+        to: When::parse(&logins(2, "day").to_string()),
+    };
+    let later = RuleChange { tenant_id: tenant(), rule_id: rule, change };
+    let definitions = Definitions::new(&world.writer.ledger);
+    definitions.record_rule(&later, world.clock.now(), soon()).await.unwrap().unwrap();
+    world.done(&[first]).await;
     let rules = Rules::new(&world.writer.ledger);
-    let (customer, origin) =
-        (CustomerId::new("c-5").unwrap(), Origin::new("m".to_owned()).unwrap());
-    world.done(&[defined("a", "11:00", &logins(1, "day"))]).await;
-    let rule = async || rules.counting(&tenant(), &super::login(), soon()).await.unwrap().remove(0);
-    let first = rule().await;
-    rules.note_decided(&tenant(), &first, &origin, &customer, soon()).await.unwrap();
-    let come = async |by| rules.decided_up_to(&tenant(), by, &origin, soon()).await.unwrap();
-    assert_eq!(come(&first).await, Some(customer));
-    world.done(&[defined("a", "11:01", &logins(1, "day"))]).await;
-    assert_eq!(come(&rule().await).await, None);
+    let undecided = rules.undecided(&tenant(), &later.rule_id, soon()).await.unwrap();
+    assert!(undecided.is_some_and(|rule| later.defines(&rule)));
 }
 
 #[tokio::test]

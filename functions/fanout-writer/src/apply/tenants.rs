@@ -37,11 +37,12 @@ pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition
     let definitions = Definitions::new(&cx.ledger);
     definitions.record_rule(&change, cx.clock.now(), deadline).await??;
     let RuleChange { tenant_id, rule_id, .. } = &change;
-    // What is in force may be a later one, whose own command decides as well. Each alert comes once.
-    let Some(rule) = rules.undecided(tenant_id, rule_id, deadline).await? else {
+    // Where a later one is in force, its own command decides, and removes what this one has given.
+    let in_force = rules.undecided(tenant_id, rule_id, deadline).await?;
+    let Some(rule) = in_force.filter(|rule| change.defines(rule)) else {
         return Ok(Disposition::Applied(None));
     };
-    if decide_on_all(cx, tenant_id, &rule).await? == Step::Stopped {
+    if decide_on_all(cx, &rules, tenant_id, &rule).await? == Step::Stopped {
         return cx.hand_on(Command::Rule(change)).await;
     }
     rules.note_all_decided(tenant_id, &rule, deadline).await?;
@@ -50,14 +51,14 @@ pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition
 
 async fn decide_on_all(
     cx: &Context,
+    rules: &Rules,
     tenant: &TenantId,
     rule: &RuleDefinition,
 ) -> Result<Step, Failure> {
     let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
-    let rules = Rules::new(&cx.ledger).telling(&cx.bus);
     let summaries = Summaries::new(&cx.views);
     let mut position = match delivery.may_have_progress() {
-        true => rules.decided_up_to(tenant, rule, &delivery.origin, deadline).await?,
+        true => rules.decided_up_to(tenant, &delivery.origin, deadline).await?,
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
@@ -67,13 +68,17 @@ async fn decide_on_all(
         let last = page.last().map(|(customer_id, _)| customer_id.clone());
         let deciding = page.into_iter().map(|(customer_id, summary)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
-            let (rules, now) = (&rules, cx.clock.now());
+            let now = cx.clock.now();
             async move { rules.decide_anew(rule, &customer, &summary, now, deadline).await }
         });
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = last.filter(|_| !is_last) else { break };
+        let in_force = rules.undecided(tenant, &rule.rule_id, deadline).await?;
+        if in_force.as_ref() != Some(rule) {
+            break;
+        }
         if slice.has_passed() {
-            rules.note_decided(tenant, rule, &delivery.origin, &next, deadline).await?;
+            rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
             noted = true;
             if delivery.enough.has_passed() {
                 return Ok(Step::Stopped);

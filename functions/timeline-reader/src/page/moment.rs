@@ -323,7 +323,7 @@ impl<R: Rows> Source for Moment<'_, R> {
     }
 
     fn rounds_left(&self) -> usize {
-        // The view of what is newer is asked for by itself, and of somebody with many likes those on a page are.
+        // Two calls that may take a round of their own: the view of a poll, and the likes of a viewer who has very many.
         let apart = usize::from(self.is_poll) + usize::from(self.likes.are_asked_for());
         let left = ROUNDS.saturating_sub(self.rounds + apart);
         match self.pass {

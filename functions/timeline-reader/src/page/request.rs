@@ -73,13 +73,9 @@ impl Request {
         matches!(self.cursor.position, Position::Newer { .. })
     }
 
-    /// True if it asks whether anything became visible since, which mostly is not so: it goes on from nothing that was found.
+    /// True if it is the first page of what became visible since. Most of these find nothing.
     pub(super) fn is_poll(&self) -> bool {
-        let floor = match &self.cursor.position {
-            Position::Newer { floor, after: None } => floor,
-            _ => return false,
-        };
-        !matches!(floor, Some(Floor::After(_)))
+        matches!(self.cursor.position, Position::Newer { after: None, .. })
     }
 
     /// Where to read: what was asked for, less what retention has passed by, and the stored sort key to begin beyond.

@@ -40,7 +40,7 @@ fn recorded(events: &[Value]) -> Value {
     json!({ "type": "events.recorded", "events": events })
 }
 
-/// One of the events of a day, if there are so many: some days have none.
+/// The `n`th event of a customer on a day, or none if the day has fewer events. Some days have none at all.
 fn past(
     tenant: &str,
     customer: usize,

@@ -4,7 +4,6 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::super::cost;
-use super::super::reads::Read;
 use super::*;
 
 /// Why a page costs what it does.
@@ -19,13 +18,11 @@ pub(super) async fn list(
 ) -> Result<Markup, Failure> {
     let unread_only = fields.get("state") == Some(UNREAD);
     // A cursor says by itself of which alerts it is.
-    let mut query = match fields.get("cursor") {
+    let query = match fields.get("cursor") {
         Some(cursor) => vec![("cursor", cursor)],
         None => fields.of(&["state"]),
     };
-    query.push(("limit", LIMIT));
-    let path = ["v1", "tenants", tenant, "alerts"];
-    let Read { body, cost: paid } = console.reads.get(&console.remote, &path, &query).await?;
+    let Read { body, cost: paid } = page_of(console, tenant, "alerts", query).await?;
     let back = here(tenant, unread_only, None);
     let unread: Vec<_> = items(&body)
         .iter()

@@ -11,7 +11,6 @@ use shared::projection::View;
 use shared::summaries::{CustomerView, Days, NamedDays, Summaries, SummaryView};
 use shared::values::{CustomerId, TenantId};
 
-use super::super::reads::Read;
 use super::super::{cost, payload};
 use super::*;
 
@@ -36,10 +35,8 @@ pub(super) async fn list(
     tenant: &str,
     fields: &Fields,
 ) -> Result<Markup, Failure> {
-    let mut query = fields.of(&["cursor"]);
-    query.push(("limit", LIMIT));
-    let path = ["v1", "tenants", tenant, "customers"];
-    let Read { body, cost: paid } = console.reads.get(&console.remote, &path, &query).await?;
+    let Read { body, cost: paid } =
+        page_of(console, tenant, "customers", fields.of(&["cursor"])).await?;
     Ok(html! {
         (cost::shown(&paid, OF_LIST))
         @if items(&body).is_empty() { p role="status" { "No customer of " (tenant) " is known here." } }

@@ -36,6 +36,7 @@ use shared::values::TenantId;
 
 use super::fields::Fields;
 use super::layout::{self, Place};
+use super::reads::Read;
 use super::suggestions::{self, Suggestions};
 use super::{Console, Mode, PATH, commands, named};
 use crate::client::clock;
@@ -146,6 +147,17 @@ async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
 /// The way back to a tenant, from what is its.
 fn way_back(tenant: &str, section: &str) -> Markup {
     html! { p class="quiet" { "Of " a href=(section_of(tenant, section)) { (tenant) } "." } }
+}
+
+/// A page of one of a tenant's lists.
+async fn page_of<'a>(
+    console: &Console,
+    tenant: &'a str,
+    list: &'a str,
+    mut query: Vec<(&'a str, &'a str)>,
+) -> Result<Read, Failure> {
+    query.push(("limit", LIMIT));
+    console.reads.get(&console.remote, &["v1", "tenants", tenant, list], &query).await
 }
 
 fn items(body: &Value) -> &[Value] {

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::super::cost;
-use super::super::reads::Read;
 use super::*;
 
 /// Why a page of the list costs what it does.
@@ -25,10 +24,8 @@ pub(super) async fn list(
     tenant: &str,
     fields: &Fields,
 ) -> Result<Markup, Failure> {
-    let mut query = fields.of(&["cursor"]);
-    query.push(("limit", LIMIT));
-    let path = ["v1", "tenants", tenant, "names"];
-    let Read { body, cost: paid } = console.reads.get(&console.remote, &path, &query).await?;
+    let Read { body, cost: paid } =
+        page_of(console, tenant, "names", fields.of(&["cursor"])).await?;
     Ok(html! {
         (cost::shown(&paid, OF_LIST))
         section class="card" aria-label="Names of events" {
