@@ -6,6 +6,11 @@ read units.
 The times are those of a caller of `nagare up --faults=slow=…`, one request after the other, over one set of data. The calls
 and the units are those of `timeline-reader`, the program beside NAGARE_BIN, which asks the same tables for the same page a
 second time: what it keeps in memory it has by then. Exit code 1 if a p99 is above its bound.
+
+    NAGARE_BIN=OTHER/nagare python tests/bench/routes.py --without-tenants --json before.json
+    python tests/bench/routes.py --beside before.json
+
+The first measures an earlier version, which had no tenants; the second shows its figures before an arrow.
 """
 
 import argparse
@@ -27,7 +32,7 @@ START = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microseco
 # Periods are days, so that some of them are archived within a week.
 SETTINGS = ["--event-period", "day", "--event-lateness-days", "1", "--event-days", "3"]
 NOW = START + timedelta(days=7)
-SLOW = [0, 10, 40]
+SLOW = ["0", "10", "40"]
 # Milliseconds: the most for a p99 where calls take up to 40 ms.
 BOUND = 1_500
 ACTORS, POSTS, LIKERS, MESSAGES, CUSTOMERS = 60, 3_000, 300, 2_000, 300
@@ -58,6 +63,7 @@ ROUTES = {
 }
 # What the pages of a client that has one already ask for.
 NEWER = ["/v1/timelines/{viewer_id}", "/v1/rooms/{room_id}/messages"]
+TENANTS = "/v1/tenants/"
 
 
 def written(at):
@@ -104,6 +110,10 @@ def opened():
            "when": {"event": "login", "count": 3, "within": "month"}}
 
 
+def is_of_tenants(command):
+    return "tenant_id" in command
+
+
 def events(day):
     for n in range(CUSTOMERS):
         for name in ("login", "search", f"page-{n % 40}"):
@@ -112,6 +122,14 @@ def events(day):
     for n in range(30):
         yield {"type": "event.recorded", "tenant_id": "acme", "customer_id": "c-1", "event_id": f"many-{day}-{n}",
                "name": "login", "at": written(START + timedelta(days=day, hours=6, seconds=n))}
+
+
+def load_without_tenants(directory):
+    """Fills a directory with what happened in a week, told at its end."""
+    with running("--data-dir", directory) as stack:
+        stack.apply(command for command in opened() if not is_of_tenants(command))
+        stack.apply(facts())
+        stack.cli("audit", "--poll", "mvp", "--battle", "dragon")
 
 
 def load(directory):
@@ -127,10 +145,10 @@ def load(directory):
         stack.cli("audit", "--poll", "mvp", "--battle", "dragon")
 
 
-def targets(stack):
-    """The addresses of all routes, with those of `newer_cursor`."""
+def targets(stack, routes):
+    """The addresses of routes, with those of `newer_cursor`."""
     found = {}
-    for name, target in ROUTES.items():
+    for name, target in routes.items():
         page, _ = stack.page(target)
         if page.get("items") == []:
             raise SystemExit(f"{target}: nothing is there to be read")
@@ -140,11 +158,11 @@ def targets(stack):
     return found
 
 
-def timed(directory, slow, pages):
+def timed(directory, settings, routes, slow, pages):
     """Milliseconds of each page, by route."""
-    with running("--data-dir", directory, *SETTINGS, *([f"--faults=slow={slow}ms,seed=1"] if slow else [])) as stack:
+    with running("--data-dir", directory, *settings, *([f"--faults=slow={slow}ms,seed=1"] if slow else [])) as stack:
         took = {}
-        for name, target in targets(stack).items():
+        for name, target in targets(stack, routes).items():
             stack.page(target)
             took[name] = [stack.page(target)[1] for _ in range(pages)]
         return took
@@ -204,20 +222,20 @@ def request(target):
     }
 
 
-def counted(directory):
+def counted(directory, settings, routes):
     """Calls and read units of each route: of a page that was read before, by a reader that keeps what it may."""
     program = Path(bench.NAGARE).with_name("timeline-reader")
     if not program.exists():
         bench.note(f"{program} is not there: calls and units are not counted")
         return {}
     found = {}
-    with running("--data-dir", directory, *SETTINGS) as stack:
+    with running("--data-dir", directory, *settings) as stack:
         counter = Counter(stack.exports["AWS_ENDPOINT_URL_DYNAMODB"])
         environment = stack.exports | {
             "AWS_ENDPOINT_URL_DYNAMODB": "http://{}:{}".format(*counter.server_address), "NAGARE_AUTHORIZATION": "open",
             "NAGARE_LOG": "error"}
         with Runtime(str(program), environment, as_event=lambda event: event) as runtime:
-            for name, target in targets(stack).items():
+            for name, target in targets(stack, routes).items():
                 for _ in range(2):
                     counter.take()
                     runtime.events.put(request(target))
@@ -229,33 +247,45 @@ def counted(directory):
     return found
 
 
+def figures(measured, name):
+    """The cells of a route, as far as it was measured."""
+    took, (calls, units) = measured["took"], measured["counted"].get(name, ("", ""))
+    times = [bench.percentile(took[slow][name], percent) for slow in took if name in took[slow] for percent in (50, 99)]
+    return [*(f"{time:.0f}" for time in times), f"{calls}", units and f"{units:g}"] if times else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=100, help="pages of each route, by how slow calls are")
-    parser.add_argument("--slow", type=lambda text: [int(one) for one in text.split(",")], default=SLOW)
+    parser.add_argument("--slow", type=lambda text: text.split(","), default=SLOW)
     parser.add_argument("--data", metavar="DIR", help="keep the data there, and use what is there")
+    parser.add_argument("--without-tenants", action="store_true", help="of an earlier version, which had none")
     parser.add_argument("--json", metavar="FILE", help="write everything that was measured there")
+    parser.add_argument("--beside", metavar="FILE", help="what --json has written of an earlier version, with the same --slow")
     options = parser.parse_args()
+    before = json.loads(Path(options.beside).read_text()) if options.beside else None
+    with_tenants = not options.without_tenants
+    settings = SETTINGS if with_tenants else []
+    routes = {name: target for name, target in ROUTES.items() if with_tenants or not name.startswith(TENANTS)}
     with tempfile.TemporaryDirectory(prefix="nagare-routes-") as temporary:
         directory = options.data or os.path.join(temporary, "data")
         if not os.path.exists(directory):
             bench.note("loading")
-            load(directory)
+            (load if with_tenants else load_without_tenants)(directory)
         took = {}
         for slow in options.slow:
             bench.note(f"calls of up to {slow} ms")
-            took[slow] = timed(directory, slow, options.pages)
-        counts = counted(directory)
+            took[slow] = timed(directory, settings, routes, int(slow), options.pages)
+        now = {"took": took, "counted": counted(directory, settings, routes)}
     headings = ["route", *(f"{slow} ms: {which}" for slow in options.slow for which in ("p50", "p99")), "calls", "read units"]
-    rows, late = [], []
-    for name in took[options.slow[0]]:
-        times = [bench.percentile(took[slow][name], percent) for slow in options.slow for percent in (50, 99)]
-        calls, units = counts.get(name, ("", ""))
-        rows.append([f"`GET {name}`", *(f"{time:.0f}" for time in times), calls, units and f"{units:g}"])
-        late += [name] if times[-1] > BOUND else []
+    rows, slowest = [], took[options.slow[-1]]
+    for name in slowest:
+        cells, others = figures(now, name), figures(before, name) if before else []
+        rows.append([f"`GET {name}`", *(f"{other} → {cell}" for other, cell in zip(others, cells)), *cells[len(others):]])
+    late = [name for name, times in slowest.items() if bench.percentile(times, 99) > BOUND]
     print(f"milliseconds, of {options.pages} pages each, one after the other\n")
     bench.show(headings, rows)
-    bench.save(options.json, {"took": took, "counted": counts})
+    bench.save(options.json, now)
     if late:
         raise SystemExit(f"above {BOUND} ms: {', '.join(late)}")
 

@@ -90,3 +90,13 @@ def test_a_proxy_that_is_none_is_named(tmp_path):
     for args in (["timeline", "bob"], ["dead-letters", "list"]):
         done = subprocess.run([NAGARE, *args], env=env, capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and "HTTPS_PROXY" in done.stderr and "password" not in done.stderr, done.stderr
+
+
+def test_a_machine_without_root_certificates_reaches_the_local_stack(stack):
+    kept, stack.env = stack.env, stack.env | {"SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": "/dev/null"}
+    try:
+        stack.cli("follow", "uncertain", "anna", "--wait")
+        stack.cli("timeline", "uncertain")
+        stack.cli("status")
+    finally:
+        stack.env = kept

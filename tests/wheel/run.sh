@@ -30,3 +30,19 @@ env --ignore-environment HOME="$dist/unpacked" ./nagare up --detach --port 0 --d
 env --ignore-environment HOME="$dist/unpacked" ./nagare down
 cmp nagare "$dist/nagare"
 [[ -s LICENSE && -s $dist/Containerfile ]]
+
+# cargo-binstall finds the archive, and the program in it, by what the package says of them.
+"$python" - "$root" "$dist" "$(rustc -vV | sed -n 's/^host: //p')" <<'END'
+import sys, tarfile, tomllib
+from pathlib import Path
+
+root, dist, target = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+version = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+said = tomllib.loads((root / "nagare/Cargo.toml").read_text())["package"]["metadata"]["binstall"]
+for name, value in {"version": version, "target": target, "bin": "nagare", "binary-ext": ""}.items():
+    said = {key: text.replace(f"{{ {name} }}", value) for key, text in said.items()}
+with tarfile.open(dist / said["pkg-url"].rpartition("/")[2]) as archive:
+    archive.getmember(said["bin-dir"])
+END
+
+bash "$here/image.sh" "$dist"

@@ -33,18 +33,7 @@ impl World {
     /// Makes the table of a period, and maps its stream; its row is left as it is.
     pub fn make_table_of(&self, name: &str) {
         let table = self.direct().events.tables().name(name.parse().unwrap());
-        let key = |name, kind| json!({"AttributeName": name, "KeyType": kind});
-        let text = |name| json!({"AttributeName": name, "AttributeType": "S"});
-        self.control(
-            "CreateTable",
-            &json!({
-                "TableName": table,
-                "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
-                "AttributeDefinitions": [text("pk"), text("sk")],
-                "BillingMode": "PAY_PER_REQUEST",
-                "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-            }),
-        );
+        self.control("CreateTable", &schema::period_table(&table));
         let [uuid, stream, function, request] =
             [&table, &table, "projector", "{}"].map(str::to_owned);
         let mapping = StreamMapped { uuid, stream, function, table, request };

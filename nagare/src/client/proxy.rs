@@ -44,17 +44,26 @@ pub(crate) async fn sdk_config() -> Result<SdkConfig, Failure> {
 /// A client of other HTTP services, through the proxy if there is one. It follows no redirect: none of them sends any, and
 /// what a request is signed with is for nobody else.
 ///
+/// On a machine without root certificates, such as a slim container, it reaches what is not encrypted, which the local stack
+/// is, and trusts nobody else.
+///
 /// # Errors
 /// [`Failure::Usage`] if the proxy's address is none, [`Failure::Unreachable`] if there can be no client.
 pub(crate) fn http_client() -> Result<reqwest::Client, Failure> {
     // The same cryptography as in the AWS clients. An error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let direct = reqwest::Client::builder().no_proxy().redirect(Policy::none());
-    let builder = match Proxy::of(env::optional) {
-        None => direct,
-        Some(proxy) => proxy.around(direct)?,
+    let builder = || {
+        let direct = reqwest::Client::builder().no_proxy().redirect(Policy::none());
+        match Proxy::of(env::optional) {
+            None => Ok(direct),
+            Some(proxy) => proxy.around(direct),
+        }
     };
-    builder.build().map_err(|e| Failure::Unreachable(e.to_string()))
+    let client = match builder()?.build() {
+        Err(_) => builder()?.tls_certs_only([]).build(),
+        client => client,
+    };
+    client.map_err(|e| Failure::Unreachable(e.to_string()))
 }
 
 impl Proxy {

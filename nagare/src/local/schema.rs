@@ -41,9 +41,7 @@ pub fn definitions() -> [Value; 5] {
         "KeySchema": keys("follower_id", "followee_id"),
         "Projection": {"ProjectionType": "KEYS_ONLY"},
     }]);
-    let mut facts = definition(&tables.facts, FACTS, &[]);
-    facts["StreamSpecification"] =
-        json!({"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"});
+    let facts = with_stream(definition(&tables.facts, FACTS, &[]));
     [
         definition(&tables.timelines, TIMELINES, &[]),
         ledger,
@@ -51,6 +49,12 @@ pub fn definitions() -> [Value; 5] {
         definition(&tables.views, VIEWS, &[]),
         definition(&tables.dead_letters, DEAD_LETTERS, &[]),
     ]
+}
+
+/// The table of a period, as CreateTable takes it.
+#[must_use]
+pub fn period_table(name: &str) -> Value {
+    with_stream(definition(name, EVENTS, &[]))
 }
 
 /// The key attributes of the table of that name.
@@ -78,6 +82,12 @@ fn definition(name: &str, [hash, range]: [&str; 2], others: &[&str]) -> Value {
         "AttributeDefinitions": attributes.collect::<Vec<_>>(),
         "BillingMode": "PAY_PER_REQUEST",
     })
+}
+
+fn with_stream(mut table: Value) -> Value {
+    table["StreamSpecification"] =
+        json!({"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"});
+    table
 }
 
 /// Creates the tables that are not there yet.

@@ -10,13 +10,14 @@
 //! arena       votes of one poll and hits of one battle, beside the designs of a talk
 //! room        messages of one room
 //! edits       edits and deletes that come at once
+//! events      events of a tenant, into the table of a period
 //! kept        what readers have to read, and what they have kept
 //! table       tables to write to and to read, in a process of their own
 //! dataset     the activities and viewers that are read
 //! report      what a run cost
 //! ```
 //!
-//! What `likes`, `arena`, `room` and `edits` have in common:
+//! What `likes`, `arena`, `room`, `edits` and `events` have in common:
 //!
 //! ```text
 //! stage       where a design runs: tables and queues, behind a throttle and a meter
@@ -32,6 +33,7 @@ mod arena;
 mod dataset;
 mod deliveries;
 mod edits;
+mod events;
 mod fanout;
 mod folded;
 mod followers;
@@ -84,6 +86,8 @@ pub(super) enum Bench {
     Room(room::Room),
     /// Deliver edits and deletes that come at once, through the code that ships.
     Edits(edits::Edits),
+    /// Deliver events of a tenant's customers through the code that ships.
+    Events(events::Events),
     /// Replay pages over a graph and its posts: how many records a reader has to read.
     Kept(kept::Kept),
     /// Serve a table to write to, which counts entries and does not store them.
@@ -102,6 +106,7 @@ impl Bench {
             Self::Arena(arena) => arena.run().await,
             Self::Room(room) => room.run().await,
             Self::Edits(edits) => edits.run().await,
+            Self::Events(events) => events.run().await,
             Self::Kept(kept) => kept.run(),
             Self::Table(table) => table.run().await,
         }
