@@ -1,10 +1,11 @@
 //! Erasing whoever votes, hits, and opens polls and battles: sums follow, what was done stays, and no name does.
 
+use nagare::operator::audit::ViewsAuditor;
 use nagare::operator::erasure::{Erased, Erasure, ErasureError};
 use serde_json::{Value, json};
 use shared::dynamo::item::Item;
-use shared::values::ActorId;
-use tests::World;
+use shared::values::{ActivityId, ActorId, ViewerId};
+use tests::{World, publish};
 
 use crate::projecting::{everything, names, projecting};
 
@@ -73,6 +74,34 @@ async fn shown(world: &World, path: &str) -> Value {
 async fn sums(world: &World, poll: &str) -> [u64; 2] {
     let shown = shown(world, &format!("/v1/polls/{poll}")).await;
     [0, 1].map(|place| shown["choices"][place]["votes"].as_u64().unwrap())
+}
+
+/// Others are told of as many likes as before, also where nobody is left whom they could name, and an audit knows that.
+#[tokio::test(start_paused = true)]
+async fn an_audit_knows_of_likes_that_were_erased() {
+    for marks in [0, 1] {
+        let world = World::new();
+        let like =
+            json!({"type": "like.created", "viewer_id": ANNA, "activity_id": "his", "at": at(20)});
+        let read = json!({"type": "notifications.read", "viewer_id": "bob", "all": true});
+        world.done(&[publish("bob", "his", &at(0)), like]).await;
+        world.project("a").await;
+        world.done(&vec![read; marks]).await;
+        projecting(&world, forget(&world)).await.unwrap();
+        let told = shown(&world, "/v1/notifications/bob").await;
+        assert_eq!(
+            (&told["items"][0]["count"], &told["items"][0]["viewers"]),
+            (&json!(1), &json!([]))
+        );
+        let tables = &world.tables;
+        let auditor = ViewsAuditor::new(&tables.facts, &tables.views, world.clock.clone());
+        let his = [ActivityId::new("his").unwrap()];
+        let found = projecting(&world, auditor.activities(&his, false)).await.unwrap();
+        assert!(found.differences.is_empty(), "{found:?}");
+        let bob = [ViewerId::new("bob").unwrap()];
+        assert!(auditor.inboxes(&bob, false).await.unwrap().differences.is_empty());
+        assert_eq!(told["unread_count"], json!(1 - marks));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -207,10 +207,14 @@ impl Unread {
         unnamed.map(|group| group.count -= 1).is_some()
     }
 
-    /// More of whom nothing is known, where there is anybody beside them.
-    pub fn add_unnamed(&mut self, count: u64) {
-        if let Some(first) = self.0.first_mut() {
-            first.count += count;
+    /// More of whom nothing is known: beside those who are there, or where nobody is, from when to when `others` are.
+    pub fn add_unnamed(&mut self, count: u64, others: Option<LikeGroup>) {
+        match (self.0.first_mut(), others) {
+            (Some(first), _) => first.count += count,
+            (None, Some(others)) if count > 0 => {
+                self.0.push(LikeGroup { count, latest: Vec::new(), ..others });
+            }
+            (None, _) => {}
         }
     }
 

@@ -78,7 +78,8 @@ impl ActivityLikes {
         let mut likers = likers;
         likers.sort_unstable();
         likers.into_iter().for_each(|liker| recounted.liked(liker));
-        recounted.unread.add_unnamed(stored.erased);
+        let last = stored.last_read.as_ref().map(|last| last.group.clone());
+        recounted.unread.add_unnamed(stored.erased, stored.unread.all().or(last));
         recounted.erased = stored.erased;
         let through = mark.map_or(0, |mark| mark.through.min(recounted.unread.count()));
         recounted.unread.cut(through);

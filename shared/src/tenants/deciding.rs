@@ -3,11 +3,19 @@
 //! What a rule has given is remembered for each customer, as a set of periods: a bit for each day, of weeks and months for the first of theirs. So a
 //! customer with many periods in which the count was reached costs one read, not a put for each of them. The set is of one definition;
 //! another one begins with none. It is written after the rows of its alerts, every [`SET_AFTER`] of them, so a decision that was cut short has come further when it is
-//! made again. Two that decide beside each other may lose bits of each other's sets: then claims are put again, and refused.
+//! made again.
 //!
-//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. A decision that finds the set of an earlier
-//! definition removes the alerts that the set names, and then overwrites it. The command that defines a rule again decides on all customers, so it
-//! finds all sets. A decision by the earlier definition that is still under way may leave alerts behind; the next decision removes them.
+//! # Definitions that follow each other
+//!
+//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. They are removed, however many decide beside each other:
+//!
+//! * A set is written only over what its writer has read. Who is refused reads what is there now. So no day of a set is lost, and no set is overwritten
+//!   by one of an earlier definition.
+//! * A decision that finds the set of an earlier definition removes the alerts that the set names, and then writes its own.
+//! * A decision that finds the set of a later definition gives nothing. Where it has given alerts that no set names yet, it removes them.
+//!
+//! The command that defines a rule again decides on all customers, so it finds all sets. What stays are alerts of a process that died between giving them
+//! and writing the set, if its definition was superseded meanwhile: [`SET_AFTER`] at most for each death.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,11 +27,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::alerts::id_of_rule;
 use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
 use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Dynamo, DynamoError, Update};
+use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Update};
 use crate::events::{Customer, Period};
-use crate::ledger::{Ledger, LedgerKey};
+use crate::ledger::Ledger;
 use crate::outbound::Bus;
 use crate::runtime::deadline::Deadline;
+use crate::runtime::retry::Backoff;
 use crate::summaries::CustomerSummary;
 use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Timestamp};
 
@@ -124,42 +133,72 @@ impl Rules {
         deadline: Deadline,
     ) -> Result<(), DecideError> {
         let When::Counted(counted) = &rule.when else { return Ok(()) };
-        let key = keys::decided(customer, &rule.rule_id);
-        let row = self.ledger.get(key.clone(), deadline).await?;
-        let mut given = Days::new();
-        if let Some(before) = row.map(|row| Given::read(&row)).transpose()? {
-            match before.rank().cmp(&(rule.at, rule.when.to_string())) {
-                Ordering::Equal => given = before.days,
-                Ordering::Less => {
-                    self.remove(before.alerts(&rule.rule_id, customer), customer, deadline).await?;
-                    self.remember(rule, &given, key.clone(), deadline).await?;
+        let row = self.ledger.get(keys::decided(customer, &rule.rule_id), deadline).await?;
+        let mut there = row.map(|row| Given::read(&row)).transpose()?;
+        match there.as_ref().map(|there| there.rank().cmp(&rank_of(rule))) {
+            Some(Ordering::Greater) => return Ok(()),
+            Some(Ordering::Less) => {
+                there = self.remember(rule, customer, there, Days::new(), deadline).await?;
+                if there.is_none() {
+                    return Ok(());
                 }
-                Ordering::Greater => {}
             }
+            _ => {}
         }
-        let due = periods.into_iter().filter(|period| !given.contains(&day_of(*period)));
-        let due: Vec<_> = due.collect();
+        let is_due =
+            |period: &_| there.as_ref().is_none_or(|set| !set.days.contains(&day_of(*period)));
+        let due: Vec<_> = periods.into_iter().filter(is_due).collect();
         let alerts = Alerts::new(&self.ledger);
         for some in due.chunks(SET_AFTER) {
             let alert = |period: &_| Alert::of(rule, customer, *period, counted.count, now);
             let raised: Vec<_> = some.iter().map(alert).collect();
             // Before it is remembered: what died in between is told again.
             alerts.raise(&self.bus, &customer.tenant_id, &raised, deadline).await?;
-            given.extend(some.iter().map(|period| day_of(*period)));
-            self.remember(rule, &given, key.clone(), deadline).await?;
+            let days = some.iter().map(|period| day_of(*period)).collect();
+            there = self.remember(rule, customer, there, days, deadline).await?;
+            if there.is_none() {
+                let superseded = raised.into_iter().map(|alert| alert.alert_id).collect();
+                self.remove(superseded, customer, deadline).await?;
+                return Ok(());
+            }
         }
         Ok(())
     }
 
+    /// Adds days to the set of a definition about a customer, in place of what is there, with whose alerts an earlier definition goes. Returns
+    /// the set as it is then; nothing, and it is left as it is, if there is one of a later definition.
     async fn remember(
         &self,
         rule: &RuleDefinition,
-        given: &Days,
-        key: LedgerKey,
+        customer: &Customer,
+        mut there: Option<Given>,
+        days: Days,
         deadline: Deadline,
-    ) -> Result<(), DynamoError> {
-        let item = attributes(rule, given);
-        self.ledger.replace(key, item, &[], None, deadline).await.map(|_| ())
+    ) -> Result<Option<Given>, DynamoError> {
+        let mut backoff = Backoff::default();
+        loop {
+            let order = there.as_ref().map(|there| there.rank().cmp(&rank_of(rule)));
+            let before = match (&there, order) {
+                (_, Some(Ordering::Greater)) => return Ok(None),
+                (Some(earlier), Some(Ordering::Less)) => {
+                    let superseded = earlier.alerts(&rule.rule_id, customer);
+                    self.remove(superseded, customer, deadline).await?;
+                    Days::new()
+                }
+                (Some(same), _) if same.days.is_superset(&days) => return Ok(there),
+                (there, _) => there.as_ref().map(|same| same.days.clone()).unwrap_or_default(),
+            };
+            let next = Given { days: &before | &days, at: rule.at, when: rule.when.clone() };
+            let key = keys::decided(customer, &rule.rule_id);
+            let unchanged = Given::unchanged(there.as_ref());
+            let put =
+                self.ledger.replace(key, next.attributes(), &[], Some(unchanged), deadline).await?;
+            let Put::Refused(found) = put else { return Ok(Some(next)) };
+            let found = Some(found).filter(|found| !found.is_empty());
+            let found = found.map(|found| Given::read(&self.ledger.table().row(found)));
+            there = found.transpose()?;
+            backoff.wait(deadline).await?;
+        }
     }
 
     async fn remove(
@@ -340,17 +379,38 @@ impl Given {
         let of = |day: &u32| id_of_rule(rule, self.at, &self.when, customer, period(*day));
         self.days.iter().map(of).collect()
     }
+
+    fn attributes(&self) -> Item {
+        let first = self.days.first().copied().unwrap_or_default();
+        let days = AttributeValue::B(Blob::new(pack(&self.days, first)));
+        Item::from([
+            ("at".to_owned(), text(self.at.to_string())),
+            ("says".to_owned(), text(self.when.to_string())),
+            ("first".to_owned(), number(first)),
+            ("days".to_owned(), days),
+        ])
+    }
+
+    /// That nobody has written the set since this one, or none, was read.
+    fn unchanged(there: Option<&Self>) -> Condition<'static> {
+        let Some(there) = there else { return Condition::new("attribute_not_exists(pk)") };
+        let mut condition =
+            Condition::new("#at = :at AND says = :says AND #first = :first AND #days = :days");
+        for (name, value) in there.attributes() {
+            condition = match name.as_str() {
+                "at" => condition.name("#at", "at").value(":at", value),
+                "says" => condition.value(":says", value),
+                "first" => condition.name("#first", "first").value(":first", value),
+                _ => condition.name("#days", "days").value(":days", value),
+            };
+        }
+        condition
+    }
 }
 
-fn attributes(rule: &RuleDefinition, given: &Days) -> Item {
-    let first = given.first().copied().unwrap_or_default();
-    let days = AttributeValue::B(Blob::new(pack(given, first)));
-    Item::from([
-        ("at".to_owned(), text(rule.at.to_string())),
-        ("says".to_owned(), text(rule.when.to_string())),
-        ("first".to_owned(), number(first)),
-        ("days".to_owned(), days),
-    ])
+/// Where a definition is in the order in which they win.
+fn rank_of(rule: &RuleDefinition) -> (Timestamp, String) {
+    (rule.at, rule.when.to_string())
 }
 
 fn pack(days: &Days, first: u32) -> Vec<u8> {

@@ -1,6 +1,8 @@
 //! What a definition has given goes when another takes its place, and how far one has decided is not for another.
 
-use nagare::local::faults::Fault;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use futures::future::join_all;
+use nagare::local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
 use shared::tenants::{Change, Definitions, RuleChange, RuleDefinition, Rules, When};
 use tests::{World, soon};
@@ -85,10 +87,38 @@ async fn who_decides_late_by_an_earlier_definition_removes_nothing_of_a_later_on
     let (now, customer) = (world.clock.now(), super::customer("c-9"));
     rules.decide(&earlier.unwrap(), &customer, &counted, now, soon()).await.unwrap();
     assert_eq!(said(&listed(&world, "").await).len(), 1);
-    // What it has left goes with the next decision of the definition in force.
-    decide(&world, "c-9", &counted).await;
-    assert_eq!(said(&listed(&world, "").await).len(), 1);
     assert_eq!(rows(&world), 2);
+}
+
+/// Definitions that follow each other at once decide beside each other, in any order: what is left is what the last one has given.
+#[tokio::test(start_paused = true)]
+async fn who_decides_beside_others_leaves_nothing_of_an_earlier_definition() {
+    for seed in 0..30 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let faults: Faults = format!("slow=40ms,seed={seed}").parse().unwrap();
+        let world = World::behind(|inside| SharedHttpConnector::new(Faulty::new(faults, inside)));
+        let counted = summary(&["2026-11-02T00:00:00Z", "2026-11-03T00:00:00Z"]);
+        let rules = Rules::new(&world.writer.ledger);
+        let mut decisions: Vec<_> = (0..24)
+            .map(|n| {
+                let (at, customer) = (n % 8, super::customer(&format!("c-{}", n / 8)));
+                let rule = RuleDefinition {
+                    rule_id: "a".parse().unwrap(),
+                    at: format!("2026-11-20T11:0{at}:00Z").parse().unwrap(),
+                    recorded_at: world.clock.now(),
+                    when: When::parse(&logins(1, "day").to_string()).unwrap(),
+                };
+                (rule, customer)
+            })
+            .collect();
+        random.shuffle(&mut decisions);
+        let (rules, counted, now) = (&rules, &counted, world.clock.now());
+        let decisions = decisions.iter().map(async |(rule, customer)| {
+            rules.decide_anew(rule, customer, counted, now, soon()).await.unwrap();
+        });
+        join_all(decisions).await;
+        assert_eq!(rows(&world), 2 * 3 * 2, "seed {seed}");
+    }
 }
 
 /// A later definition is on record, and its own command has decided on nobody yet.
