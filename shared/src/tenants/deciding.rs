@@ -14,8 +14,9 @@
 //! * A decision that finds the set of an earlier definition removes the alerts that the set names, and then writes its own.
 //! * A decision that finds the set of a later definition gives nothing. Where it has given alerts that no set names yet, it removes them.
 //!
-//! The command that defines a rule again decides on all customers, so it finds all sets. What stays are alerts of a process that died between giving them
-//! and writing the set, if its definition was superseded meanwhile: [`SET_AFTER`] at most for each death.
+//! The command that defines a rule again decides on all customers, so it finds all sets. What stays are alerts that a decision had given, and had not yet
+//! written into the set, when its process died or its time was over, if its definition was superseded before it was made again: [`SET_AFTER`] at most for each customer
+//! at work. To write them into the set first would be a write more for each alert that is ever given.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
