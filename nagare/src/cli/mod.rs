@@ -99,7 +99,7 @@ pub async fn main() -> ExitCode {
     }
 }
 
-/// The follow timeline on your own machine, and the tools for one on AWS.
+/// A social backend on your own machine, and the tools for one on AWS.
 ///
 /// Without a command: `nagare up --sample`. Exit codes: 0 done, 1 the answer is
 /// no, 2 wrong usage or bad input, 3 the stack could not be reached.
