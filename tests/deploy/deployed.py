@@ -86,6 +86,16 @@ def let_batches(stack):
     iam.put_role_policy(RoleName=role, PolicyName="batches", PolicyDocument=policy)
 
 
+def let_streams_be_mapped():
+    """Lets the keeper map streams. The template allows it for the projector alone, by a condition on the function that the
+    emulator does not know."""
+    iam = boto3.client("iam")
+    [role] = [role["RoleName"] for role in iam.list_roles()["Roles"] if "PeriodKeeperRole" in role["RoleName"]]
+    actions = [f"lambda:{action}EventSourceMapping" for action in ("Create", "Get", "Delete")] + ["lambda:ListEventSourceMappings"]
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]})
+    iam.put_role_policy(RoleName=role, PolicyName="mappings", PolicyDocument=policy)
+
+
 def tell_the_shard(stack):
     """Tells the projector which shard its events are of, and has the stream invoke that. AWS says so in each event of a
     mapping with a window; the emulator's streams have one shard, and its events do not name it."""

@@ -6,8 +6,8 @@
 //! What is drawn comes from a fixed seed, at most one of each kind a second. Of what it publishes the latest
 //! [`ALIVE`] activities and [`SAID`] messages stay; with each further one the oldest is deleted by a command, as anybody
 //! would. One poll and one battle are open. Ended ones, votes, hits, events and tombstones stay, since nothing in Nagare
-//! forgets what was stated: so after [`LIVELY`] commands, four hours or so, only one second in [`SLOW`] brings anything. A stack
-//! that runs for weeks grows by some 6,000 commands a day.
+//! forgets what was stated. So after [`LIVELY`] commands, four hours or so, only one second in [`SLOW`] brings anything, some 6,000 commands a
+//! day. After [`MOST`] commands, five days later, people like and follow, which takes the place of what they did before, and nothing is added any more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,6 +36,8 @@ const SAID: usize = 200;
 const LIVELY: usize = 30_000;
 /// Beyond them, one second in so many.
 const SLOW: usize = 20;
+/// Commands after which nothing is added.
+const MOST: usize = 60_000;
 /// Likes are of so many of the latest activities.
 const LATEST: usize = 8;
 /// What chance is drawn from.
@@ -146,29 +148,31 @@ impl Life {
         if self.sent >= LIVELY && !self.ticks.is_multiple_of(SLOW) {
             return Ok(Vec::new());
         }
-        let mut commands = self.arena.open_next(now)?;
-        if self.is_drawn(PUBLISHES) {
+        let adds = self.sent < MOST;
+        let mut commands = if adds { self.arena.open_next(now)? } else { Vec::new() };
+        if adds && self.is_drawn(PUBLISHES) {
             commands.extend(self.publish(now)?);
         }
         if self.is_drawn(LIKES) {
             commands.extend(self.like(now));
         }
-        if self.is_drawn(VOTES) {
+        if adds && self.is_drawn(VOTES) {
             let viewer = self.somebody();
             commands.extend(viewer.and_then(|it| self.arena.vote(&mut self.random, it, now)));
         }
-        if self.is_drawn(HITS)
+        if adds
+            && self.is_drawn(HITS)
             && let Some(viewer) = self.somebody()
         {
             commands.extend(self.arena.hit(&mut self.random, viewer, now)?);
         }
-        if self.is_drawn(TALKS) {
+        if adds && self.is_drawn(TALKS) {
             commands.extend(self.talk(now)?);
         }
         if self.is_drawn(FOLLOWS) {
             commands.extend(self.follow(now)?);
         }
-        if self.is_drawn(CUSTOMERS) {
+        if adds && self.is_drawn(CUSTOMERS) {
             let id = format!("e-{}-{}", self.start, self.ticks);
             commands.extend(tenants::happens(&mut self.random, &id, now));
         }
@@ -325,5 +329,15 @@ mod tests {
         let last_day = all.iter().filter(|(second, _)| *second > 2 * 86_400).count();
         assert!((3_000..10_000).contains(&last_day), "{last_day}");
         assert!(life.sent < LIVELY + 30_000, "{}", life.sent);
+    }
+
+    #[test]
+    fn in_the_end_nothing_is_added() {
+        let (_, all) = lived(8 * 86_400);
+        let last = &all[MOST + 100..];
+        assert!(last.len() > 100, "{}", last.len());
+        for (_, command) in last {
+            assert!(matches!(command, Command::Like(_) | Command::Follow(_)), "{command:?}");
+        }
     }
 }
