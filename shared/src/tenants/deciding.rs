@@ -7,7 +7,8 @@
 //!
 //! # Definitions that follow each other
 //!
-//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. They are removed, however many decide beside each other:
+//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
+//! once:
 //!
 //! * A set is written only over what its writer has read. Who is refused reads what is there now. So no day of a set is lost, and no set is overwritten
 //!   by one of an earlier definition.
@@ -21,14 +22,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::alerts::id_of_rule;
+use super::given::{Days, Given, day_of, rank_of};
 use super::{Alert, Alerts, CountRule, DecideError, Definitions, RuleDefinition, When, keys};
-use crate::dynamo::item::{Item, Row, number, text, truth};
-use crate::dynamo::{Condition, Dynamo, DynamoError, Put, Update};
+use crate::dynamo::item::{Item, text, truth};
+use crate::dynamo::{Dynamo, DynamoError, Put, Update};
 use crate::events::{Customer, Period};
 use crate::ledger::Ledger;
 use crate::outbound::Bus;
@@ -39,7 +39,6 @@ use crate::values::{AlertId, CustomerId, EventName, Origin, RuleId, TenantId, Ti
 
 /// Set in the row of a rule that has decided on all customers.
 pub(super) const DECIDED: &str = "decided";
-const DAY_MILLIS: i64 = 86_400_000;
 /// Alerts that are given before they are remembered.
 const SET_AFTER: usize = 64;
 /// Alerts that are removed at once.
@@ -51,9 +50,6 @@ pub struct Rules {
     ledger: Ledger,
     bus: Bus,
 }
-
-/// The days that periods begin on, counted from 1970.
-type Days = BTreeSet<u32>;
 
 impl Rules {
     /// By the rules in this ledger.
@@ -341,108 +337,4 @@ fn reached(rule: &CountRule, summary: &CustomerSummary) -> Vec<Option<Period>> {
 
 fn is_reached(rule: &CountRule, summary: &CustomerSummary, period: Period) -> bool {
     summary.counted(&rule.event, period.from(), period.to()) >= rule.count
-}
-
-/// The day that stands for a period; of all time the first one.
-fn day_of(period: Option<Period>) -> u32 {
-    let days = period.map_or(0, |period| period.from().unix_millis().div_euclid(DAY_MILLIS));
-    u32::try_from(days).unwrap_or(0)
-}
-
-/// What a definition of a rule has given about a customer.
-struct Given {
-    at: Timestamp,
-    when: When,
-    days: Days,
-}
-
-impl Given {
-    fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let when = When::parse(row.text("says")?);
-        let first = row.number("first")?;
-        let days = row.packed("days", "a set of days", |bytes| Some(unpack(bytes, first)))?;
-        Ok(Self {
-            at: row.parsed("at", "an instant")?,
-            when: when.ok_or_else(|| row.corrupt("says", "when a rule gives an alert"))?,
-            days: days.unwrap_or_default(),
-        })
-    }
-
-    /// Where its definition is in the order in which they win.
-    fn rank(&self) -> (Timestamp, String) {
-        (self.at, self.when.to_string())
-    }
-
-    fn alerts(&self, rule: &RuleId, customer: &Customer) -> Vec<AlertId> {
-        let When::Counted(counted) = &self.when else { return Vec::new() };
-        let start = |day: u32| Timestamp::from_unix_millis(i64::from(day) * DAY_MILLIS);
-        let period = |day| counted.within.length().map(|length| length.period_of(start(day)));
-        let of = |day: &u32| id_of_rule(rule, self.at, &self.when, customer, period(*day));
-        self.days.iter().map(of).collect()
-    }
-
-    fn attributes(&self) -> Item {
-        let first = self.days.first().copied().unwrap_or_default();
-        let days = AttributeValue::B(Blob::new(pack(&self.days, first)));
-        Item::from([
-            ("at".to_owned(), text(self.at.to_string())),
-            ("says".to_owned(), text(self.when.to_string())),
-            ("first".to_owned(), number(first)),
-            ("days".to_owned(), days),
-        ])
-    }
-
-    /// That nobody has written the set since this one, or none, was read.
-    fn unchanged(there: Option<&Self>) -> Condition<'static> {
-        let Some(there) = there else { return Condition::new("attribute_not_exists(pk)") };
-        let mut condition =
-            Condition::new("#at = :at AND says = :says AND #first = :first AND #days = :days");
-        for (name, value) in there.attributes() {
-            condition = match name.as_str() {
-                "at" => condition.name("#at", "at").value(":at", value),
-                "says" => condition.value(":says", value),
-                "first" => condition.name("#first", "first").value(":first", value),
-                _ => condition.name("#days", "days").value(":days", value),
-            };
-        }
-        condition
-    }
-}
-
-/// Where a definition is in the order in which they win.
-fn rank_of(rule: &RuleDefinition) -> (Timestamp, String) {
-    (rule.at, rule.when.to_string())
-}
-
-fn pack(days: &Days, first: u32) -> Vec<u8> {
-    let last = days.last().copied().unwrap_or(first);
-    let mut bytes = vec![0_u8; (last - first) as usize / 8 + 1];
-    for day in days.iter().map(|day| day - first) {
-        bytes[day as usize / 8] |= 1 << (day % 8);
-    }
-    bytes
-}
-
-fn unpack(bytes: &[u8], first: i64) -> Days {
-    let first = u32::try_from(first).unwrap_or(0);
-    let bits = (first..).zip((0..bytes.len() * 8).map(|bit| bytes[bit / 8] >> (bit % 8) & 1));
-    bits.filter(|(_, bit)| *bit == 1).map(|(day, _)| day).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_set_of_days_is_read_as_it_was_written(
-            days in proptest::collection::btree_set(10_000_u32..24_000, 1..40),
-        ) {
-            let first = *days.first().expect("a day");
-            let packed = pack(&days, first);
-            prop_assert!(packed.len() <= 1 + 14_000 / 8);
-            prop_assert_eq!(unpack(&packed, i64::from(first)), days);
-        }
-    }
 }

@@ -9,6 +9,7 @@
 //! keys         where all of this is in the ledger
 //! alerts       claims and lists of alerts; which of them were read
 //! deciding     which alerts the counts of a customer give
+//!   given      what a definition has given about one, as a set of days
 //! raising      given, and told to the bus
 //! daily/       what is decided once for each UTC day
 //! ```
@@ -52,6 +53,7 @@ mod customers;
 mod daily;
 mod deciding;
 mod definitions;
+mod given;
 pub mod keys;
 mod raising;
 mod rule;

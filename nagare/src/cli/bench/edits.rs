@@ -18,7 +18,6 @@ use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
 use crate::cli::print::{print_json, say};
-use crate::local::DEAD_LETTERS;
 
 /// Actors whose activities are edited.
 const ACTORS: usize = 10;
@@ -85,8 +84,6 @@ impl Edits {
         running.end().await?;
         let (seconds, measured) = (begun.elapsed().as_secs_f64(), stage.meter.read());
         let (edited, in_effect) = in_effect(&stage, &edits).await?;
-        let dead = stage.queues.queue(DEAD_LETTERS).and_then(|queue| queue.counts());
-        let dead = dead.map_err(|e| broken(&e))?;
         Ok(Measurement {
             faults: setting.text.clone(),
             edits: self.edits,
@@ -95,7 +92,7 @@ impl Edits {
             per_second: self.edits as f64 / seconds,
             write_units_each: (measured.all_units() + measured.refused_units) / self.edits as f64,
             throttled_calls: measured.throttled,
-            dead_letters: dead.visible + dead.in_flight + dead.delayed,
+            dead_letters: stage.dead_letters()?,
             in_effect,
             edited,
         })

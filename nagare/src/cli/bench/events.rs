@@ -20,13 +20,11 @@ use super::running::{Running, TIMEOUT, WRITERS, queue, send};
 use super::stage::{Stage, broken};
 use super::{Setting, in_flight, number, share};
 use crate::cli::print::{print_json, say};
-use crate::local::{DEAD_LETTERS, schema};
+use crate::local::schema;
 
 const TENANT: &str = "bench";
 /// Bytes of the properties of an event. With keys and names it takes a write unit.
 const PROPERTIES: usize = 400;
-/// Events follow each other at this distance, in milliseconds.
-const APART: usize = 1;
 
 #[derive(Debug, Args)]
 pub(crate) struct Events {
@@ -103,8 +101,6 @@ impl Events {
         let (running, begun) = (Running::start(&stage, self.writers)?, Instant::now());
         running.end().await?;
         let (seconds, measured) = (begun.elapsed().as_secs_f64(), stage.meter.read());
-        let dead = stage.queues.queue(DEAD_LETTERS).and_then(|queue| queue.counts());
-        let dead = dead.map_err(|e| broken(&e))?;
         Ok(Measurement {
             faults: setting.text.clone(),
             events: self.events,
@@ -113,7 +109,7 @@ impl Events {
             per_second: self.events as f64 / seconds,
             write_units_each: (measured.all_units() + measured.refused_units) / self.events as f64,
             throttled_calls: measured.throttled,
-            dead_letters: dead.visible + dead.in_flight + dead.delayed,
+            dead_letters: stage.dead_letters()?,
             stored: stored(&stage, now)?,
         })
     }
@@ -132,7 +128,8 @@ impl Events {
         let mut event = |number: usize| {
             let is_busiest = random.f64() < self.busiest;
             let who = if is_busiest { 0 } else { random.usize(0..self.customers) };
-            let before = i64::try_from((self.events - number) * APART).unwrap_or(0);
+            // A millisecond apart.
+            let before = i64::try_from(self.events - number).unwrap_or(0);
             let event_id = EventId::new(format!("event-{number:07}"))?;
             let (customer, at) = (self.customer(who)?, now.plus_millis(-before));
             let key = EventKey { customer, at, event_id };
@@ -251,7 +248,7 @@ mod simulated {
     }
 
     #[tokio::test(start_paused = true)]
-    #[ignore = "minutes"]
+    #[ignore = "some ten minutes of processor time, and 5 GB"]
     async fn twenty_thousand_events_a_second_are_taken_for_a_minute() {
         let run = measured(1_200_000).await;
         assert!(run.per_second >= 20_000.0, "{run:?}");

@@ -54,6 +54,13 @@ impl Stage {
             clock,
         })
     }
+
+    /// How many commands have become dead letters.
+    pub(super) fn dead_letters(&self) -> Result<u64, Failure> {
+        let counts = self.queues.queue(DEAD_LETTERS).and_then(|queue| queue.counts());
+        let counts = counts.map_err(|e| broken(&e))?;
+        Ok(counts.visible + counts.in_flight + counts.delayed)
+    }
 }
 
 pub(super) fn broken(problem: &dyn std::fmt::Display) -> Failure {
