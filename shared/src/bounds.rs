@@ -77,7 +77,7 @@ kinds! {
     KindRow, "ledger: row by kind", 356;
     Owner, "facts: owner", 287;
     Changes, "ledger: changes", 1_024;
-    Edge, "ledger: edge", 640;
+    Edge, "ledger: edge", 704;
     Followee, "ledger: followee", 340;
     Hidden, "ledger: hidden", 6_300;
     Entry, "timelines: entry", 1_024;

@@ -168,6 +168,15 @@ fn recovery(world: &World) -> String {
     description["PointInTimeRecoveryStatus"].as_str().unwrap().to_owned()
 }
 
+/// The class of the table, where it is not the standard one.
+fn class(world: &World) -> Option<String> {
+    let describe = json!({"TableName": table()}).to_string();
+    let (status, answer) = world.engine.call("DescribeTable", describe.as_bytes());
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["Table"]["TableClassSummary"]["TableClass"].as_str().map(str::to_owned)
+}
+
 /// Ticks until nothing is due any more.
 async fn ticks(keeper: &Keeper) -> Ticked {
     let mut all = Ticked::default();
@@ -257,7 +266,7 @@ async fn a_period_goes_from_planned_to_dropped() {
         states
     });
     assert_eq!(states, "2027-01 planned 2026-12 made 2026-11 current ");
-    assert_eq!(recovery(&world), "ENABLED");
+    assert_eq!((recovery(&world).as_str(), class(&world)), ("ENABLED", None));
     let recorded = record(&world, 0..60);
     world.set_clock("2026-12-01T00:00:00Z");
     ticks(&world.keeper).await;
@@ -267,7 +276,8 @@ async fn a_period_goes_from_planned_to_dropped() {
     ticks(&world.keeper).await;
     let verified = row(&world);
     assert_eq!(verified.state, PeriodState::Verified);
-    assert_eq!(recovery(&world), "DISABLED");
+    let rarely_read = Some("STANDARD_INFREQUENT_ACCESS".to_owned());
+    assert_eq!((recovery(&world).as_str(), class(&world)), ("DISABLED", rarely_read));
     assert_eq!(verified.tally.unwrap().events, 60);
     assert!(verified.segments > 1, "{}", verified.segments);
     let put = json!({"TableName": table(), "Item": item(&event(0), 1)});

@@ -51,6 +51,7 @@ mod reasons;
 mod redaction;
 mod redrive;
 mod refused;
+mod repeated;
 mod request_logs;
 mod requests;
 mod rollback;

@@ -31,7 +31,7 @@ async fn world() -> World {
 
 /// An actor with enough followers for the fan-out to be cut.
 pub(crate) async fn with_followers(mut world: World) -> World {
-    world.writer.sizes = Sizes { page: 50, segment: 200, segments: 6 };
+    world.writer.sizes = Sizes { page: 50, segment: 200, segments: 6, ..Sizes::default() };
     let changes = (0..FOLLOWERS).map(|n| {
         let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
         let follower_id = ViewerId::new(format!("v{n}")).unwrap();

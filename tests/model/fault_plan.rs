@@ -34,6 +34,8 @@ pub(crate) struct FaultPlan {
     pub(crate) is_far: bool,
     /// What tables take, and the code is told that they do.
     pub(crate) limits: Limits,
+    /// Entries that a command which is repeated may write again.
+    pub(crate) repeated: usize,
 }
 
 impl FaultPlan {
@@ -49,6 +51,7 @@ impl FaultPlan {
             inline: random.choice([1, 4, INLINE]).unwrap(),
             is_far: random.bool(),
             limits: shrunk::limits(random),
+            repeated: random.choice([0, 2, 100]).unwrap(),
         };
         match fault_plan.slow {
             // Far away, a call that others overtake for long is one that hangs.

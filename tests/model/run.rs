@@ -71,8 +71,9 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     world.reader.seal = world.reader.seal.holding(fault_plan.inline);
     if fault_plan.small_segments {
-        world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64 };
+        world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64, ..world.writer.sizes };
     }
+    world.writer.sizes.repeated = fault_plan.repeated;
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {

@@ -57,7 +57,7 @@ async fn one_run(seed: u64, rate: f64, actors: usize, audience: usize, sizes: Si
 
 #[tokio::test(start_paused = true)]
 async fn large_fan_outs_arrive_at_the_pace_of_the_table() {
-    let sizes = Sizes { page: 1_000, segment: 900, segments: 4 };
+    let sizes = Sizes { page: 1_000, segment: 900, segments: 4, ..Sizes::default() };
     at_the_pace_of_the_table(400.0, 12, 3_600, sizes).await;
     at_the_pace_of_the_table(50.0, 12, 3_600, sizes).await;
 }

@@ -66,7 +66,7 @@ async fn redelivered(edges: usize, rate: f64, sizes: Sizes, longest_life: Durati
 
 #[tokio::test(start_paused = true)]
 async fn a_redelivery_that_dies_again_and_again_comes_to_an_end() {
-    let sizes = Sizes { page: 500, segment: 4_000, segments: 2 };
+    let sizes = Sizes { page: 500, segment: 4_000, segments: 2, ..Sizes::default() };
     redelivered(8_000, 100.0, sizes, Duration::from_secs(12)).await;
 }
 
@@ -82,7 +82,9 @@ async fn a_redelivery_that_dies_again_and_again_comes_to_an_end_at_full_size() {
 async fn a_fan_out_that_dies_again_and_again_comes_to_an_end() {
     const FOLLOWERS: usize = 4_000;
     const RATE: f64 = 50.0;
-    for sizes in [Sizes { page: 500, segment: 1_500, segments: 2 }, Sizes::default()] {
+    for sizes in
+        [Sizes { page: 500, segment: 1_500, segments: 2, ..Sizes::default() }, Sizes::default()]
+    {
         fastrand::seed(7);
         let (mut world, tables) = world();
         world.writer.sizes = sizes;

@@ -130,7 +130,13 @@ impl Failure {
     #[must_use]
     pub fn is_slowness(&self) -> bool {
         use DynamoError::{Contended, DeadlineExceeded, Throttled};
-        matches!(self, Self::Dynamo(Throttled | Contended | DeadlineExceeded(_)))
+        match self {
+            Self::Dynamo(error) => matches!(error, Throttled | Contended | DeadlineExceeded(_)),
+            Self::Bus(error) => {
+                matches!(error, BusError::Throttled | BusError::DeadlineExceeded(_))
+            }
+            _ => false,
+        }
     }
 
     /// How long to wait for what is made soon. Receives are not used up by that: the command is handed on, until the

@@ -77,7 +77,8 @@ impl Reconciler {
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
         let has_copied = position.is_some();
-        Pair { of: self, timeline, viewer, actor, state, position, has_waited: false, has_copied }
+        let (passed, has_waited) = (0, false);
+        Pair { of: self, timeline, viewer, actor, state, position, passed, has_waited, has_copied }
     }
 }
 
@@ -92,6 +93,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) state: FollowState,
     /// The activity that is reached, from the newest on.
     pub(crate) position: Option<SortKey>,
+    /// Activities that were gone through.
+    pub(crate) passed: usize,
     /// A long hold has passed since the actor was hidden.
     has_waited: bool,
     /// Entries were written, by this delivery or an earlier one.
@@ -150,6 +153,7 @@ impl Pair<'_> {
                 }
                 Passed::Over => return Ok(Step::Whole),
             };
+            self.passed += passed;
             if let Some(last) = rows[..passed].last() {
                 self.position = Some(last.sort_key.clone());
             }

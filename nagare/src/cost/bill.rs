@@ -152,11 +152,12 @@ fn history(month: &Month, prices: &Prices) -> Vec<Line> {
     vec![
         table("events, write units", millions(events.writes), prices.dynamodb_million_writes),
         table("events, scans to archive", millions(events.scans), prices.dynamodb_million_reads),
-        table("events, storage", gigabytes(events.table_bytes), prices.dynamodb_gb_month),
+        table("events, storage", gigabytes(events.fresh_bytes), prices.dynamodb_gb_month),
+        table("events, recovery", gigabytes(events.fresh_bytes), prices.dynamodb_recovery_gb_month),
         table(
-            "events, recovery",
-            gigabytes(events.recovery_bytes),
-            prices.dynamodb_recovery_gb_month,
+            "events, storage once archived",
+            gigabytes(events.archived_bytes),
+            prices.dynamodb_infrequent_gb_month,
         ),
         line("S3", "archives of events", gigabytes(events.archive_bytes), prices.s3_gb_month),
     ]

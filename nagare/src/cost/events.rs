@@ -43,10 +43,10 @@ pub struct EventMonth {
     pub writes: f64,
     /// Read units of the scans that archives are made of.
     pub scans: f64,
-    /// Bytes that the tables hold.
-    pub table_bytes: f64,
-    /// Of these, the bytes that have point-in-time recovery: those that are not in a verified archive.
-    pub recovery_bytes: f64,
+    /// Bytes that the tables hold and no verified archive does: they can be restored to a point in time.
+    pub fresh_bytes: f64,
+    /// Bytes that both hold: their tables are of the class that is read rarely.
+    pub archived_bytes: f64,
     /// Bytes that the archives hold.
     pub archive_bytes: f64,
     /// What the writer does besides.
@@ -65,13 +65,14 @@ impl EventRates {
             PeriodLength::Month => DAYS / 2.0,
         };
         let kept = |days: f64| self.events * (self.bytes + STORED) * (before + days);
+        let fresh = kept(self.lateness_days);
         let messages = events / TOGETHER;
         EventMonth {
             events,
             writes: events * (self.bytes / WRITE_UNIT).ceil(),
             scans: events * self.bytes / READ_UNIT,
-            table_bytes: kept(self.days.max(self.lateness_days)),
-            recovery_bytes: kept(self.lateness_days),
+            fresh_bytes: fresh,
+            archived_bytes: kept(self.days.max(self.lateness_days)) - fresh,
             archive_bytes: self.events * self.bytes * COMPRESSED * self.archive_days,
             writing: Work {
                 messages,

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
-    /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as the next three.
+    /// A million write units. <https://aws.amazon.com/dynamodb/pricing/on-demand/>, as the next four.
     pub dynamodb_million_writes: f64,
     /// A million read units.
     pub dynamodb_million_reads: f64,
     /// A gigabyte kept for a month.
     pub dynamodb_gb_month: f64,
+    /// A gigabyte kept for a month in a table that is read rarely.
+    pub dynamodb_infrequent_gb_month: f64,
     /// A gigabyte under point-in-time recovery for a month.
     pub dynamodb_recovery_gb_month: f64,
     /// A million invocations. <https://aws.amazon.com/lambda/pricing/>, as the next.
@@ -51,6 +53,7 @@ impl Default for Prices {
             dynamodb_million_writes: 0.625,
             dynamodb_million_reads: 0.125,
             dynamodb_gb_month: 0.25,
+            dynamodb_infrequent_gb_month: 0.10,
             dynamodb_recovery_gb_month: 0.20,
             lambda_million_requests: 0.20,
             lambda_gb_second: 0.000_016_666_7,

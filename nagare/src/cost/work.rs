@@ -14,6 +14,8 @@ use super::sizes;
 const BATCH: f64 = BATCH_WRITE as f64;
 /// Outbox rows one query reads.
 const OUTBOX_PAGE: f64 = shared::activities::OUTBOX_PAGE as f64;
+/// What an edge says more with which a timeline agrees, in bytes.
+const COMPLETE: f64 = 41.0;
 /// Messages one SendMessageBatch call takes.
 const MESSAGES: f64 = shared::queue::BATCH as f64;
 
@@ -134,17 +136,24 @@ fn fan_out(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
     if audience.followers == 0.0 {
         return Work { reads: edges, rounds: 1.0, ..Work::default() };
     }
-    Work {
+    let written = Work {
         reads: edges + check_again(activity, edges),
         rounds: 2.0 + write_rounds(audience.followers),
         ..Work::default()
-    }
+    };
+    let noted = Work {
+        writes: 1.0,
+        rounds: 1.0,
+        ledger_bytes: sizes::claim(activity) + sizes::STORED,
+        ..Work::default()
+    };
+    if audience.followers > sizes.repeated as f64 { written + noted } else { written }
 }
 
 /// The first page gives the number of segments. A plan is written, the segments go onto the queue, and
 /// when the last one is done the plan is written again.
 fn split(sizes: Sizes, activity: &Activity, audience: &Audience) -> Work {
-    let Sizes { page, segment, segments } = sizes;
+    let Sizes { page, segment, segments, .. } = sizes;
     let page = f64::from(page);
     let most = segments as f64;
     let segments = (audience.followers / f64::from(segment)).ceil().clamp(2.0, most);
@@ -217,7 +226,10 @@ pub fn follow(edge: &Edge, activities: f64, each: &Activity) -> Work {
     };
     // Then the edge and the outbox are read again.
     let look = Work { reads: 1.0 + outbox, rounds: 2.0, ..Work::default() };
-    recorded + copied + (read + look) * pages
+    // An edge that names itself.
+    let noted = Work { writes: 1.0, rounds: 1.0, ledger_bytes: COMPLETE, ..Work::default() };
+    let brought_in = recorded + copied + (read + look) * pages;
+    if activities > Sizes::default().repeated as f64 { brought_in + noted } else { brought_in }
 }
 
 /// A tag of somebody in an activity that is published: the tag is written, whose the activity is is asked for, and it is

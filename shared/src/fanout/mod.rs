@@ -55,6 +55,12 @@
 //!   it had just copied it purges itself. If the viewer follows again, this one starts over: what an unfollow in
 //!   between has taken out is missing before its position. After a delivery that died, the next one
 //!   goes on from the noted activity; everything before that was checked twice.
+//! * *A command that is repeated* finds that all it asks for is done, where that took many entries: a fan-out that has ended
+//!   stays ended, and an edge names the state that the timeline agrees with
+//!   ([`Follows::note_complete`](crate::follows::Follows::note_complete)). Of a timeline that agrees, only fan-outs change what
+//!   is in it, and they go by the edge. A later follow takes the note over from the follow before it: no entry leaves in
+//!   between, and the edge is put over the one that was seen. Only a delivery after one that may have died does all of it again:
+//!   that one may have written something that nobody has checked.
 //! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the
 //!   recheck of a delivery that died does it.
 //! * *Erasing a person.* Everything they published is deleted, and everybody leaves them and is left

@@ -2,7 +2,8 @@
 //!
 //! A segment that is done stays done: whoever follows or unfollows later reconciles their own timeline.
 //! So delivering a segment again costs a read of it, and one of the others, to see whether it was the
-//! last.
+//! last. A fan-out that has ended has ended for good, so a command that is repeated finds that out by one read. One without
+//! segments says so where it has written many entries ([`FanOuts::note_ended`]).
 //!
 //! A recheck looks behind deliveries that died. It is noted for each message that was delivered
 //! again, because the message knows that all of its earlier deliveries are over: what one message has
@@ -18,6 +19,8 @@ use crate::values::{Origin, Timestamp};
 
 /// Where a segment goes on, unless it is at its beginning or done.
 const POSITION: &str = "place";
+/// Timelines that were written: of a segment, or of a fan-out without segments.
+const WRITTEN: &str = "written";
 
 /// What a fan-out does to timelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +95,7 @@ impl FanOutKind {
 fn write_progress(progress: &Progress) -> Item {
     let mut item = Item::from([
         ("done".to_owned(), truth(progress.done)),
-        ("written".to_owned(), number(progress.written)),
+        (WRITTEN.to_owned(), number(progress.written)),
     ]);
     // What is done needs no position, which would name a follower permanently.
     let position = progress.position.as_ref().filter(|_| !progress.done);
@@ -149,6 +152,42 @@ impl FanOuts {
         let key = keys::plan(key, kind);
         let ended = self.ledger.replace(key, plan, &[], Some(first), deadline).await?;
         Ok((ended == Put::Done).then_some(fan_out))
+    }
+
+    /// Records that a fan-out without segments has begun and ended, after this many entries, unless it was cut into segments.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been recorded.
+    pub async fn note_ended(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        [begun_at, ended_at]: [Timestamp; 2],
+        written: u64,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let plan = Item::from([
+            ("parts".to_owned(), number(1)),
+            ("begun_at".to_owned(), text(begun_at.to_string())),
+            ("ended_at".to_owned(), text(ended_at.to_string())),
+            (WRITTEN.to_owned(), number(written)),
+        ]);
+        let new = Condition::new("attribute_not_exists(pk)");
+        self.ledger.put_if(keys::plan(key, kind), plan, new, deadline).await.map(|_| ())
+    }
+
+    /// True if it is recorded that a fan-out has ended: what it has to do is done for good.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn has_ended(
+        &self,
+        key: &ActivityKey,
+        kind: FanOutKind,
+        deadline: Deadline,
+    ) -> Result<bool, DynamoError> {
+        let plan = self.ledger.get(keys::plan(key, kind), deadline).await?;
+        Ok(plan.is_some_and(|plan| plan.item.contains_key("ended_at")))
     }
 
     /// How far a segment has come; a segment that has not begun is at its beginning.
@@ -222,7 +261,12 @@ fn read_plan(row: &Row<'_>) -> Result<FanOut, DynamoError> {
         .map_err(|_| row.corrupt("parts", "a number of segments"))?;
     let begun_at = row.optional("begun_at", "an instant")?;
     let ended_at = row.optional("ended_at", "an instant")?;
-    Ok(FanOut { segments, begun_at, ended_at, begun: Vec::new() })
+    let whole = match row.item.contains_key(WRITTEN) {
+        true => Some(Progress { written: written(row)?, done: true, ..Progress::default() }),
+        false => None,
+    };
+    let begun = whole.map(|whole| (FollowerRange::ALL, whole)).into_iter().collect();
+    Ok(FanOut { segments, begun_at, ended_at, begun })
 }
 
 fn read_segment(row: &Row<'_>) -> Result<(FollowerRange, Progress), DynamoError> {
@@ -232,8 +276,10 @@ fn read_segment(row: &Row<'_>) -> Result<(FollowerRange, Progress), DynamoError>
 }
 
 fn read_progress(row: &Row<'_>) -> Result<Progress, DynamoError> {
-    let written = u64::try_from(row.number("written")?)
-        .map_err(|_| row.corrupt("written", "a number of entries"))?;
     let position = row.optional_text(POSITION)?.map(ToOwned::to_owned);
-    Ok(Progress { position, written, done: row.flag("done")? })
+    Ok(Progress { position, written: written(row)?, done: row.flag("done")? })
+}
+
+fn written(row: &Row<'_>) -> Result<u64, DynamoError> {
+    u64::try_from(row.number(WRITTEN)?).map_err(|_| row.corrupt(WRITTEN, "a number of entries"))
 }

@@ -16,7 +16,7 @@ pub(super) struct Hiding {
     /// True if a follow up to the command's instant has left its mark.
     pub(super) has_marks: bool,
     /// What the edge said meanwhile.
-    pub(super) edge: Option<FollowState>,
+    pub(super) edge: Option<EdgeState>,
 }
 
 /// What the command has to do next.
@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     /// The item may stay as it is.
     NotNeeded,
     /// The edge says this, which is the same state or a later one: it is not to be changed.
-    Overtaken(FollowState),
+    Overtaken(EdgeState),
 }
 
 impl Follows {
@@ -61,10 +61,9 @@ impl Follows {
             let hidden = row.as_ref().map_or(Ok(HiddenActors::default()), HiddenActors::read)?;
             let edge = self.edge_state(viewer, actor, deadline).await?;
             let has_marks = hidden.is_joining_up_to(actor, state.changed_at);
-            let seen = edge.map(|edge| edge.state);
-            let done = |outcome| Ok(Hiding { outcome, has_marks, edge: seen });
-            if let Some(in_force) = seen.filter(|edge| edge >= state) {
-                return done(Outcome::Overtaken(in_force));
+            let done = |outcome| Ok(Hiding { outcome, has_marks, edge });
+            if let Some(edge) = edge.filter(|edge| edge.state >= *state) {
+                return done(Outcome::Overtaken(edge));
             }
             let Some((next, marked)) = hidden.hiding(change, edge, now, retention) else {
                 return done(Outcome::NotNeeded);

@@ -4,14 +4,14 @@ use super::hidden::Marked;
 use super::hiding::{Hiding, Outcome};
 use super::{FollowChange, FollowState, Follows, keys};
 use crate::dynamo::item::{Item, Row, text, truth};
-use crate::dynamo::{Condition, DynamoError, Put};
+use crate::dynamo::{Condition, DynamoError, Put, Update};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::hold::Hold;
 use crate::runtime::retry::Backoff;
 use crate::values::{ActorId, Retention, Timestamp, ViewerId};
 
 impl Follows {
-    /// Records a follow or an unfollow, unless a later one is on record. Returns what is in force
+    /// Records a follow or an unfollow, unless a later one is on record. Returns what the edge says
     /// then: this state, or the later one. The actor is [hidden](super::HiddenActors) from the follower before; whoever
     /// has made the timeline complete for a follow [shows](Self::show) the actor again.
     ///
@@ -27,23 +27,24 @@ impl Follows {
         retention: Retention,
         hold: Hold,
         deadline: Deadline,
-    ) -> Result<FollowState, DynamoError> {
+    ) -> Result<EdgeState, DynamoError> {
         let FollowChange { follower_id: viewer, followee_id: actor, state } = change;
         let mut backoff = Backoff::default();
-        let (hiding, in_force) = loop {
+        let (hiding, edge) = loop {
             let hiding = self.hide(change, now, retention, deadline).await?;
-            if let Some(in_force) = self.put_hidden_edge(change, &hiding, hold, deadline).await? {
-                break (hiding, in_force);
+            if let Some(edge) = self.put_hidden_edge(change, &hiding, hold, deadline).await? {
+                break (hiding, edge);
             }
             // An unfollow has come in between, or another follow.
             backoff.wait(deadline).await?;
         };
+        let in_force = edge.state;
         let has_marked = state.following && hiding.outcome == Outcome::Hidden(Marked::InItem);
         if !in_force.following && (hiding.has_marks || has_marked) {
             self.end_joining(viewer, actor, in_force.changed_at, deadline).await?;
         }
         self.list_followee(change, in_force, now, deadline).await?;
-        Ok(in_force)
+        Ok(edge)
     }
 
     /// Writes the edge of an actor who is hidden. Returns what is on record then; nothing if a follow has found another edge than
@@ -54,31 +55,63 @@ impl Follows {
         hiding: &Hiding,
         hold: Hold,
         deadline: Deadline,
-    ) -> Result<Option<FollowState>, DynamoError> {
+    ) -> Result<Option<EdgeState>, DynamoError> {
         let state = change.state;
         let marked = match hiding.outcome {
             // An earlier delivery may have died between the edge and what comes after it.
-            Outcome::Overtaken(in_force) => return Ok(Some(in_force)),
+            Outcome::Overtaken(edge) => return Ok(Some(edge)),
             Outcome::Hidden(marked) => Some(marked),
             Outcome::NotNeeded => None,
         };
         if !state.following {
-            return self.put_edge(change, false, later(&state), deadline).await.map(Some);
+            let edge = EdgeState::of(state);
+            return self.put_edge(change, edge, later(&state), deadline).await.map(Some);
         }
         hold.wait().await;
         let seen = match hiding.edge {
             None => Condition::new("attribute_not_exists(changed_at)"),
             Some(edge) => Condition::new("changed_at = :at AND following = :following")
-                .value(":at", text(edge.changed_at.to_string()))
-                .value(":following", truth(edge.following)),
+                .value(":at", text(edge.state.changed_at.to_string()))
+                .value(":following", truth(edge.state.following)),
         };
-        let is_joining = marked == Some(Marked::InEdge);
-        let in_force = self.put_edge(change, is_joining, seen, deadline).await?;
+        let edge = EdgeState {
+            state,
+            is_joining: marked == Some(Marked::InEdge),
+            // From one follow to the next nothing leaves the timeline.
+            is_complete: marked.is_none() && hiding.edge.is_some_and(|edge| edge.is_complete),
+        };
+        let edge = self.put_edge(change, edge, seen, deadline).await?;
         if marked.is_none() {
             // Else an earlier unfollow that is late would not learn of it, and would hide the actor.
             self.touch_hidden(&change.follower_id, deadline).await?;
         }
-        Ok((in_force >= state).then_some(in_force))
+        Ok((edge.state >= state).then_some(edge))
+    }
+
+    /// Notes with the edge that the viewer's timeline agrees with this state of it, if it still is the edge's: whoever says the
+    /// same again has nothing to do.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; it may have been noted.
+    pub async fn note_complete(
+        &self,
+        viewer: &ViewerId,
+        actor: &ActorId,
+        state: FollowState,
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
+        let complete = Update {
+            expression: "SET #complete = :complete",
+            condition: Some("changed_at = :at AND following = :following"),
+            names: vec![("#complete", COMPLETE)],
+            values: vec![
+                (":complete", text(complete_for(&state))),
+                (":at", text(state.changed_at.to_string())),
+                (":following", truth(state.following)),
+            ],
+        };
+        let key = keys::edge(viewer, actor).into_item();
+        self.ledger.table().update(key, complete, deadline).await.map(|_| ())
     }
 
     /// The same without hiding the actor: of whom nothing is shown, nothing needs to be hidden.
@@ -91,33 +124,37 @@ impl Follows {
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<FollowState, DynamoError> {
-        let in_force = self.put_edge(change, false, later(&change.state), deadline).await?;
-        self.list_followee(change, in_force, now, deadline).await?;
-        Ok(in_force)
+        let edge = EdgeState::of(change.state);
+        let edge = self.put_edge(change, edge, later(&change.state), deadline).await?;
+        self.list_followee(change, edge.state, now, deadline).await?;
+        Ok(edge.state)
     }
 
     /// Writes the edge under a condition. Returns what is on record then.
     async fn put_edge(
         &self,
-        change: &FollowChange,
-        is_joining: bool,
+        FollowChange { follower_id, followee_id, .. }: &FollowChange,
+        written: EdgeState,
         condition: Condition<'_>,
         deadline: Deadline,
-    ) -> Result<FollowState, DynamoError> {
-        let FollowChange { follower_id, followee_id, state } = change;
+    ) -> Result<EdgeState, DynamoError> {
+        let state = &written.state;
         let mut edge = Item::from([
             ("follower_id".to_owned(), text(follower_id.as_str())),
             ("followee_id".to_owned(), text(followee_id.as_str())),
             ("following".to_owned(), truth(state.following)),
             ("changed_at".to_owned(), text(state.changed_at.to_string())),
         ]);
-        if is_joining {
+        if written.is_joining {
             edge.insert(JOINING.to_owned(), truth(true));
         }
-        let key = keys::edge(follower_id, followee_id);
-        match self.ledger.replace(key, edge, &[JOINING], Some(condition), deadline).await? {
-            Put::Done => Ok(*state),
-            Put::Refused(there) => read_state(&self.ledger.table().row(there)),
+        if written.is_complete {
+            edge.insert(COMPLETE.to_owned(), text(complete_for(state)));
+        }
+        let (key, owned) = (keys::edge(follower_id, followee_id), &[JOINING, COMPLETE]);
+        match self.ledger.replace(key, edge, owned, Some(condition), deadline).await? {
+            Put::Done => Ok(written),
+            Put::Refused(there) => EdgeState::read(&self.ledger.table().row(there)),
         }
     }
 
@@ -151,23 +188,40 @@ fn later(state: &FollowState) -> Condition<'static> {
 
 /// The attribute of an edge whose follow is bringing the actor in, where [hidden actors](super::HiddenActors) have no room.
 const JOINING: &str = "joining";
+/// The attribute of an edge with which the viewer's timeline agrees, where making it agree took long. It names the state, so
+/// that a version that does not know it cannot leave it to another.
+const COMPLETE: &str = "complete_for";
 
-/// What an edge says to pages that ask for it.
+/// What [`COMPLETE`] says of a state.
+fn complete_for(state: &FollowState) -> String {
+    format!("{}#{}", state.changed_at, state.following)
+}
+
+/// What an edge says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeState {
     /// What is in force.
     pub state: FollowState,
     /// True until all that the follow brings in is there.
     pub is_joining: bool,
+    /// True if it is noted that the viewer's timeline agrees with the state.
+    pub is_complete: bool,
 }
 
 impl EdgeState {
+    fn of(state: FollowState) -> Self {
+        Self { state, is_joining: false, is_complete: false }
+    }
+
     /// Reads an edge.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { state: read_state(row)?, is_joining: row.item.contains_key(JOINING) })
+        let state = read_state(row)?;
+        let is_joining = row.item.contains_key(JOINING);
+        let is_complete = row.optional_text(COMPLETE)?.is_some_and(|of| of == complete_for(&state));
+        Ok(Self { state, is_joining, is_complete })
     }
 
     /// True if the viewer is shown what the actor published.

@@ -11,7 +11,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::Mutex as Turn;
+use tokio::sync::{Mutex as Turn, MutexGuard};
 
 use super::put::{BATCH, Each, put};
 use super::{BusError, OutboundEvent, PATIENCE_MILLIS};
@@ -21,8 +21,8 @@ use crate::runtime::env;
 use crate::runtime::retry::Backoff;
 use crate::signed::SignedHttp;
 
-/// How long it is tried to send something. What is not sent by then is delivered again: a bus that does not answer takes no more of an
-/// invocation than this.
+/// How long the turn is waited for, and how long it is tried to send something then. What is not sent by then is delivered again: a bus that
+/// does not answer takes no more of an invocation than twice this.
 const LONGEST: Duration = Duration::from_secs(5);
 /// As signatures name it.
 const SERVICE: &str = "events";
@@ -41,6 +41,8 @@ struct Inner {
     /// Held by whoever sends.
     turn: Turn<()>,
     refused: AtomicU64,
+    /// Events that the bus has taken.
+    accepted: AtomicU64,
 }
 
 /// What handlers of this process have brought and nobody has sent: as much as they have at work.
@@ -108,8 +110,8 @@ impl Bus {
             None => format!("https://events.{}.amazonaws.com/", http.region()),
         };
         let (name, waiting, turn) = (name.to_owned(), Mutex::default(), Turn::default());
-        let refused = AtomicU64::new(0);
-        Self(Some(Arc::new(Inner { http, url, name, clock, waiting, turn, refused })))
+        let (refused, accepted) = Default::default();
+        Self(Some(Arc::new(Inner { http, url, name, clock, waiting, turn, refused, accepted })))
     }
 
     /// Whether events are sent at all: what has to be read for one need not be read otherwise.
@@ -138,9 +140,7 @@ impl Bus {
     ) -> BoxFuture<'_, Result<(), BusError>> {
         Box::pin(async move {
             match &self.0 {
-                Some(inner) if !events.is_empty() => {
-                    inner.send(events, deadline.within(LONGEST)).await
-                }
+                Some(inner) if !events.is_empty() => inner.send(events, deadline).await,
                 _ => Ok(()),
             }
         })
@@ -150,7 +150,8 @@ impl Bus {
 impl Inner {
     async fn send(&self, events: Vec<OutboundEvent>, deadline: Deadline) -> Result<(), BusError> {
         let ticket = self.bring(events);
-        let _turn = deadline.bound(self.turn.lock()).await?;
+        let _turn = self.turn(deadline.within(LONGEST)).await?;
+        let deadline = deadline.within(LONGEST);
         let (mut backoff, mut most) = (Backoff::default(), BATCH);
         // Each round has at least one of the ticket's.
         while ticket.is_waiting() {
@@ -174,6 +175,17 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Waits for its turn. A bus that has taken nothing in all that time is not merely busy.
+    async fn turn(&self, deadline: Deadline) -> Result<MutexGuard<'_, ()>, BusError> {
+        let accepted = self.accepted.load(Ordering::Relaxed);
+        deadline.bound(self.turn.lock()).await.map_err(|exceeded| {
+            match self.accepted.load(Ordering::Relaxed) == accepted {
+                true => BusError::Unavailable("nothing was taken meanwhile".to_owned()),
+                false => exceeded.into(),
+            }
+        })
     }
 
     fn bring(&self, events: Vec<OutboundEvent>) -> Ticket<'_> {
@@ -200,15 +212,20 @@ impl Inner {
     fn settle(&self, group: &Group, each: Each, ticket: &Ticket<'_>) -> Option<BusError> {
         let mut failed = None;
         for ((number, event), said) in group.iter().zip(each) {
-            if let Err(error) = said {
-                if !self.is_final(event, &error) {
+            match said {
+                Ok(()) => {
+                    self.accepted.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(error) if !self.is_final(event, &error) => {
                     let is_own = ticket.numbers.contains(number);
                     failed = failed.or_else(|| is_own.then_some(error));
                     continue;
                 }
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                let (id, kind) = (event.id(), event.kind());
-                tracing::error!(id, kind, reason = error.reason(), "an event is not sent: {error}");
+                Err(error) => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    let (id, kind, reason) = (event.id(), event.kind(), error.reason());
+                    tracing::error!(id, kind, reason, "an event is not sent: {error}");
+                }
             }
             self.waiting.lock().events.remove(number);
         }

@@ -23,7 +23,7 @@ pub enum BusError {
     /// EventBridge says that an event, or the request, is wrong.
     #[error("the event bus refused: {0}")]
     Refused(String),
-    /// The time is up.
+    /// The time was up before the bus was asked: what comes before took long, or others of this process had much to send.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

@@ -183,14 +183,14 @@ async fn a_bus_that_is_gone_is_waited_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bus_that_does_not_answer_takes_five_seconds() {
+async fn a_bus_that_does_not_answer_takes_ten_seconds() {
     let answers = vec![(0, json!(null)); 1_000];
     let (bus, connector) = bus(&answers);
     let begun = tokio::time::Instant::now();
     let others = bus.send(vec![event("b", 0)], soon());
     let (one, other) = tokio::join!(bus.send(vec![event("a", 99)], soon()), others);
     assert!(one.is_err_and(|error| error.is_retryable()) && other.is_err());
-    assert!(begun.elapsed() <= Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() <= Duration::from_secs(10), "{:?}", begun.elapsed());
     // What was not sent is nobody's any more.
     connector.answers.lock().expect("answers").clear();
     bus.send(vec![event("c", 0)], soon()).await.expect("sent");

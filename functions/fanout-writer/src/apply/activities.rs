@@ -6,6 +6,7 @@ use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 use shared::outbound::Happened;
+use shared::values::SortKey;
 
 use super::tags;
 use crate::fanout::FanOut;
@@ -44,7 +45,8 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         _ => {}
     }
     let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
-    let disposition = FanOut::new(cx, key.clone(), sort_key, kind).run().await?;
+    let was_published = merged.before.published.is_some();
+    let disposition = fan_out(cx, key.clone(), sort_key, kind, was_published).await?;
     // What is left of it goes on by itself. A large audience is not served yet, but its timelines are being written.
     if let Some(Published { at, kind, payload }) = merged.now.visible() {
         let ActivityKey { activity_id, actor_id } = key;
@@ -76,7 +78,23 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
     }
-    FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
+    fan_out(cx, key, sort_key, FanOutKind::Remove, merged.before.deleted).await
+}
+
+/// Makes the followers' timelines agree with the activity, unless that has ended: which is asked where the record was as it is now, so
+/// that a command that comes for the first time reads nothing for it.
+async fn fan_out(
+    cx: &Context,
+    key: ActivityKey,
+    sort_key: SortKey,
+    kind: FanOutKind,
+    is_repeated: bool,
+) -> Result<Disposition, Failure> {
+    let may_have_ended = is_repeated && !cx.delivery.redelivered;
+    if may_have_ended && cx.fan_outs.has_ended(&key, kind, cx.delivery.deadline).await? {
+        return Ok(Disposition::Applied(None));
+    }
+    FanOut::new(cx, key, sort_key, kind).run().await
 }
 
 /// Records among the facts who published an activity, once its record says so: the projector, which folds likes of it,

@@ -2,7 +2,7 @@
 
 use shared::command::Command;
 use shared::fanout::Reconciliation;
-use shared::follows::FollowChange;
+use shared::follows::{FollowChange, FollowState};
 use shared::outbound::Happened;
 
 use crate::reconcile::Step;
@@ -10,11 +10,33 @@ use crate::{Context, Disposition, Failure};
 
 /// Records what the command says, unless a later one is on record, and reconciles the timeline with
 /// what is on record then. A command that was overtaken reconciles too: an earlier delivery of it
-/// may have died half-way.
+/// may have died half-way. One that is repeated has nothing to reconcile, if it is noted that the timeline agrees.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
-    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
+    let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
     let (now, retention) = (cx.clock.now(), cx.retention);
-    let state = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
+    let edge = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
+    let mut state = edge.state;
+    if !edge.is_complete || delivery.redelivered {
+        match reconcile(cx, &change, state).await? {
+            Some(reconciled) => state = reconciled,
+            None => return cx.hand_on(Command::Follow(change)).await,
+        }
+    }
+    // What another command has overtaken is that one's to tell.
+    if state == change.state && change.state.following {
+        let (at, happened) = (change.state.changed_at, followed(change));
+        cx.tell(happened, at).await?;
+    }
+    Ok(Disposition::Applied(None))
+}
+
+/// Makes the timeline agree with this state of the edge, or a later one. Returns with which; nothing if time is up before.
+async fn reconcile(
+    cx: &Context,
+    change: &FollowChange,
+    state: FollowState,
+) -> Result<Option<FollowState>, Failure> {
+    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {
@@ -34,18 +56,16 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             noted = true;
         }
         if delivery.enough.has_passed() {
-            return cx.hand_on(Command::Follow(change)).await;
+            return Ok(None);
         }
+    }
+    if noted || pair.passed > cx.sizes.repeated {
+        cx.follows.note_complete(viewer, actor, pair.state, deadline).await?;
     }
     if noted {
         fan_outs.end_reconciliation(reconciliation, deadline).await?;
     }
-    // What another command has overtaken is that one's to tell.
-    if pair.state == change.state && change.state.following {
-        let (at, happened) = (change.state.changed_at, followed(change));
-        cx.tell(happened, at).await?;
-    }
-    Ok(Disposition::Applied(None))
+    Ok(Some(pair.state))
 }
 
 fn followed(change: FollowChange) -> Happened {

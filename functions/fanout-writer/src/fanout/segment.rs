@@ -206,14 +206,20 @@ impl<'a> Segment<'a> {
 
     async fn end(&self) -> Result<Disposition, Failure> {
         let (fan_out, noting) = (self.fan_out, self.noting.lock().await);
-        if noting.unplanned_since.is_some() {
-            let over = !self.deleted.load(Ordering::Relaxed);
-            let end = || fan_out.end(noting.progress.written, noting.unplanned_since);
-            return Ok(Disposition::Applied(over.then(end)));
+        let FanOut { cx, key, kind, .. } = fan_out;
+        let (fan_outs, now, deadline) = (&cx.fan_outs, cx.clock.now(), fan_out.deadline());
+        if let Some(begun_at) = noting.unplanned_since {
+            if self.deleted.load(Ordering::Relaxed) {
+                return Ok(Disposition::Applied(None));
+            }
+            let written = noting.progress.written;
+            if written > cx.sizes.repeated as u64 {
+                fan_outs.note_ended(key, *kind, [begun_at, now], written, deadline).await?;
+            }
+            return Ok(Disposition::Applied(Some(fan_out.end(written, Some(begun_at)))));
         }
         // Asked for even if this segment was done before: whoever did it may have died before asking.
-        let (fan_outs, now) = (&fan_out.cx.fan_outs, fan_out.cx.clock.now());
-        let ended = fan_outs.end(&fan_out.key, fan_out.kind, now, fan_out.deadline()).await?;
+        let ended = fan_outs.end(key, *kind, now, deadline).await?;
         Ok(Disposition::Applied(ended.map(|all| fan_out.end(all.written(), all.begun_at))))
     }
 }

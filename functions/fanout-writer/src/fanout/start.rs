@@ -32,13 +32,16 @@ pub struct Sizes {
     pub segment: u32,
     /// The most segments of one fan-out: invocations that work on it at once.
     pub segments: usize,
+    /// Entries that a command which is repeated may write again. One that has written more notes that it is complete.
+    pub repeated: usize,
 }
 
 impl Default for Sizes {
     /// A page is a hundred batches; a segment is half a second's work for one invocation where the table
-    /// admits 40,000 writes a second, which is much less than a few invocations can write.
+    /// admits 40,000 writes a second, which is much less than a few invocations can write. The note that a command is complete is a
+    /// hundredth of what it has written at most.
     fn default() -> Self {
-        Self { page: 2_500, segment: 20_000, segments: 4 }
+        Self { page: 2_500, segment: 20_000, segments: 4, repeated: 100 }
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, PointInTimeRecoverySpecification,
-    ScalarAttributeType, StreamSpecification, StreamViewType, TableDescription, TableStatus,
+    ScalarAttributeType, StreamSpecification, StreamViewType, TableClass, TableDescription,
+    TableStatus,
 };
 use shared::dynamo::{DynamoError, Table};
 use shared::events::{MadeTable, PeriodRow, PeriodState, Seal, StreamMapping};
@@ -176,6 +177,30 @@ pub(super) async fn set_recovery(
         update.set_point_in_time_recovery_specification(specification).send()
     });
     set.await.map(|_| ())
+}
+
+/// Has a table be of the class that is read rarely: its storage costs two fifths, its reads a quarter more. What is refused is not tried again:
+/// nothing depends on it but the price.
+pub(super) async fn set_rarely_read(table: &Table, deadline: Deadline) {
+    let deadline = deadline.within(PATIENCE);
+    if let Err(error) = rarely_read(table, deadline).await {
+        let table = table.name();
+        tracing::warn!(table, "the table stays of the standard class: {error}");
+    }
+}
+
+async fn rarely_read(table: &Table, deadline: Deadline) -> Result<(), KeeperError> {
+    let found = describe(table, deadline).await?;
+    let class = found.and_then(|found| found.table_class_summary?.table_class);
+    let rarely_read = TableClass::StandardInfrequentAccess;
+    if class.as_ref() == Some(&rarely_read) {
+        return Ok(());
+    }
+    let update = || {
+        let update = table.client().update_table().table_name(table.name());
+        update.table_class(rarely_read.clone()).send()
+    };
+    Ok(unless_missing(table.attempt(deadline, update).await.map(drop))?)
 }
 
 pub(crate) async fn describe(

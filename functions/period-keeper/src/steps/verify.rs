@@ -83,11 +83,13 @@ impl Keeper {
     ) -> Result<Outcome, KeeperError> {
         if row.tally == Some(tally) {
             // From here on the archive is the copy, and costs a fiftieth.
-            match table::set_recovery(&self.tables.table(row.period), false, deadline).await {
+            let table = self.tables.table(row.period);
+            match table::set_recovery(&table, false, deadline).await {
                 // Another keeper is ahead.
                 Ok(()) | Err(DynamoError::TableMissing(_)) => {}
                 Err(failure) => return Err(failure.into()),
             }
+            table::set_rarely_read(&table, deadline).await;
             let row = PeriodRow { state: PeriodState::Verified, ..row.clone() };
             return self.moved(row, deadline).await;
         }

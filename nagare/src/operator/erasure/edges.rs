@@ -56,7 +56,8 @@ impl Erasure {
             let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
             let change = FollowChange { follower_id, followee_id, state };
             let (now, hold) = (self.clock.now(), Hold::default());
-            self.follows.record(&change, now, self.retention, hold, soon()).await
+            let edge = self.follows.record(&change, now, self.retention, hold, soon()).await?;
+            Ok(edge.state)
         });
         let unfollowed = unfollowed.await?;
         self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;

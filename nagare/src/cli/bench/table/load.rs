@@ -120,7 +120,7 @@ mod tests {
             FollowChange { follower_id: viewer.clone(), followee_id: actor.clone(), state };
         let (retention, deadline) = (Retention::default(), Deadline::after(Duration::from_secs(9)));
         let recorded = follows.record(&change, at, retention, Hold::NONE, deadline).await;
-        assert_eq!(recorded.expect("recorded"), state);
+        assert_eq!(recorded.expect("recorded").state, state);
         let recorded = stored();
         engine.import(&schema::names().ledger, vec![edge(&viewer, &actor, at)]).expect("loaded");
         let loaded = stored();

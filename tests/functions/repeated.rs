@@ -1,0 +1,122 @@
+//! What one person says again and again: a command that has taken long finds, when it is repeated, that all is done.
+
+use serde_json::{Value, json};
+use tests::{NOW, delete, follow, publish, unfollow};
+
+use crate::units::UnitCounter;
+
+/// More than a command that is repeated may write again.
+const MANY: usize = 240;
+const LATER: &str = "2026-11-20T12:01:00.000Z";
+const LATEST: &str = "2026-11-20T12:02:00.000Z";
+
+/// What a command writes and reads.
+async fn cost(counter: &UnitCounter, command: &Value) -> [f64; 2] {
+    drop(counter.take_with_rounds());
+    counter.apply(std::slice::from_ref(command)).await;
+    let (units, _) = counter.take_with_rounds();
+    [units.writes, units.reads]
+}
+
+/// The same for one whose earlier delivery may have died.
+async fn cost_of_a_redelivery(counter: &UnitCounter, command: &Value) -> [f64; 2] {
+    drop(counter.take_with_rounds());
+    assert_eq!(counter.world.write(&[&command.to_string()], 2).await, [0_usize; 0]);
+    let (units, _) = counter.take_with_rounds();
+    [units.writes, units.reads]
+}
+
+fn assert_little(units: [f64; 2], what: &str) {
+    assert!(units[0] <= 6.0 && units[1] <= 8.0, "{what}: {units:?}");
+}
+
+fn assert_much(units: [f64; 2], what: &str) {
+    assert!(units[0] >= MANY as f64, "{what}: {units:?}");
+}
+
+/// An actor who has published very much.
+async fn busy_actor() -> UnitCounter {
+    let counter = UnitCounter::new();
+    let at = |n: usize| format!("2026-11-20T11:{:02}:{:02}.000Z", n / 60, n % 60);
+    let posts: Vec<_> = (0..MANY).map(|n| publish("anna", &format!("{n:03}"), &at(n))).collect();
+    counter.apply(&posts).await;
+    counter
+}
+
+/// How many entries a viewer is shown.
+async fn shown(counter: &UnitCounter, viewer: &str) -> usize {
+    let (mut query, mut shown) = ("limit=100".to_owned(), 0);
+    loop {
+        let (status, _, body) = counter.world.get(&format!("/v1/timelines/{viewer}"), &query).await;
+        assert_eq!(status, 200);
+        shown += body["items"].as_array().unwrap().len();
+        let Some(cursor) = body["next_cursor"].as_str() else { return shown };
+        query = format!("limit=100&cursor={cursor}");
+    }
+}
+
+#[tokio::test]
+async fn a_follow_brings_everything_in_once() {
+    let counter = busy_actor().await;
+    let first = follow("bob", "anna", NOW);
+    assert_much(cost(&counter, &first).await, "the first");
+    assert_little(cost(&counter, &first).await, "the same again");
+    let later = follow("bob", "anna", LATER);
+    assert_little(cost(&counter, &later).await, "a later follow of one who follows");
+    assert_little(cost(&counter, &later).await, "that one again");
+    assert_little(cost(&counter, &first).await, "the first again, which is overtaken");
+    assert_eq!(shown(&counter, "bob").await, MANY);
+    assert_much(cost_of_a_redelivery(&counter, &later).await, "after one that may have died");
+}
+
+#[tokio::test]
+async fn who_leaves_takes_everything_out_once() {
+    let counter = busy_actor().await;
+    let (first, left) = (follow("bob", "anna", NOW), unfollow("bob", "anna", LATER));
+    counter.apply(&[first.clone()]).await;
+    assert_much(cost(&counter, &left).await, "the unfollow");
+    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+    assert_little(cost(&counter, &left).await, "the same again");
+    assert_little(cost(&counter, &first).await, "a follow that it has overtaken");
+    let again = follow("bob", "anna", LATEST);
+    assert_much(cost(&counter, &again).await, "a follow after it");
+    assert_eq!(shown(&counter, "bob").await, MANY);
+    assert_little(cost(&counter, &left).await, "an unfollow that is overtaken");
+    assert_eq!(shown(&counter, "bob").await, MANY);
+    assert_much(cost_of_a_redelivery(&counter, &left).await, "after one that may have died");
+    assert_eq!(shown(&counter, "bob").await, MANY);
+}
+
+/// A version that does not know the note writes the edge, and leaves in it what it does not know.
+#[tokio::test]
+async fn a_note_is_of_one_state() {
+    let counter = busy_actor().await;
+    counter.apply(&[follow("bob", "anna", NOW)]).await;
+    let request = json!({"TableName": "nagare-ledger",
+        "Key": {"pk": {"S": "followers#anna"}, "sk": {"S": "2612#bob"}},
+        "ConditionExpression": "attribute_exists(complete_for)",
+        "UpdateExpression": "SET changed_at = :at, following = :no",
+        "ExpressionAttributeValues": {":at": {"S": LATER}, ":no": {"BOOL": false}}});
+    let (status, answer) = counter.world.engine.call("UpdateItem", request.to_string().as_bytes());
+    assert_eq!(status, 200, "{answer}");
+    assert_much(cost(&counter, &unfollow("bob", "anna", LATER)).await, "what is left of it");
+    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+}
+
+#[tokio::test]
+async fn an_activity_reaches_everybody_once() {
+    let counter = UnitCounter::new();
+    let follows: Vec<_> = (0..MANY).map(|n| follow(&format!("v{n}"), "anna", NOW)).collect();
+    counter.apply(&follows).await;
+    let (published, deleted) = (publish("anna", "live", NOW), delete("anna", "live"));
+    assert_much(cost(&counter, &published).await, "the publish");
+    assert_little(cost(&counter, &published).await, "the same again");
+    assert_eq!(counter.world.entry_count(tests::soon()).await, MANY as u64);
+    assert_much(cost_of_a_redelivery(&counter, &published).await, "after one that may have died");
+    assert_much(cost(&counter, &deleted).await, "the delete");
+    assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+    // An edit goes to the change log in each of its copies.
+    assert!(cost(&counter, &deleted).await[0] <= 12.0);
+    assert_little(cost(&counter, &published).await, "a publish of what is deleted");
+    assert_much(cost_of_a_redelivery(&counter, &deleted).await, "after one that may have died");
+}
