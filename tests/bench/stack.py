@@ -41,22 +41,23 @@ class Stack:
         endpoint = self.exports["AWS_ENDPOINT_URL_SQS"]
         return self.call(endpoint, f"AmazonSQS.{operation}", {"QueueUrl": self.exports[queue]} | body)
 
-    def send(self, commands):
-        """Sends commands, ten a call."""
-        commands = list(commands)
+    def send(self, commands, group=None):
+        """Sends commands, ten a call, in a group if one is named."""
+        commands, grouped = list(commands), {"MessageGroupId": group} if group else {}
         for start in range(0, len(commands), 10):
-            entries = [{"Id": str(n), "MessageBody": json.dumps(one)} for n, one in enumerate(commands[start:start + 10])]
+            entries = [{"Id": str(n), "MessageBody": json.dumps(one)} | grouped
+                       for n, one in enumerate(commands[start:start + 10])]
             answer = self.sqs("SendMessageBatch", Entries=entries)
             if answer.get("Failed"):
                 raise SystemExit(f"not sent: {answer['Failed']}")
 
-    def drain(self):
-        """Waits until all that was sent is in effect, and nothing has become a dead letter."""
+    def drain(self, but=0):
+        """Waits until all that was sent is in effect, but so many that others go on sending, and nothing has become a dead letter."""
         counts = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
         end = time.monotonic() + PATIENCE
         while True:
             waiting = self.sqs("GetQueueAttributes", AttributeNames=counts)["Attributes"]
-            if not any(map(int, waiting.values())):
+            if sum(map(int, waiting.values())) <= but:
                 break
             if time.monotonic() > end:
                 raise SystemExit("the queue is not worked off")

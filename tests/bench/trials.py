@@ -5,7 +5,8 @@
 
 left: somebody leaves an actor with 30,000 activities on their timeline, where a partition writes 1,000 and reads 3,000 units a
 second, and reads pages from that moment on. deleted: 10,000 messages are posted in a room and deleted, where calls take up to 8 ms,
-and the room is read. likes: a viewer likes 20,000 activities that nobody knows, and pages of their likes are read. Each prints its
+and the room is read. likes: a viewer likes 20,000 activities that nobody knows, and pages of their likes are read. repeated: somebody follows
+an actor with 3,000 activities, says so 20,000 times more, and leaves and says that as often, while others follow somebody. Each prints its
 figures, and fails where a page is not answered, is not what it should be, or takes longer than its bound.
 """
 
@@ -146,7 +147,60 @@ def likes(size):
     return late
 
 
-TRIALS = {"left": (left, 30_000), "deleted": (deleted, 10_000), "likes": (likes, 20_000)}
+def repeated(size):
+    """The commands and pages of others while one person says the same again and again."""
+    late = []
+    with running() as stack:
+        stack.apply({"type": "activity.published", "activity_id": f"a{n:05}", "actor_id": "anna", "published_at": ago(seconds=n)}
+                    for n in range(REPEATED_ACTIVITIES))
+        again = {
+            "follow": {"type": "follow.created", "follower_id": "bob", "followee_id": "anna", "at": ago()},
+            "unfollow": {"type": "follow.deleted", "follower_id": "bob", "followee_id": "anna", "at": ago(seconds=-1)},
+        }
+        idle = Others(stack, "idle")
+        idle.go_on_for(60)
+        print(f"repeated: nobody else, {idle.says()}", flush=True)
+        for what, command in again.items():
+            stack.apply([command])
+            others, begun, over = Others(stack, what), time.monotonic(), threading.Event()
+            sent = threading.Thread(target=lambda: (stack.send([command] * size, group="bob"), stack.drain(but=1), over.set()))
+            sent.start()
+            while not over.is_set():
+                others.go_on_for(1)
+            sent.join()
+            print(f"repeated: {what} of {REPEATED_ACTIVITIES:,} activities, {size:,} times in {time.monotonic() - begun:.0f} s,"
+                  f" {others.says()}", flush=True)
+            late += [f"repeated: {what}"] if bench.percentile(others.took, 99) > BOUND else []
+            pages = Pages(stack)
+            shown = len(pages.walk("/v1/timelines/bob?limit=100"))
+            if shown != (REPEATED_ACTIVITIES if what == "follow" else 0):
+                raise SystemExit(f"{shown} are shown")
+    return late
+
+
+class Others:
+    """What others say beside: each follows somebody and waits until that is listed."""
+
+    def __init__(self, stack, name):
+        self.stack, self.name, self.took = stack, name, []
+
+    def go_on_for(self, times):
+        for _ in range(times):
+            viewer = f"{self.name}-{len(self.took)}"
+            begun = time.perf_counter()
+            command = {"type": "follow.created", "follower_id": viewer, "followee_id": "carl", "at": ago()}
+            self.stack.send([command], group=viewer)
+            while not self.stack.page(f"/v1/viewers/{viewer}/following")[0]["items"]:
+                time.sleep(0.01)
+            self.took.append((time.perf_counter() - begun) * 1_000)
+
+    def says(self):
+        at = [bench.percentile(self.took, part) for part in (50, 99)]
+        return f"{len(self.took):,} follows of others: p50 {at[0]:.0f} ms, p99 {at[1]:.0f} ms, at most {max(self.took):.0f} ms"
+
+
+REPEATED_ACTIVITIES = 3_000
+TRIALS = {"left": (left, 30_000), "deleted": (deleted, 10_000), "likes": (likes, 20_000), "repeated": (repeated, 20_000)}
 
 
 def main():

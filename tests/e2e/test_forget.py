@@ -270,7 +270,7 @@ KNOWN = {
             "activity claim": {"actor_id", "published_at"},
             "activity actor": RECORD,
             "outbox": {"activity_id", "deleted"},
-            "followers": {"follower_id", "followee_id", "following", "changed_at"},
+            "followers": {"follower_id", "followee_id", "following", "changed_at", "complete_for"},
             "fanout actor": {"parts", "begun_at", "ended_at", "place", "written", "done"},
             "settle": {"place"},
             "person profile": {"at", "payload"},

@@ -12,7 +12,7 @@ const LATEST: &str = "2026-11-20T12:02:00.000Z";
 
 /// What a command writes and reads.
 async fn cost(counter: &UnitCounter, command: &Value) -> [f64; 2] {
-    drop(counter.take_with_rounds());
+    let _ = counter.take_with_rounds();
     counter.apply(std::slice::from_ref(command)).await;
     let (units, _) = counter.take_with_rounds();
     [units.writes, units.reads]
@@ -20,7 +20,7 @@ async fn cost(counter: &UnitCounter, command: &Value) -> [f64; 2] {
 
 /// The same for one whose earlier delivery may have died.
 async fn cost_of_a_redelivery(counter: &UnitCounter, command: &Value) -> [f64; 2] {
-    drop(counter.take_with_rounds());
+    let _ = counter.take_with_rounds();
     assert_eq!(counter.world.write(&[&command.to_string()], 2).await, [0_usize; 0]);
     let (units, _) = counter.take_with_rounds();
     [units.writes, units.reads]
@@ -85,6 +85,21 @@ async fn who_leaves_takes_everything_out_once() {
     assert_eq!(shown(&counter, "bob").await, MANY);
     assert_much(cost_of_a_redelivery(&counter, &left).await, "after one that may have died");
     assert_eq!(shown(&counter, "bob").await, MANY);
+}
+
+/// A publish lists those who were tagged before, also where nobody follows, and where it is older than retention.
+#[tokio::test]
+async fn who_is_tagged_has_it_listed_once() {
+    for at in [NOW, "2026-09-01T12:00:00.000Z"] {
+        let counter = UnitCounter::new();
+        let tag = |n| json!({"type": "tag.created", "activity_id": "live", "tagged_id": format!("v{n}"), "at": NOW});
+        let tags: Vec<_> = (0..MANY).map(tag).collect();
+        counter.apply(&tags).await;
+        let published = publish("anna", "live", at);
+        assert_much(cost(&counter, &published).await, "the publish");
+        assert_little(cost(&counter, &published).await, "the same again");
+        assert_much(cost_of_a_redelivery(&counter, &published).await, "after a death");
+    }
 }
 
 /// A version that does not know the note writes the edge, and leaves in it what it does not know.

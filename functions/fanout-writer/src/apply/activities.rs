@@ -6,11 +6,9 @@ use shared::command::Command;
 use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 use shared::outbound::Happened;
-use shared::values::SortKey;
 
-use super::tags;
+use super::tags::{self, Listed};
 use crate::fanout::FanOut;
-use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
 /// Claims the id, records the activity, lists it in its actor's outbox, and only then looks for
@@ -26,27 +24,44 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let merged = cx.activities.merge(&key, Change::from(publish.clone()), deadline).await?;
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
+    let was_published = merged.before.published.is_some();
+    let mut is_over = false;
     // What was deleted before it was published is nobody's concern.
     if !deleted {
         // One after the other, as all of the above: fan-outs of one batch are not to begin at the same moment.
         owned(cx, &key, false).await?;
-        if tags::list_all(cx, &key.actor_id, &sort_key).await? == Step::Stopped {
-            return cx.hand_on(Command::Publish(publish)).await;
+        is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
+    }
+    let mut has_listed_many = false;
+    if !deleted && !is_over {
+        match tags::list_all(cx, &key.actor_id, &sort_key).await? {
+            Listed::All { many } => has_listed_many = many,
+            Listed::Stopped => return cx.hand_on(Command::Publish(publish)).await,
         }
     }
     if !cx.retains(sort_key.published_at) {
+        if has_listed_many {
+            note_ended(cx, &key, 0).await?;
+        }
         return Ok(Disposition::Expired);
     }
     // Whoever deleted it clears what was written before. Only a delivery that wrote and died may
     // have left something, and none has written before the record says that it is published.
-    match (deleted, merged.before.published.is_some()) {
+    match (deleted, was_published) {
         (true, false) => return Ok(Disposition::Suppressed),
         (true, true) if !cx.delivery.redelivered => return Ok(Disposition::Applied(None)),
         _ => {}
     }
     let kind = if deleted { FanOutKind::Remove } else { FanOutKind::Insert };
-    let was_published = merged.before.published.is_some();
-    let disposition = fan_out(cx, key.clone(), sort_key, kind, was_published).await?;
+    let disposition = match is_over {
+        true => Disposition::Applied(None),
+        false => FanOut::new(cx, key.clone(), sort_key, kind).run().await?,
+    };
+    if let Disposition::Applied(Some(end)) = &disposition
+        && has_listed_many
+    {
+        note_ended(cx, &key, end.entries).await?;
+    }
     // What is left of it goes on by itself. A large audience is not served yet, but its timelines are being written.
     if let Some(Published { at, kind, payload }) = merged.now.visible() {
         let ActivityKey { activity_id, actor_id } = key;
@@ -78,23 +93,28 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
     if !cx.retains(sort_key.published_at) {
         return Ok(Disposition::Applied(None));
     }
-    fan_out(cx, key, sort_key, FanOutKind::Remove, merged.before.deleted).await
-}
-
-/// Makes the followers' timelines agree with the activity, unless that has ended: which is asked where the record was as it is now, so
-/// that a command that comes for the first time reads nothing for it.
-async fn fan_out(
-    cx: &Context,
-    key: ActivityKey,
-    sort_key: SortKey,
-    kind: FanOutKind,
-    is_repeated: bool,
-) -> Result<Disposition, Failure> {
-    let may_have_ended = is_repeated && !cx.delivery.redelivered;
-    if may_have_ended && cx.fan_outs.has_ended(&key, kind, cx.delivery.deadline).await? {
+    if has_ended(cx, &key, FanOutKind::Remove, merged.before.deleted).await? {
         return Ok(Disposition::Applied(None));
     }
-    FanOut::new(cx, key, sort_key, kind).run().await
+    FanOut::new(cx, key, sort_key, FanOutKind::Remove).run().await
+}
+
+/// True if it is noted that all that a command asks for is done. That is asked where the record was before as it is now, so that a command
+/// that comes for the first time reads nothing for it; and not behind a delivery that may have died.
+async fn has_ended(
+    cx: &Context,
+    key: &ActivityKey,
+    kind: FanOutKind,
+    is_repeated: bool,
+) -> Result<bool, DynamoError> {
+    let may_have_ended = is_repeated && !cx.delivery.redelivered;
+    Ok(may_have_ended && cx.fan_outs.has_ended(key, kind, cx.delivery.deadline).await?)
+}
+
+/// Notes of a publish that has listed many tags that all is done.
+async fn note_ended(cx: &Context, key: &ActivityKey, entries: u64) -> Result<(), DynamoError> {
+    let (now, deadline) = (cx.clock.now(), cx.delivery.deadline);
+    cx.fan_outs.note_ended(key, FanOutKind::Insert, [now, now], entries, deadline).await
 }
 
 /// Records among the facts who published an activity, once its record says so: the projector, which folds likes of it,

@@ -4,7 +4,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use shared::tags::{Tag, TagChange};
 use shared::values::{ActorId, SortKey};
 
-use crate::reconcile::Step;
 use crate::{Context, Disposition, Failure};
 
 /// Tags that are read at once when an activity is published.
@@ -28,12 +27,20 @@ pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, 
     Ok(Disposition::Applied(None))
 }
 
+/// How far an activity was listed.
+pub(super) enum Listed {
+    /// For everybody who is tagged in it, who may be many.
+    All { many: bool },
+    /// Time is up.
+    Stopped,
+}
+
 /// Lists an activity for everybody who is tagged in it. Its id has been claimed.
 pub(super) async fn list_all(
     cx: &Context,
     actor: &ActorId,
     sort_key: &SortKey,
-) -> Result<Step, Failure> {
+) -> Result<Listed, Failure> {
     let (tags, delivery, deadline) = (&cx.tags, &cx.delivery, cx.delivery.deadline);
     let (activity, origin) = (&sort_key.activity_id, &delivery.origin);
     let mut position = match delivery.may_have_progress() {
@@ -41,19 +48,21 @@ pub(super) async fn list_all(
         false => None,
     };
     let (mut noted, mut slice) = (position.is_some(), delivery.slice());
+    let mut listed = 0;
     loop {
         let page = tags.of_activity(activity, position.as_ref(), PAGE, deadline).await?;
         let now = cx.clock.now();
         let in_force = page.tags.iter().filter(|tag| tag.state.tagged);
         let lists: Vec<_> =
             in_force.map(|tag| tags.list(tag, actor, sort_key, now, deadline)).collect();
+        listed += lists.len();
         stream::iter(lists).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
         let Some(next) = page.next else { break };
         if slice.has_passed() {
             tags.note_listed(activity, origin, &next, deadline).await?;
             noted = true;
             if delivery.enough.has_passed() {
-                return Ok(Step::Stopped);
+                return Ok(Listed::Stopped);
             }
             slice = delivery.slice();
         }
@@ -62,5 +71,5 @@ pub(super) async fn list_all(
     if noted {
         tags.end_listing(activity, origin, deadline).await?;
     }
-    Ok(Step::Whole)
+    Ok(Listed::All { many: noted || listed > cx.sizes.repeated })
 }

@@ -32,7 +32,7 @@ pub struct Sizes {
     pub segment: u32,
     /// The most segments of one fan-out: invocations that work on it at once.
     pub segments: usize,
-    /// Entries that a command which is repeated may write again. One that has written more notes that it is complete.
+    /// Entries, and listings of tags, that a command which is repeated may write again. One that has written more notes that it is complete.
     pub repeated: usize,
 }
 
