@@ -130,6 +130,49 @@ async fn what_comes_while_a_page_is_read_comes_once() {
     }
 }
 
+/// Of two that arrived together one is in its place, and the other comes there while a page is read, or after it. The breaks that are looked
+/// for: a page that shows what its cursor does not pass, and one that passes what it has not shown.
+#[tokio::test]
+async fn what_comes_into_its_place_while_a_page_is_read_comes_once() {
+    for query in ["", "author=bob"] {
+        for nth in 1.. {
+            let (by, left) = before_call(0, command(&said("late", 0)));
+            let world = interrupted(Hold::NONE, &[said("a", MINUTE)], by).await;
+            let both = ["early", "late"].map(|id| said(id, 0).to_string());
+            assert_eq!(world.write(&both.each_ref().map(String::as_str), 1).await, [0_usize; 0]);
+            take_out(&world, "late");
+            left.store(nth, SeqCst);
+            let mut client = Client::new(&world, query).await;
+            let was_there = left.swap(0, SeqCst) == 0;
+            world.done(&[said("late", 0)]).await;
+            client.poll(&world, 20).await;
+            client.shown.sort();
+            assert_eq!(client.shown, ["a", "early", "late"], "{query} before call {nth}");
+            if !was_there {
+                break;
+            }
+        }
+    }
+}
+
+/// Takes the rows of a message out, as if they were not written yet. It has arrived all the same.
+fn take_out(world: &World, message: &str) {
+    let (_, ledger) =
+        world.engine.call("Scan", json!({"TableName": "nagare-ledger"}).to_string().as_bytes());
+    let ledger: Value = serde_json::from_str(&ledger).unwrap();
+    let is_row = |item: &&Value| {
+        let key = item["sk"]["S"].as_str().unwrap();
+        item["arrived"].is_object() && key.ends_with(&format!("#{message}"))
+    };
+    let rows: Vec<_> = ledger["Items"].as_array().unwrap().iter().filter(is_row).collect();
+    assert_eq!(rows.len(), 2, "{ledger}");
+    for row in rows {
+        let key = json!({"pk": row["pk"], "sk": row["sk"]});
+        let delete = json!({"TableName": "nagare-ledger", "Key": key}).to_string();
+        assert_eq!(world.engine.call("DeleteItem", delete.as_bytes()).0, 200);
+    }
+}
+
 /// Lets so many calls through and none after them.
 #[derive(Debug, Clone)]
 struct CutOff {
