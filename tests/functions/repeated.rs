@@ -74,7 +74,7 @@ async fn a_follow_brings_everything_in_once() {
 async fn who_leaves_takes_everything_out_once() {
     let counter = busy_actor().await;
     let (first, left) = (follow("bob", "anna", NOW), unfollow("bob", "anna", LATER));
-    counter.apply(&[first.clone()]).await;
+    counter.apply(std::slice::from_ref(&first)).await;
     assert_much(cost(&counter, &left).await, "the unfollow");
     assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
     assert_little(cost(&counter, &left).await, "the same again");
