@@ -1,7 +1,14 @@
 //! What one person says again and again: a command that has taken long finds, when it is repeated, that all is done.
 
+use std::sync::{Arc, Mutex};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use nagare::local::engine::Engine;
 use serde_json::{Value, json};
-use tests::{NOW, delete, follow, publish, unfollow};
+use tests::{NOW, World, delete, follow, publish, unfollow};
 
 use crate::units::{UnitCounter, Units};
 
@@ -35,12 +42,15 @@ fn assert_much(Units { writes, calls, .. }: Units, what: &str) {
     assert!(is_much, "{what}: {writes} write units, {calls} calls");
 }
 
+fn posts() -> Vec<Value> {
+    let at = |n: usize| format!("2026-11-20T11:{:02}:{:02}.000Z", n / 60, n % 60);
+    (0..MANY).map(|n| publish("anna", &format!("{n:03}"), &at(n))).collect()
+}
+
 /// An actor who has published very much.
 async fn busy_actor() -> UnitCounter {
     let counter = UnitCounter::new();
-    let at = |n: usize| format!("2026-11-20T11:{:02}:{:02}.000Z", n / 60, n % 60);
-    let posts: Vec<_> = (0..MANY).map(|n| publish("anna", &format!("{n:03}"), &at(n))).collect();
-    counter.apply(&posts).await;
+    counter.apply(&posts()).await;
     counter
 }
 
@@ -117,6 +127,48 @@ async fn a_note_is_of_one_state() {
     assert_eq!(status, 200, "{answer}");
     assert_much(cost(&counter, &unfollow("bob", "anna", LATER)).await, "what is left of it");
     assert_eq!(counter.world.entry_count(tests::soon()).await, 0);
+}
+
+/// Before the edge is written, hides the actor as an unfollow does that has read the edge from before.
+#[derive(Debug)]
+struct Hides {
+    inside: SharedHttpConnector,
+    engine: Arc<Mutex<Option<Engine>>>,
+}
+
+impl HttpConnector for Hides {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let is_edge =
+            request.headers().get("x-amz-target").is_some_and(|it| it.ends_with("UpdateItem"))
+                && String::from_utf8_lossy(request.body().bytes().unwrap())
+                    .contains("followers#anna");
+        if let Some(engine) = is_edge.then(|| self.engine.lock().unwrap().take()).flatten() {
+            let update = json!({"TableName": "nagare-ledger",
+                "Key": {"pk": {"S": "person#bob#hidden"}, "sk": {"S": "actors"}},
+                "UpdateExpression": "SET #left = :left, #at = :at",
+                "ExpressionAttributeNames": {"#left": "left#anna", "#at": "at"},
+                "ExpressionAttributeValues": {
+                    ":left": {"S": format!("{LATER}#1795176060")}, ":at": {"S": "another"}}});
+            assert_eq!(engine.call("UpdateItem", update.to_string().as_bytes()).0, 200);
+        }
+        self.inside.call(request)
+    }
+}
+
+/// A follow that has nothing to bring in goes by the edge from before. An unfollow in between does so, too, and comes too late.
+#[tokio::test]
+async fn an_unfollow_that_comes_too_late_hides_nobody() {
+    let engine = Arc::new(Mutex::new(None));
+    let hides = Arc::clone(&engine);
+    let world = World::behind(|inside| SharedHttpConnector::new(Hides { inside, engine: hides }));
+    world.done(&posts()).await;
+    world.done(&[follow("bob", "anna", NOW)]).await;
+    *engine.lock().unwrap() = Some(world.engine.clone());
+    world.done(&[follow("bob", "anna", LATEST)]).await;
+    assert!(engine.lock().unwrap().is_none(), "nobody was hidden");
+    assert_eq!(world.ids("bob", "limit=100").await.len(), 100);
+    world.done(&[unfollow("bob", "anna", LATER)]).await;
+    assert_eq!(world.ids("bob", "limit=100").await.len(), 100);
 }
 
 #[tokio::test]

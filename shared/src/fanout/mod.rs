@@ -59,7 +59,8 @@
 //!   stays ended, and an edge names the state that the timeline agrees with
 //!   ([`Follows::note_complete`](crate::follows::Follows::note_complete)). Of a timeline that agrees, only fan-outs change what
 //!   is in it, and they go by the edge. A later follow takes the note over from the follow before it: no entry leaves in
-//!   between, and the edge is put over the one that was seen. Only a delivery after one that may have died does all of it again:
+//!   between, and the edge is put over the one that was seen. An unfollow that comes too late for that edge may have hidden the
+//!   actor before: who goes by the note shows the actor all the same. Only a delivery after one that may have died does all of it again:
 //!   that one may have written something that nobody has checked.
 //! * *A delete* writes only to those who follow. Who has left took the entry out when they left, or the
 //!   recheck of a delivery that died does it.

@@ -16,8 +16,17 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
     let (now, retention) = (cx.clock.now(), cx.retention);
     let edge = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
     let mut state = edge.state;
-    if !edge.is_complete || delivery.redelivered {
-        match reconcile(cx, &change, state).await? {
+    let is_complete = edge.is_complete && !delivery.redelivered;
+    // An earlier unfollow may have hidden the actor before it could know of the edge that has overtaken it.
+    let later = match is_complete && state.following {
+        true => {
+            let (viewer, actor) = (&change.follower_id, &change.followee_id);
+            cx.follows.show(viewer, actor, state.changed_at, deadline).await?
+        }
+        false => None,
+    };
+    if !is_complete || later.is_some() {
+        match reconcile(cx, &change, later.unwrap_or(state)).await? {
             Some(reconciled) => state = reconciled,
             None => return cx.hand_on(Command::Follow(change)).await,
         }
