@@ -6,10 +6,17 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fanout_writer::Delivery;
 use nagare::local::engine::Engine;
 use serde_json::{Value, json};
+use shared::activities::ActivityKey;
+use shared::fanout::{FanOutKind, FanOuts, Reconciliation};
+use shared::follows::FollowState;
+use shared::tags::Tags;
+use shared::values::{ActivityId, ActorId, Origin, SortKey, ViewerId};
 use tests::{NOW, World, delete, follow, publish, unfollow};
 
+use crate::overtaking::command;
 use crate::units::{UnitCounter, Units};
 
 /// More than a command that is repeated may write again.
@@ -111,6 +118,52 @@ async fn who_is_tagged_has_it_listed_once() {
         assert_little(cost(&counter, &published).await, "the same again");
         assert_much(cost_of_a_redelivery(&counter, &published).await, "after a death");
     }
+}
+
+/// The rest of a command that was handed on finds that another has done all of it, and leaves nothing of its own behind.
+#[tokio::test]
+async fn the_rest_of_a_command_removes_what_it_has_noted() {
+    let counter = busy_actor().await;
+    let world = &counter.world;
+    let (first, left) = (follow("bob", "anna", NOW), unfollow("bob", "anna", LATER));
+    let tag = |n| json!({"type": "tag.created", "activity_id": "000", "tagged_id": format!("v{n}"), "at": NOW});
+    let tags: Vec<_> = (0..3).map(tag).collect();
+    world.done(&tags).await;
+    let (viewer, actor) = (ViewerId::new("bob").unwrap(), ActorId::new("anna").unwrap());
+    let activity = ActivityId::new("000").unwrap();
+    let origin = Origin::new("handed-on".to_owned()).unwrap();
+    let rest =
+        Delivery { origin: origin.clone(), continued: true, ..Delivery::only(tests::soon()) };
+    let of = Reconciliation { viewer: &viewer, actor: &actor, origin: &origin };
+    let position = SortKey { published_at: NOW.parse().unwrap(), activity_id: activity.clone() };
+    let ledger = &world.tables.ledger;
+    for (done, handed_on) in [(vec![&first], &first), (vec![&left], &left), (vec![], &first)] {
+        for command in done {
+            world.done(std::slice::from_ref(command)).await;
+        }
+        let state = FollowState { following: true, changed_at: NOW.parse().unwrap() };
+        FanOuts::new(ledger).note_reconciled(of, state, &position, tests::soon()).await.unwrap();
+        world.writer.apply(command(handed_on), rest.clone()).await.unwrap();
+        assert_eq!(noted(world), [""; 0], "{handed_on}");
+    }
+    let (key, now) =
+        (ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() }, world.clock.now());
+    let (fan_outs, insert) = (FanOuts::new(ledger), FanOutKind::Insert);
+    fan_outs.note_ended(&key, insert, [now, now], 0, tests::soon()).await.unwrap();
+    let tagged = ViewerId::new("v0").unwrap();
+    Tags::new(ledger).note_listed(&activity, &origin, &tagged, tests::soon()).await.unwrap();
+    world.writer.apply(command(&posts()[0]), rest).await.unwrap();
+    assert_eq!(noted(world), [""; 0]);
+}
+
+/// The partitions in which commands have noted how far they have come.
+fn noted(world: &World) -> Vec<String> {
+    let scan = json!({"TableName": "nagare-ledger"}).to_string();
+    let (_, ledger) = world.engine.call("Scan", scan.as_bytes());
+    let ledger: Value = serde_json::from_str(&ledger).unwrap();
+    let keys = ledger["Items"].as_array().unwrap().iter().map(|it| it["pk"]["S"].as_str().unwrap());
+    let is_note = |key: &&str| key.starts_with("settle#") || key.starts_with("listing#");
+    keys.filter(is_note).map(str::to_owned).collect()
 }
 
 /// A version that does not know the note writes the edge, and leaves in it what it does not know.

@@ -77,8 +77,19 @@ impl Reconciler {
     ) -> Pair<'a> {
         let timeline = self.timelines.for_viewer(viewer);
         let has_copied = position.is_some();
-        let (passed, has_waited) = (0, false);
-        Pair { of: self, timeline, viewer, actor, state, position, passed, has_waited, has_copied }
+        let (passed, is_complete, has_waited) = (0, false, false);
+        Pair {
+            of: self,
+            timeline,
+            viewer,
+            actor,
+            state,
+            position,
+            passed,
+            is_complete,
+            has_waited,
+            has_copied,
+        }
     }
 }
 
@@ -95,6 +106,9 @@ pub(crate) struct Pair<'a> {
     pub(crate) position: Option<SortKey>,
     /// Activities that were gone through.
     pub(crate) passed: usize,
+    /// The timeline is known to agree with the state. What is left is to show the actor: an earlier unfollow may have hidden them
+    /// before it could know of the edge that has overtaken it.
+    pub(crate) is_complete: bool,
     /// A long hold has passed since the actor was hidden.
     has_waited: bool,
     /// Entries were written, by this delivery or an earlier one.
@@ -127,6 +141,12 @@ impl Pair<'_> {
         enough: Deadline,
         deadline: Deadline,
     ) -> Result<Step, DynamoError> {
+        if std::mem::take(&mut self.is_complete) {
+            match self.show(deadline).await? {
+                None => return Ok(Step::Whole),
+                Some(later) => (self.state, self.position) = (later, None),
+            }
+        }
         loop {
             let from = self.of.retention.start(self.of.clock.now());
             let (activities, after) = (&self.of.activities, self.position.as_ref());

@@ -25,18 +25,17 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
     let deleted = merged.now.deleted;
     cx.activities.list_in_outbox(&key.actor_id, &sort_key, deleted, deadline).await?;
     let was_published = merged.before.published.is_some();
-    let mut is_over = false;
+    let (mut is_over, mut has_listed_many) = (false, false);
     // What was deleted before it was published is nobody's concern.
     if !deleted {
         // One after the other, as all of the above: fan-outs of one batch are not to begin at the same moment.
         owned(cx, &key, false).await?;
         is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
-    }
-    let mut has_listed_many = false;
-    if !deleted && !is_over {
-        match tags::list_all(cx, &key.actor_id, &sort_key).await? {
-            Listed::All { many } => has_listed_many = many,
-            Listed::Stopped => return cx.hand_on(Command::Publish(publish)).await,
+        if !is_over {
+            match tags::list_all(cx, &key.actor_id, &sort_key).await? {
+                Listed::All { many } => has_listed_many = many,
+                Listed::Stopped => return cx.hand_on(Command::Publish(publish)).await,
+            }
         }
     }
     if !cx.retains(sort_key.published_at) {
@@ -100,14 +99,15 @@ pub(crate) async fn delete(cx: &Context, delete: Delete) -> Result<Disposition, 
 }
 
 /// True if it is noted that all that a command asks for is done. That is asked where the record was before as it is now, so that a command
-/// that comes for the first time reads nothing for it; and not behind a delivery that may have died.
+/// that comes for the first time reads nothing for it; and not behind a delivery that may have died, nor by the rest of one, which has
+/// notes of its own to remove.
 async fn has_ended(
     cx: &Context,
     key: &ActivityKey,
     kind: FanOutKind,
     is_repeated: bool,
 ) -> Result<bool, DynamoError> {
-    let may_have_ended = is_repeated && !cx.delivery.redelivered;
+    let may_have_ended = is_repeated && !cx.delivery.may_have_progress();
     Ok(may_have_ended && cx.fan_outs.has_ended(key, kind, cx.delivery.deadline).await?)
 }
 

@@ -2,7 +2,7 @@
 
 use shared::command::Command;
 use shared::fanout::Reconciliation;
-use shared::follows::{FollowChange, FollowState};
+use shared::follows::FollowChange;
 use shared::outbound::Happened;
 
 use crate::reconcile::Step;
@@ -12,49 +12,20 @@ use crate::{Context, Disposition, Failure};
 /// what is on record then. A command that was overtaken reconciles too: an earlier delivery of it
 /// may have died half-way. One that is repeated has nothing to reconcile, if it is noted that the timeline agrees.
 pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposition, Failure> {
-    let (delivery, deadline) = (&cx.delivery, cx.delivery.deadline);
+    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
     let (now, retention) = (cx.clock.now(), cx.retention);
     let edge = cx.follows.record(&change, now, retention, cx.hold, deadline).await?;
-    let mut state = edge.state;
-    let is_complete = edge.is_complete && !delivery.redelivered;
-    // An earlier unfollow may have hidden the actor before it could know of the edge that has overtaken it.
-    let later = match is_complete && state.following {
-        true => {
-            let (viewer, actor) = (&change.follower_id, &change.followee_id);
-            cx.follows.show(viewer, actor, state.changed_at, deadline).await?
-        }
-        false => None,
-    };
-    if !is_complete || later.is_some() {
-        match reconcile(cx, &change, later.unwrap_or(state)).await? {
-            Some(reconciled) => state = reconciled,
-            None => return cx.hand_on(Command::Follow(change)).await,
-        }
-    }
-    // What another command has overtaken is that one's to tell.
-    if state == change.state && change.state.following {
-        let (at, happened) = (change.state.changed_at, followed(change));
-        cx.tell(happened, at).await?;
-    }
-    Ok(Disposition::Applied(None))
-}
-
-/// Makes the timeline agree with this state of the edge, or a later one. Returns with which; nothing if time is up before.
-async fn reconcile(
-    cx: &Context,
-    change: &FollowChange,
-    state: FollowState,
-) -> Result<Option<FollowState>, Failure> {
-    let (fan_outs, delivery, deadline) = (&cx.fan_outs, &cx.delivery, cx.delivery.deadline);
     let (viewer, actor) = (&change.follower_id, &change.followee_id);
     let reconciliation = Reconciliation { viewer, actor, origin: &delivery.origin };
     let position = match delivery.may_have_progress() {
-        true => fan_outs.reconciled_up_to(reconciliation, state, deadline).await?,
+        true => fan_outs.reconciled_up_to(reconciliation, edge.state, deadline).await?,
         false => None,
     };
-    let mut noted = position.is_some();
+    // What was handed on has noted something, be it of a state that is no longer the edge's.
+    let mut noted = delivery.continued || position.is_some();
     let reconciler = cx.reconciler();
-    let mut pair = reconciler.pair(viewer, actor, state, position);
+    let mut pair = reconciler.pair(viewer, actor, edge.state, position);
+    pair.is_complete = edge.is_complete && !delivery.redelivered;
     loop {
         match pair.go_on(delivery.slice(), deadline).await? {
             Step::Whole => break,
@@ -65,7 +36,7 @@ async fn reconcile(
             noted = true;
         }
         if delivery.enough.has_passed() {
-            return Ok(None);
+            return cx.hand_on(Command::Follow(change)).await;
         }
     }
     if noted || pair.passed > cx.sizes.repeated {
@@ -74,7 +45,12 @@ async fn reconcile(
     if noted {
         fan_outs.end_reconciliation(reconciliation, deadline).await?;
     }
-    Ok(Some(pair.state))
+    // What another command has overtaken is that one's to tell.
+    if pair.state == change.state && change.state.following {
+        let (at, happened) = (change.state.changed_at, followed(change));
+        cx.tell(happened, at).await?;
+    }
+    Ok(Disposition::Applied(None))
 }
 
 fn followed(change: FollowChange) -> Happened {
