@@ -18,15 +18,17 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NAGARE = str(Path(os.environ.get("NAGARE_BIN") or ROOT / "target/release/nagare").absolute())
 
+BENCH = str(Path(NAGARE).with_name("nagare-bench"))
+
 # What is measured, by the name it is shown under.
 WRITERS = {"nagare": "fanout", "plain SDK": "plain-sdk"}
 
 
 class Table:
-    """A `nagare bench table` that is ready."""
+    """A `nagare-bench table` that is ready."""
 
     def __init__(self, *options):
-        command = [NAGARE, "bench", "table", *map(str, options)]
+        command = [BENCH, "table", *map(str, options)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.environment = dict(os.environ)
         for line in self.process.stdout:
@@ -79,7 +81,7 @@ def percentile(values, percent):
 
 def start_writer(writer, table, followers, in_flight):
     """Begins to write."""
-    command = [NAGARE, "bench", WRITERS[writer], "--followers", str(followers)]
+    command = [BENCH, WRITERS[writer], "--followers", str(followers)]
     command += ["--endpoint", table.environment["AWS_ENDPOINT_URL_DYNAMODB"]]
     command += ["--in-flight", str(in_flight)]
     return subprocess.Popen(command, env=table.environment, stdout=subprocess.PIPE, text=True)

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta, timezone
 import bench
 import postgres
 
-# As in nagare/src/cli/bench/dataset.rs.
+# As in tests/bench/src/dataset.rs.
 ACTORS = 50_000
 DAYS = 25
 
@@ -109,9 +109,9 @@ def relational(options):
 
 
 def ours(options):
-    """What `nagare bench read` prints, by number of follows."""
+    """What `nagare-bench read` prints, by number of follows."""
     bench.note("loading the embedded tables, and reading")
-    command = [bench.NAGARE, "bench", "read", "--follows", ",".join(map(str, options.follows))]
+    command = [bench.BENCH, "read", "--follows", ",".join(map(str, options.follows))]
     command += ["--pages", str(options.pages), "--activities", str(options.activities)]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     return {line["follows"]: line for line in map(json.loads, lines)}

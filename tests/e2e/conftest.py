@@ -291,10 +291,10 @@ def on_a_terminal(args, env, columns=100):
     return process.wait(DEADLINE), written.decode()
 
 
-def run(args, env, stdin=None, timeout=90):
+def run(args, env, stdin=None, timeout=90, program=NAGARE):
     """One command of `nagare`, to its end."""
     return subprocess.run(
-        [NAGARE, *map(str, args)],
+        [program, *map(str, args)],
         env=env,
         input=stdin,
         capture_output=True,

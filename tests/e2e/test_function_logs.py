@@ -301,7 +301,7 @@ def test_a_setting_that_is_none_ends_the_function_at_its_start(stack):
     assert "NAGARE_LOG_ONE_IN" in reader.printed
 
 
-BILL = (Path(__file__).resolve().parents[2] / "nagare/src/cost/bill.rs").read_text(encoding="utf-8")
+BILL = (Path(__file__).resolve().parents[2] / "nagare/operator/src/cost/bill.rs").read_text(encoding="utf-8")
 
 
 def assumed(constant):

@@ -331,7 +331,7 @@ def subcommands(env, before=()):
 def test_help_is_wrapped_to_the_terminal(tmp_path, columns):
     env = clean_environment(tmp_path)
     commands = subcommands(env)
-    assert ("follows", "import") in commands and ("bench", "fanout") in commands
+    assert ("follows", "import") in commands
     for command in commands:
         if not command and columns < 80:
             continue  # The groups are as wide as a terminal usually is.
@@ -352,7 +352,6 @@ def test_help_is_wrapped_to_the_terminal(tmp_path, columns):
     (["audit"], ["<--viewer <VIEWER>...|--activity <ACTIVITY>...|--poll <POLL>...|--battle <BATTLE>...|--room <ROOM>...|--liked|--tenant <TENANT>|--sample <SAMPLE>>"]),
     (["dead-letters", "redrive"], ["<IDS|--reason <REASON>|--all>"]),
     (["estimate"], ["<--followers-csv <FILE> --posts-csv <FILE>|--deliveries-per-day <N>>"]),
-    (["bench", "fanout"], ["--followers <FOLLOWERS>"]),
 ])
 def test_what_is_required_is_shown_as_required(tmp_path, command, usage):
     env = clean_environment(tmp_path)

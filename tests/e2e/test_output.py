@@ -79,7 +79,6 @@ PRINTS = {
     "forget as JSON": (lambda s: ["forget", unique("nobody"), "--json"], 0),
     "estimate": (lambda s: ESTIMATE, 0),
     "estimate as JSON": (lambda s: [*ESTIMATE, "--json"], 0),
-    "bench fanout": (lambda s: ["bench", "fanout", "--followers", "10"], 0),
     "up": (lambda s: ["up", "--port", "0"], None),
 }
 COMMANDS = pytest.mark.parametrize("args, code", PRINTS.values(), ids=PRINTS)

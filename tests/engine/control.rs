@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nagare::local::engine::Engine;
+use nagare_local::engine::Engine;
 use serde_json::{Value, json};
 
 const NOW: i64 = 1_795_176_000_123;

@@ -1,7 +1,7 @@
 //! Sizes and numbers: what is at a limit of DynamoDB is taken, and one beyond is refused, on the fast path as well.
 
-use nagare::local::engine::Engine;
-use nagare::local::schema;
+use nagare_local::engine::Engine;
+use nagare_local::schema;
 use serde_json::{Value, json};
 use shared::dynamo::Limits;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
-use nagare::local::engine::Engine;
-use nagare::local::schema;
+use nagare_local::engine::Engine;
+use nagare_local::schema;
 use serde_json::{Value, json};
 
 const MINUTE: i64 = 60_000;

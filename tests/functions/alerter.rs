@@ -1,8 +1,8 @@
 //! The dead-letter alerter: every letter is kept completely, logged, and counted.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use nagare::local::schema;
-use nagare::tables::TableNames;
+use nagare_client::tables::TableNames;
+use nagare_local::schema;
 use serde_json::json;
 use shared::dead_letters::{Evidence, LetterSeal, SOURCE};
 use tests::{COMMAND_QUEUE_ARN, World, event, message, moved, publish, secrets, soon, unfinished};

@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use shared::runtime::deadline::Deadline;
 use tests::{World, event, message, publish, soon, unfinished_ids};
 

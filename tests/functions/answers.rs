@@ -5,8 +5,8 @@ use std::io::Read;
 use aws_lambda_events::encodings::Body;
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use flate2::read::GzDecoder;
-use nagare::cost::answers;
-use nagare::cost::work::Activity;
+use nagare_operator::cost::answers;
+use nagare_operator::cost::work::Activity;
 
 use serde_json::{Value, json};
 use shared::values::Timestamp;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{BattleDifference, Found, ViewsAuditor};
+use nagare_operator::audit::{BattleDifference, Found, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::battles::{Contradiction, keys};
 use shared::dynamo::item::{Item, Key, number};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{AuditError, Found, LikesDifference, ViewsAuditor};
+use nagare_operator::audit::{AuditError, Found, LikesDifference, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, number};
 use shared::likes::keys::count;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::operator::audit::{Found, PollDifference, ViewsAuditor};
+use nagare_operator::audit::{Found, PollDifference, ViewsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key, list};
 use shared::polls::keys::view;

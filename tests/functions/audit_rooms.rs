@@ -1,8 +1,8 @@
 //! Audits of rooms find rows that are not what was claimed, and repair them as the claims and the deletes say.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
-use nagare::operator::audit::{RoomDifference, RoomsAuditor, Sample};
+use nagare_local::faults::Faulty;
+use nagare_operator::audit::{RoomDifference, RoomsAuditor, Sample};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, number, text, truth};
 use shared::ledger::LedgerKey;

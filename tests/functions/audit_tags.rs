@@ -1,6 +1,6 @@
 //! Audits of tags find what is missing among what people are tagged in, and what should not be there, and repair it.
 
-use nagare::operator::audit::{Kind, TagDifference, TagsAuditor};
+use nagare_operator::audit::{Kind, TagDifference, TagsAuditor};
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, text, truth};
 use shared::ledger::LedgerKey;

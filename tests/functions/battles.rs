@@ -10,9 +10,9 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::future::join_all;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::faults::{Fault, inject};
-use nagare::local::stream_source::event;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::faults::{Fault, inject};
+use nagare_local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::battles::keys;

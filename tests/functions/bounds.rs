@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::stream_source;
+use nagare_local::stream_source;
 use serde_json::{Value, json};
 use shared::dynamo::limits::item_bytes;
 use tests::{World, publish, soon};

@@ -9,10 +9,10 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use futures::future::join;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::faults::{Fault, inject};
-use nagare::local::stream_source;
-use nagare::operator::audit::ViewsAuditor;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::faults::{Fault, inject};
+use nagare_local::stream_source;
+use nagare_operator::audit::ViewsAuditor;
 use serde_json::{Value, json};
 use shared::dynamo::Limits;
 use shared::dynamo::item::Item;

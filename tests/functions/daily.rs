@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
-use nagare::local::stream_source::event_of;
+use nagare_local::faults::Faulty;
+use nagare_local::stream_source::event_of;
 use serde_json::{Value, json};
 use shared::dynamo::item::text;
 use shared::runtime::deadline::Deadline;
@@ -314,7 +314,7 @@ async fn a_day_costs_three_calls_for_a_hundred_customers() {
 /// A tick is as long as a page or two.
 #[tokio::test(start_paused = true)]
 async fn a_tick_that_is_out_of_time_goes_on_behind_the_customer_it_came_to() {
-    let handle = nagare::faults::FaultsHandle::default();
+    let handle = nagare_telemetry::faults::FaultsHandle::default();
     let slow = |inside| SharedHttpConnector::new(Faulty::by(&handle, inside));
     let mut month = Month::of(World::behind(slow)).await;
     let first = at(1, "00:00:00");

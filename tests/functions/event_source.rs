@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
-use nagare::local::event_source::EventSource;
-use nagare::local::faults::{Deliveries, Faults};
-use nagare::local::sqs::{NewMessage, QueueConfig, Queues};
+use nagare_local::event_source::EventSource;
+use nagare_local::faults::{Deliveries, Faults};
+use nagare_local::sqs::{NewMessage, QueueConfig, Queues};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 

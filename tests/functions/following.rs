@@ -8,8 +8,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::operator::audit::{Auditor, FollowingDifference};
-use nagare::operator::erasure::marks::Marks;
+use nagare_operator::audit::{Auditor, FollowingDifference};
+use nagare_operator::erasure::marks::Marks;
 use serde_json::json;
 use shared::dynamo::item::{text, truth};
 use shared::follows::{TOMBSTONE_KEPT, keys};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
-use nagare::operator::erasure::marks::{Marks, Tombstone};
+use nagare_local::faults::Faulty;
+use nagare_operator::erasure::marks::{Marks, Tombstone};
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts, Pass, Progress};

@@ -1,7 +1,7 @@
 //! Erasing whoever votes, hits, and opens polls and battles: sums follow, what was done stays, and no name does.
 
-use nagare::operator::audit::ViewsAuditor;
-use nagare::operator::erasure::{Erased, Erasure, ErasureError};
+use nagare_operator::audit::ViewsAuditor;
+use nagare_operator::erasure::{Erased, Erasure, ErasureError};
 use serde_json::{Value, json};
 use shared::dynamo::item::Item;
 use shared::values::{ActivityId, ActorId, ViewerId};

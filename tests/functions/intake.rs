@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use event_intake::{MESSAGE_BYTES, MOST_BYTES, MOST_EVENTS, TenantRates};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
 use tests::{NOW, World, api_event, event, soon, unfinished};

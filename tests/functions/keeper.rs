@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::schema;
+use nagare_local::schema;
 use period_keeper::{Keeper, Sizes, Ticked};
 use serde_json::{Value, json};
 use shared::dynamo::item::{self as dynamo, Item};
@@ -350,10 +350,10 @@ async fn an_archive_has_the_same_bytes_however_many_segments_are_at_work() {
 async fn a_tick_that_runs_out_of_time_goes_on_with_the_next() {
     use std::time::Duration;
 
-    use nagare::local::faults::Faulty;
+    use nagare_local::faults::Faulty;
     use shared::runtime::deadline::Deadline;
 
-    let handle = nagare::faults::FaultsHandle::default();
+    let handle = nagare_telemetry::faults::FaultsHandle::default();
     let world =
         keeping(World::behind(|inside| SharedHttpConnector::new(Faulty::by(&handle, inside))));
     let recorded = lived_until(&world, WITHIN).await;

@@ -1,8 +1,8 @@
 //! Likes: the latest command wins, counts equal a recount whatever is repeated, and each reads what is theirs.
 
 use futures::future::join_all;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::stream_source::event;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::stream_source::event;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon};

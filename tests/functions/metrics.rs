@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::cost::bill::METRICS;
-use nagare::local::faults::Faulty;
-use nagare::tables::TableNames;
+use nagare_client::tables::TableNames;
+use nagare_local::faults::Faulty;
+use nagare_operator::cost::bill::METRICS;
 use serde_json::{Value, json};
 use shared::activities::Activities;
 use shared::dynamo::Usage;
@@ -171,7 +171,7 @@ async fn a_publish_that_a_delete_overtook_is_counted_once() {
 
 #[tokio::test]
 async fn failures_are_counted_as_they_are_meant_to_end() {
-    let nowhere = TableNames { ledger: "nowhere".to_owned(), ..nagare::local::schema::names() };
+    let nowhere = TableNames { ledger: "nowhere".to_owned(), ..nagare_local::schema::names() };
     let world = World::with_tables(&nowhere);
     let body = publish("anna", "live-1", AT).to_string();
     assert_eq!(world.write(&[&body], 1).await, [0]);

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::faults::Fault;
-use nagare::local::stream_source::{event, event_of};
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::faults::Fault;
+use nagare_local::stream_source::{event, event_of};
 use serde_json::{Value, json};
 use tests::{World, delete, follow, publish, soon, unfollow};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::join;
-use nagare::local::engine::stream::StreamRecord;
+use nagare_local::engine::stream::StreamRecord;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tests::{World, publish, soon};

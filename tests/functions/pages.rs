@@ -289,7 +289,7 @@ async fn anybody_who_is_known_reads_it() {
 
 #[tokio::test]
 async fn what_is_not_listed_is_found_and_listed_again() {
-    use nagare::operator::audit::PagesAuditor;
+    use nagare_operator::audit::PagesAuditor;
     use shared::ledger::LedgerKey;
     use shared::values::ActivityId;
     use tests::soon;

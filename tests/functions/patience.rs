@@ -2,7 +2,7 @@
 //! that a call that hangs costs nothing, and the seed decides which ones do.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
+use nagare_local::faults::Faulty;
 use shared::runtime::deadline::Deadline;
 use tests::{World, follow, publish};
 use timeline_reader::PATIENCE;

@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::{base64, body::SdkBody};
-use nagare::local::stream_source;
+use nagare_local::stream_source;
 use serde_json::{Value, json};
 use tests::{World, publish, soon};
 

@@ -1,7 +1,7 @@
 //! Polls: of each viewer's votes the latest within the poll's time counts, and the sums equal a recount whatever is
 //! repeated, cut, reordered or closed early.
 
-use nagare::local::engine::stream::StreamRecord;
+use nagare_local::engine::stream::StreamRecord;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::dynamo::item::Key;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::ledger::LedgerKey;
 use tests::{World, soon};
 
-use nagare::operator::erasure::marks::Marks;
+use nagare_operator::erasure::marks::Marks;
 
 fn update(viewer: &str, minute: u8, says: u8) -> Value {
     let at = format!("2026-11-20T11:{minute:02}:00.000Z");

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::stream_source;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::stream_source;
 use shared::dynamo::item::{Item, Row};
 use shared::dynamo::{Query, Table};
 use tests::{World, soon};

@@ -9,8 +9,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::connector;
-use nagare::local::faults::{Fault, inject};
+use nagare_local::connector;
+use nagare_local::faults::{Fault, inject};
 use shared::queue::{BATCH, MAX_BYTES, Message, Sender};
 use shared::runtime::deadline::Deadline;
 use tests::{NOW, World, event, message, publish, unfinished};

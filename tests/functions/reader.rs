@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
-use nagare::tables::TableNames;
+use nagare_client::tables::TableNames;
+use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
 use timeline_reader::Authorization;
 
@@ -251,7 +251,7 @@ fn the_mode_is_one_of_three_words() {
 #[tokio::test]
 async fn tells_nothing_of_what_is_broken() {
     let tables =
-        TableNames { timelines: "secret-name".to_owned(), ..nagare::local::schema::names() };
+        TableNames { timelines: "secret-name".to_owned(), ..nagare_local::schema::names() };
     let world = World::with_tables(&tables);
     let (status, headers, problem) = world.get("/v1/timelines/bob", "").await;
     assert_eq!(status, 503);

@@ -8,7 +8,7 @@ async fn redrive_all(world: &World) -> usize {
     let listed = world.kept_letters().await;
     for letter in &listed {
         let letter = letters.get(&letter.id, soon()).await.unwrap().unwrap();
-        nagare::cli::redrive(letters, &world.sender, &letter).await.unwrap();
+        nagare_operator::letters::redrive(letters, &world.sender, &letter).await.unwrap();
     }
     listed.len()
 }

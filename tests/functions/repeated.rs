@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::client::http::{
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fanout_writer::Delivery;
-use nagare::local::engine::Engine;
+use nagare_local::engine::Engine;
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::fanout::{FanOutKind, FanOuts, Reconciliation};

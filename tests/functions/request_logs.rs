@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::Faulty;
+use nagare_local::faults::Faulty;
 use serde_json::Value;
 use tests::{World, api_event, soon};
 use timeline_reader::LogSampling;

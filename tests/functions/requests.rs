@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use nagare::local::stream_source;
+use nagare_local::stream_source;
 use serde_json::{Value, json};
 use shared::events::{ArchivedObject, Period, PeriodRow, PeriodState, archive};
 use shared::values::TenantId;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nagare::local::stream_source::event_of;
+use nagare_local::stream_source::event_of;
 use serde_json::{Map, Value, json};
 use shared::activities::ActivityKey;
 use shared::bounds::{Kind, StoredIn};

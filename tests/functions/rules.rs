@@ -5,7 +5,7 @@ mod superseded;
 
 use std::collections::BTreeSet;
 
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use serde_json::{Value, json};
 use shared::events::{Customer, PeriodLength};
 use shared::summaries::CustomerSummary;

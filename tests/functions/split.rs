@@ -10,7 +10,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use futures::{StreamExt, stream};
-use nagare::local::faults::Faulty;
+use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
 use shared::activities::ActivityKey;
 use shared::command::{Command, InternalSeal};

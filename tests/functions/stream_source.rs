@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::connector::{self, InProcess};
-use nagare::local::engine::Engine;
-use nagare::local::faults::{Deliveries, Faults};
-use nagare::local::given_up::GivingUp;
-use nagare::local::sqs::{QueueConfig, Queues, Wire};
-use nagare::local::stream_source::StreamSource;
+use nagare_local::connector::{self, InProcess};
+use nagare_local::engine::Engine;
+use nagare_local::faults::{Deliveries, Faults};
+use nagare_local::given_up::GivingUp;
+use nagare_local::sqs::{QueueConfig, Queues, Wire};
+use nagare_local::stream_source::StreamSource;
 use projector::{EventError, Failed, StreamEvent, StreamResponse};
 use serde_json::json;
 use shared::dead_letters::StreamBatch;

@@ -5,9 +5,9 @@ mod replaying;
 
 use std::collections::BTreeMap;
 
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::faults::Fault;
-use nagare::local::stream_source::event_of;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::faults::Fault;
+use nagare_local::stream_source::event_of;
 use projector::StreamResponse;
 use serde_json::{Value, json};
 use shared::dynamo::{Limits, Query};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
+use nagare_local::faults::Faulty;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::ledger::FORGET_AT;

@@ -10,9 +10,9 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::faults::{Fault, inject};
-use nagare::local::stream_source::event as batch;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::faults::{Fault, inject};
+use nagare_local::stream_source::event as batch;
 use serde_json::{Value, json};
 use shared::dead_letters::DeadLetter;
 use shared::likes::LikeCounts;
@@ -103,7 +103,9 @@ async fn kept(world: &World) -> Vec<DeadLetter> {
 /// Redrives letters, and has the writer record what comes of it.
 async fn redrive(world: &World, letters: &[DeadLetter]) {
     for letter in letters {
-        nagare::cli::redrive(&world.tables.dead_letters, &world.sender, letter).await.unwrap();
+        nagare_operator::letters::redrive(&world.tables.dead_letters, &world.sender, letter)
+            .await
+            .unwrap();
     }
     let commands = world.take_commands().await;
     for batch in commands.chunks(10) {
@@ -359,7 +361,8 @@ async fn a_batch_that_was_given_up_is_kept_and_not_redriven() {
         "Lambda has no seal"
     );
     assert_eq!(letter.detail, "3 changes of shardId-1, 111 to 222: RetryAttemptsExhausted");
-    let redriven = nagare::cli::redrive(&world.tables.dead_letters, &world.sender, &letter).await;
+    let redriven =
+        nagare_operator::letters::redrive(&world.tables.dead_letters, &world.sender, &letter).await;
     let refused = redriven.unwrap_err().to_string();
     assert!(refused.contains("OPERATIONS.md"), "{refused}");
     assert_eq!(world.take_commands().await.len(), 0);

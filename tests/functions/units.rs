@@ -3,10 +3,10 @@
 mod counter;
 
 use fanout_writer::Sizes;
-use nagare::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
-use nagare::cost::likes;
-use nagare::cost::month::Graph;
-use nagare::cost::work::{self, Activity, Audience, Edge, Work};
+use nagare_operator::cost::bill::{LIKE_METRICS, PROJECTOR_METRICS};
+use nagare_operator::cost::likes;
+use nagare_operator::cost::month::Graph;
+use nagare_operator::cost::work::{self, Activity, Audience, Edge, Work};
 use serde_json::{Value, json};
 use shared::activities::changes::Copies;
 use shared::likes::list::looks;

@@ -168,7 +168,9 @@ async fn a_change_of_a_full_row_comes_back() {
     world.alerter.handle(event(vec![letter.clone()]), soon()).await.unwrap();
     let [kept] = &world.kept_letters().await[..] else { panic!("one letter") };
     let kept = world.tables.dead_letters.get(&kept.id, soon()).await.unwrap().unwrap();
-    nagare::cli::redrive(&world.tables.dead_letters, &world.sender, &kept).await.unwrap();
+    nagare_operator::letters::redrive(&world.tables.dead_letters, &world.sender, &kept)
+        .await
+        .unwrap();
     let answer = world.writer.handle(event(world.take_commands().await), soon()).await.unwrap();
     assert_eq!(unfinished(&answer), [0_usize; 0]);
     let facts = everything(world.tables.facts.table()).await;

@@ -2,8 +2,8 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use fanout_writer::DeadLetterQueue;
-use nagare::local::{connector, schema};
-use nagare::tables::TableNames;
+use nagare_client::tables::TableNames;
+use nagare_local::{connector, schema};
 use serde_json::json;
 use shared::queue::{BatchError, Sender};
 

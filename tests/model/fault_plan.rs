@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use nagare::local::faults::{Fault, Rates};
+use nagare_local::faults::{Fault, Rates};
 use shared::dynamo::Limits;
 use shared::paging::INLINE;
 use shared::runtime::hold::Hold;

@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use fastrand::Rng;
 use futures::TryStreamExt;
-use nagare::cli::redrive;
+use nagare_operator::letters::redrive;
 use shared::dead_letters::DeadLetter;
 use tests::{World, event, soon, unfinished_ids};
 

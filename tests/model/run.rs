@@ -14,7 +14,7 @@ use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Sizes;
 use fastrand::Rng;
-use nagare::local::faults::{Faults, Faulty, Rates};
+use nagare_local::faults::{Faults, Faulty, Rates};
 use shared::runtime::hold::Hold;
 use shared::values::Timestamp;
 use tests::{World, unfinished_ids};

@@ -1,7 +1,7 @@
 //! Whether all that is stored is of a kind that says its bound, and within it.
 
 use dynoxide::types::{Item, item_size};
-use nagare::local::schema;
+use nagare_local::schema;
 use serde_json::{Value, json};
 use shared::bounds::{Kind, StoredIn};
 use tests::World;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fastrand::Rng;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::stream_source::event;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::stream_source::event;
 use projector::StreamResponse;
 use serde_json::Value;
 use tests::{World, soon};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 
 static COUNTS: Mutex<BTreeMap<&str, u64>> = Mutex::new(BTreeMap::new());
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use nagare::local::faults::Rates;
-use nagare::local::schema;
+use nagare_local::faults::Rates;
+use nagare_local::schema;
 use serde_json::{Value, json};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActorId, SortKey, Timestamp};

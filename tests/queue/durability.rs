@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use nagare::local::sqs::{QueueConfig, QueueError, Queues};
+use nagare_local::sqs::{QueueConfig, QueueError, Queues};
 
 use crate::support::*;
 

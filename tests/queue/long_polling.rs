@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nagare::local::sqs::{Queue, Queues};
+use nagare_local::sqs::{Queue, Queues};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nagare::local::sqs::{Counts, MessageId, Queue, ReceiptHandle};
+use nagare_local::sqs::{Counts, MessageId, Queue, ReceiptHandle};
 
 use crate::support::*;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::local::sqs::{
+use nagare_local::sqs::{
     AttributeValue, Attributes, MessageAttribute, QueueConfig, QueueError, Queues, Redrive,
 };
 
@@ -242,7 +242,7 @@ fn a_batch_is_sent_whole_or_not_at_all() {
 #[test]
 fn messages_no_queue_takes_cannot_be_built() {
     use QueueError as E;
-    use nagare::local::sqs::NewMessage;
+    use nagare_local::sqs::NewMessage;
     assert!(matches!(NewMessage::new(""), Err(E::MissingParameter("MessageBody"))));
     for bad in ["\u{0}", "a\u{8}", "\u{b}", "\u{c}", "\u{e}", "\u{1f}", "\u{fffe}", "\u{ffff}"] {
         assert!(matches!(NewMessage::new(bad), Err(E::InvalidMessageContents)), "{bad:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use nagare::local::sqs::{
+use nagare_local::sqs::{
     Clock, NewMessage, Queue, QueueConfig, QueueError, Queues, ReceivedMessage, Redrive,
 };
 

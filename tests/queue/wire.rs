@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nagare::local::sqs::{Wire, WireResponse};
+use nagare_local::sqs::{Wire, WireResponse};
 use serde_json::{Value, json};
 
 use crate::support::*;

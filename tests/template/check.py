@@ -293,7 +293,7 @@ def test_pages_of_the_named_origins_may_call_and_no_others(stack):
     assert cors["Fn::If"][0] == "UseCors" and cors["Fn::If"][2] == {"Ref": "AWS::NoValue"}
     assert stack.expanded["Conditions"]["UseCors"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "CorsOrigins"}, ""]}]}
     assert stack.default("CorsOrigins") == ""
-    local = dict(re.findall(r'^const (\w+): &str = "([^"]+)";', read("nagare/src/local/cors.rs"), re.MULTILINE))
+    local = dict(re.findall(r'^const (\w+): &str = "([^"]+)";', read("nagare/gateway/src/cors.rs"), re.MULTILINE))
     assert cors["Fn::If"][1] == {
         "AllowOrigins": {"Fn::Split": [",", {"Ref": "CorsOrigins"}]},
         "AllowMethods": local["METHODS"].split(","),
@@ -638,7 +638,7 @@ def test_retention_is_the_code_s(stack):
 
 
 def test_timeouts_are_the_code_s(stack):
-    limit = seconds("FUNCTION_TIMEOUT", "nagare/src/local/wiring.rs")
+    limit = seconds("FUNCTION_TIMEOUT", "nagare/local/src/wiring.rs")
     for function, source in FUNCTIONS.items():
         timeout = stack.properties(function)["Timeout"]
         if source:
@@ -747,7 +747,7 @@ def test_canary_deployment_is_off_by_default_and_leaves_nothing_then(stack):
 
 
 def test_event_sources_report_single_messages(stack):
-    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/event_source.rs")
+    batch = number(r"pub const BATCH: usize = ([\d_]+);", "nagare/local/src/event_source.rs")
     for function, queue in QUEUES_OF.items():
         mapping = mapping_of(stack, function)
         assert named(mapping["EventSourceArn"]) == f"{queue}.Arn"
@@ -771,7 +771,7 @@ def test_changes_are_folded_in_the_order_of_their_shard(stack):
     mapping = mapping_of(stack, "Projector")
     assert named(mapping["EventSourceArn"]) == "FactsTable.StreamArn"
     assert stack.properties("FactsTable")["StreamSpecification"] == {
-        "StreamViewType": one(r'"StreamEnabled": true, "StreamViewType": "(\w+)"', "nagare/src/local/schema.rs")
+        "StreamViewType": one(r'"StreamEnabled": true, "StreamViewType": "(\w+)"', "nagare/local/src/schema.rs")
     }
     streams = {name for name, table in stack.of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in table["Properties"]}
     assert streams == {"FactsTable"}
@@ -783,7 +783,7 @@ def test_changes_are_folded_in_the_order_of_their_shard(stack):
     # Nothing is left out: neither what was there before the mapping, nor what did not suit a filter.
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert "FilterCriteria" not in mapping
-    assert mapping["BatchSize"] == number(r"pub const BATCH: usize = ([\d_]+);", "nagare/src/local/stream_source.rs")
+    assert mapping["BatchSize"] == number(r"pub const BATCH: usize = ([\d_]+);", "nagare/local/src/stream_source.rs")
     assert mapping["MaximumBatchingWindowInSeconds"] == 0
 
 
@@ -844,7 +844,7 @@ def test_what_cannot_be_folded_ends_as_a_dead_letter(stack):
     # While a table refuses, an attempt takes as long as the function may: age ends these, not their number.
     assert age / stack.properties("Projector")["Timeout"] < attempts <= 1_000
     # The local stack gives up when Lambda does.
-    given_up = "nagare/src/local/given_up.rs"
+    given_up = "nagare/local/src/given_up.rs"
     assert (age, attempts) == (seconds("RECORD_AGE", given_up), number(r"pub const RETRIES: u32 = ([\d_]+);", given_up))
     # A mark outlives what can be delivered again.
     kept = seconds("KEPT", "shared/src/projection/high_water.rs")
@@ -856,7 +856,7 @@ def test_visibility_is_six_times_the_timeout(stack):
         visibility = stack.properties(queue)["VisibilityTimeout"]
         assert visibility == 6 * stack.properties(function)["Timeout"], queue
         # What `nagare up --template-visibility` keeps to.
-        assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/src/local/stack.rs"), queue
+        assert visibility == seconds("TEMPLATE_VISIBILITY", "nagare/local/src/stack.rs"), queue
 
 
 def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
@@ -874,7 +874,7 @@ def test_commands_give_up_after_as_many_receives_as_the_code_thinks(stack):
 
 
 def test_dead_letters_are_kept_longest(stack):
-    days = seconds("DEAD_LETTER_RETENTION", "nagare/src/local/stack.rs")
+    days = seconds("DEAD_LETTER_RETENTION", "nagare/local/src/stack.rs")
     commands = stack.properties("CommandQueue")["MessageRetentionPeriod"]
     letters = stack.properties("DeadLetterQueue")["MessageRetentionPeriod"]
     assert commands == 4 * 86_400
@@ -948,7 +948,7 @@ def test_nobody_but_the_functions_sends_dead_letters(stack):
 
 
 def test_tables_have_the_keys_that_the_code_uses(stack):
-    schema = "nagare/src/local/schema.rs"
+    schema = "nagare/local/src/schema.rs"
     assert set(stack.of_type("AWS::DynamoDB::Table")) == set(TABLES.values())
     for field, name in TABLES.items():
         constant = one(rf'definition\(&tables\.{field}, (\w+), ', schema)
@@ -987,7 +987,7 @@ def test_tables_survive(stack):
     # again at nothing.
     assert "TimeToLiveSpecification" not in stack.properties("DeadLettersTable")
     marked = one(r'pub const FORGET_AT: &str = "(\w+)";', "shared/src/ledger.rs")
-    fields = re.findall(r"\(tables\.(\w+), shared::ledger::FORGET_AT, ", read("nagare/src/local/schema.rs"))
+    fields = re.findall(r"\(tables\.(\w+), shared::ledger::FORGET_AT, ", read("nagare/local/src/schema.rs"))
     assert set(fields) == {"ledger", "facts", "views"}
     for field in fields:
         ttl = stack.properties(TABLES[field]).get("TimeToLiveSpecification")

@@ -14,7 +14,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::{lambda, schema};
+use nagare_local::{lambda, schema};
 use serde_json::Value;
 
 use crate::{COMMANDS, DEAD_LETTERS, EVENTS_TABLE_PREFIX, bucket};

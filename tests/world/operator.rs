@@ -3,10 +3,10 @@
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::connector::{self, InProcess};
-use nagare::local::schema;
-use nagare::local::sqs::Wire;
-use nagare::tables::Tables;
+use nagare_client::tables::Tables;
+use nagare_local::connector::{self, InProcess};
+use nagare_local::schema;
+use nagare_local::sqs::Wire;
 use shared::objects::Objects;
 
 use crate::{World, bucket};

@@ -1,11 +1,11 @@
 //! Periods of events, as the keeper makes them and drops them.
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::connector::{self, InProcess};
-use nagare::local::engine::mappings::StreamMapped;
-use nagare::local::schema;
-use nagare::local::sqs::Wire;
-use nagare::tables::Tables;
+use nagare_client::tables::Tables;
+use nagare_local::connector::{self, InProcess};
+use nagare_local::engine::mappings::StreamMapped;
+use nagare_local::schema;
+use nagare_local::sqs::Wire;
 use serde_json::{Value, json};
 use shared::events::{MadeTable, Period, PeriodRow, PeriodState};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use futures::TryStreamExt;
-use nagare::local::sqs::ReceivedMessage;
-use nagare::local::sqs_event;
+use nagare_local::sqs::ReceivedMessage;
+use nagare_local::sqs_event;
 use shared::dead_letters::DeadLetter;
 
 use crate::{COMMANDS, DEAD_LETTERS, World, soon};

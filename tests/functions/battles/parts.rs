@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::stream_source::event;
+use nagare_local::stream_source::event;
 use serde_json::{Value, json};
 use shared::dynamo::item::{Key, text};
 use tests::{World, soon};
@@ -29,10 +29,10 @@ impl HttpConnector for Dying {
         let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
             Some(left.saturating_sub(1))
         });
-        let fault = (left == Ok(0)).then_some(nagare::local::faults::Fault::Denied);
+        let fault = (left == Ok(0)).then_some(nagare_local::faults::Fault::Denied);
         let inside = self.inside.clone();
         HttpConnectorFuture::new(async move {
-            nagare::local::faults::inject(fault, request, &inside).await
+            nagare_local::faults::inject(fault, request, &inside).await
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fastrand::Rng;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use tests::{World, soon};
 
 use super::{Month, at, event, lines, score, silent};

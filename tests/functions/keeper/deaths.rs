@@ -1,6 +1,6 @@
 //! The keeper dies at each call, or the call fails.
 
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use shared::events::PeriodState;
 use tests::{World, soon};
 

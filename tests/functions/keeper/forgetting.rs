@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use nagare::local::faults::Fault;
-use nagare::local::stream_source::event_of;
-use nagare::operator::audit::EventsAuditor;
-use nagare::operator::erasure::events::{ErasedEvents, EventErasure, EventErasureError};
-use nagare::operator::event_scope::EventScope;
+use nagare_local::faults::Fault;
+use nagare_local::stream_source::event_of;
+use nagare_operator::audit::EventsAuditor;
+use nagare_operator::erasure::events::{ErasedEvents, EventErasure, EventErasureError};
+use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
 use shared::crypto::hash::sha256;
 use shared::events::archive::{self, Line};

@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
-use nagare::local::lambda;
+use nagare_local::lambda;
 use serde_json::{Value, json};
 use shared::events::{PeriodState, StreamMapping};
 use tests::{World, soon};

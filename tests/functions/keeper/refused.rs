@@ -1,7 +1,7 @@
 //! DynamoDB refuses operations on tables for hours: too many at once, or the table is in use.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use shared::events::PeriodState;
 use tests::World;
 

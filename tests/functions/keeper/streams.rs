@@ -6,8 +6,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::Fault;
-use nagare::local::{lambda, stream_source};
+use nagare_local::faults::Fault;
+use nagare_local::{lambda, stream_source};
 use serde_json::Value;
 use shared::events::{PeriodRow, PeriodState, StreamMapping};
 use tests::{World, soon};

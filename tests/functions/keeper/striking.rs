@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
+use nagare_local::faults::{Fault, inject};
 
 /// What befalls all calls of a kind.
 #[derive(Debug, Clone)]

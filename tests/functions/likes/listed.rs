@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::operator::audit::LikedAuditor;
+use nagare_operator::audit::LikedAuditor;
 use serde_json::{Value, json};
 use shared::dynamo::item::{Item, Key};
 use shared::likes::list::looks;

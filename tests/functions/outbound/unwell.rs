@@ -6,8 +6,8 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::{Fault, inject};
-use nagare::local::stream_source::event;
+use nagare_local::faults::{Fault, inject};
+use nagare_local::stream_source::event;
 use tests::{World, message, publish, soon, unfinished};
 
 use super::{at, hit, open_battle, sent, told};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use nagare::local::faults::Faulty;
+use nagare_local::faults::Faulty;
 use serde_json::{Value, json};
 use tests::World;
 

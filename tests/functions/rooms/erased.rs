@@ -1,6 +1,6 @@
 //! What an erasure leaves of a person's messages: nothing, and nothing that was in flight brings them back.
 
-use nagare::operator::erasure::Erasure;
+use nagare_operator::erasure::Erasure;
 use serde_json::{Value, json};
 use shared::values::ActorId;
 use tests::World;

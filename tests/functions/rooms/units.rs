@@ -1,8 +1,8 @@
 //! What messages and their pages cost: `nagare estimate` counts the units that the tables report, and what is read twice for
 //! a page costs no more than its bound.
 
-use nagare::cost::rooms::{self, Message};
-use nagare::cost::work::Work;
+use nagare_operator::cost::rooms::{self, Message};
+use nagare_operator::cost::work::Work;
 use serde_json::{Value, json};
 use shared::rooms::{Arrived, Asked, Effort, MessageList, Rooms, Shards};
 use shared::values::{Order, RoomId, Span};

@@ -1,6 +1,6 @@
 //! Rules meet events: by the projector and by the writer, whichever comes last.
 
-use nagare::local::stream_source::event_of;
+use nagare_local::stream_source::event_of;
 use serde_json::{Value, json};
 use shared::tenants::keys;
 use shared::values::TenantId;

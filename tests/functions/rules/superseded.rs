@@ -2,7 +2,7 @@
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use futures::future::join_all;
-use nagare::local::faults::{Fault, Faults, Faulty};
+use nagare_local::faults::{Fault, Faults, Faulty};
 use serde_json::Value;
 use shared::tenants::{Change, Definitions, RuleChange, RuleDefinition, Rules, When};
 use tests::{World, soon};

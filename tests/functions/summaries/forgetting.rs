@@ -1,9 +1,9 @@
 //! A tenant, or one of its customers, is taken out of all that is counted, wherever that dies and whatever is folded meanwhile.
 
-use nagare::local::faults::Fault;
-use nagare::operator::erasure::events::{EventErasure, EventErasureError};
-use nagare::operator::erasure::tenant::{self, ErasedTenant};
-use nagare::operator::event_scope::EventScope;
+use nagare_local::faults::Fault;
+use nagare_operator::erasure::events::{EventErasure, EventErasureError};
+use nagare_operator::erasure::tenant::{self, ErasedTenant};
+use nagare_operator::event_scope::EventScope;
 use serde_json::json;
 use shared::dynamo::{Query, to_json};
 use shared::events::{Archives, Keepers, PeriodState};

@@ -1,8 +1,8 @@
 //! A recount finds what is wrong with summaries, and nothing else; a replay sets it right while events come in.
 
-use nagare::local::faults::Fault;
-use nagare::operator::audit::{Found, SummariesAuditor, SummaryDifference, SummaryFault};
-use nagare::operator::event_scope::EventScope;
+use nagare_local::faults::Fault;
+use nagare_operator::audit::{Found, SummariesAuditor, SummaryDifference, SummaryFault};
+use nagare_operator::event_scope::EventScope;
 use serde_json::{Value, json};
 use shared::events::{Archives, PeriodState};
 use shared::summaries::Summaries;

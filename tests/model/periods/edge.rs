@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use serde_json::Value;
 use tests::EVENTS_TABLE_PREFIX;
 

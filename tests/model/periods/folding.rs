@@ -3,8 +3,8 @@
 use std::task::Poll;
 
 use fastrand::Rng;
-use nagare::local::engine::stream::StreamRecord;
-use nagare::local::stream_source::event_of;
+use nagare_local::engine::stream::StreamRecord;
+use nagare_local::stream_source::event_of;
 use projector::StreamResponse;
 use tests::{World, soon};
 

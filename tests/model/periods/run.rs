@@ -12,7 +12,7 @@ use aws_lambda_events::event::sqs::SqsBatchResponse;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use fanout_writer::Writer;
 use fastrand::Rng;
-use nagare::local::faults::Fault;
+use nagare_local::faults::Fault;
 use period_keeper::Keeper;
 use shared::events::{EventSettings, Events, Period};
 use shared::runtime::clock::Clock;

@@ -164,8 +164,8 @@ fn reads(bytes: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nagare::cost::prices::Prices;
-    use nagare::cost::work::{self, Activity, Audience, Edge};
+    use nagare_operator::cost::prices::Prices;
+    use nagare_operator::cost::work::{self, Activity, Audience, Edge};
 
     const ACTIVITY: Activity =
         Activity { id: 10.0, actor: 10.0, kind: 4.0, payload: PAYLOAD as f64 };

@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Write};
 use std::io::Cursor;
 
-use nagare::cli::{Failure, follows_in, posts_in};
+use nagare::{Failure, follows_in, posts_in};
 
 /// A file of follows: no row is lost or changed by writing what was read, and reading it again.
 pub fn follows_csv(data: &[u8]) {

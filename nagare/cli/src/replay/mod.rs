@@ -1,0 +1,231 @@
+//! `nagare replay`: publishes the rows of a file as if they were happening now.
+//!
+//! ```text
+//! posts   the rows of the file
+//! run     how activities are called, and which are a run's own
+//! start   what the ledger says of their ids, before anything is sent
+//! count   what became of them: entries and dead letters
+//! ```
+//!
+//! All instants move by one offset, so that the last row falls at now. Activity ids are derived from the
+//! file's own instants, so they do not depend on the time of the replay.
+//!
+//! # Replaying a file again
+//!
+//! An activity id belongs to the instant at which it was first published, so the same rows at another
+//! offset would be dead letters, all of them. Therefore the ledger is asked first:
+//!
+//! - None of the ids is there: the run starts.
+//! - Some are, all of them with one offset, and others are missing: an earlier replay was interrupted. The
+//!   missing rows are sent with its offset, and then the file is replayed as if nothing had happened.
+//! - All are there: it is refused. To publish everything once more unasked would double every timeline
+//!   when a script merely retries. `--run NAME` says that this is meant: the ids are `AUTHOR-T-NAME`, a run
+//!   of its own, which can be interrupted and continued like the first.
+//! - Some belong to other activities, or to a replay of fewer rows whose offset would put the others into the
+//!   future: it is refused, with the same remedy.
+//!
+//! # What is counted
+//!
+//! The run and nothing else, however many processes it took and whatever happens beside it: *activities* are
+//! the rows but for those that died. *Entries* are all entries of the run's activities, in all timelines. An
+//! activity belongs to the run if its id has a time of the file, and it was published at that time plus the
+//! run's offset. *Dead letters* are those of the run's activities that came since this process started. If
+//! there is one, the exit code is 1.
+
+mod count;
+mod posts;
+mod run;
+mod start;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use futures::{StreamExt, stream};
+use serde::Serialize;
+use shared::activities::Activities;
+use shared::command::Command;
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::Table;
+use shared::runtime::clock::Clock;
+use shared::values::Retention;
+use tokio::time::Instant;
+
+use super::Failure;
+use super::csv_file::Source;
+use super::print::{counted, print_json, say, tell};
+use count::Letters;
+use nagare_client::clock;
+use nagare_client::drain::Drain;
+use nagare_client::remote::Remote;
+use nagare_client::sender::Sender;
+use nagare_operator::progress;
+use posts::Posts;
+pub use posts::posts_in;
+pub(super) use posts::{HEADER, Post};
+use run::{Naming, Run, RunName};
+use start::{Start, Survey};
+
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// The file, CSV or CSV.gz, with the header `t,author,kind` (t in unix seconds); `-` is standard input.
+    file: PathBuf,
+    /// Replay only this many rows.
+    #[arg(long)]
+    limit: Option<usize>,
+    /// Replay at this many times real time, instead of as fast as the queue takes it.
+    #[arg(long)]
+    speed: Option<f64>,
+    /// Publish the rows as activities of their own, AUTHOR-T-NAME instead of AUTHOR-T: for a file that was
+    /// replayed before. 1 to 32 of A-Z a-z 0-9 . _, the first a letter.
+    #[arg(long, value_name = "NAME")]
+    run: Option<RunName>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    activities: u64,
+    /// Those among them that an earlier, interrupted replay had published.
+    activities_before: u64,
+    entries: u64,
+    dead_letters: u64,
+    seconds: f64,
+}
+
+/// What a replay works with.
+struct Handles {
+    sender: Sender,
+    drain: Drain,
+    activities: Activities,
+    timelines: Table,
+    letters: DeadLetters,
+    retention: Retention,
+    clock: Clock,
+}
+
+impl Handles {
+    async fn from_environment() -> Result<Self, Failure> {
+        let remote = Remote::from_environment().await?;
+        Ok(Self {
+            sender: remote.sender()?,
+            drain: remote.drain()?,
+            activities: Activities::new(&remote.ledger()?),
+            timelines: remote.timelines_table()?,
+            letters: remote.dead_letters()?,
+            retention: remote.retention()?,
+            clock: clock::clock(),
+        })
+    }
+
+    async fn letters(&self, run: &Run) -> Result<Letters, Failure> {
+        count::letters(&self.letters, run, self.clock.now()).await
+    }
+
+    /// Waits until everything is applied.
+    async fn drain(&self, sent: u64) -> Result<(), Failure> {
+        let bar = progress::bar(sent, "activities spread");
+        self.drain.wait(|left| bar.set_position(sent.saturating_sub(left))).await?;
+        bar.finish_and_clear();
+        Ok(())
+    }
+}
+
+impl Replay {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        if self.speed.is_some_and(|speed| !(speed.is_finite() && speed > 0.0)) {
+            return Err(Failure::Usage("--speed: expected a number above 0".to_owned()));
+        }
+        let posts = Posts::of(Source::of(&self.file)?, self.limit);
+        let naming = Naming(self.run.clone());
+        let survey = Survey::of(&posts, &naming)?;
+        let handles = Handles::from_environment().await?;
+        let start = survey.start(&posts, &naming, &handles).await?;
+        let before = start.published_before();
+        if before > 0 {
+            tell!(
+                "{before} of {} rows were published by a replay that was interrupted",
+                survey.rows
+            );
+        }
+        let known = match start.is_first() {
+            true => Letters::new(),
+            false => handles.letters(&start.run).await?,
+        };
+        let begun = Instant::now();
+        let sent = self.send(&posts, &start, survey.rows - before, &handles.sender).await?;
+        handles.drain(sent).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+
+        let mut died = handles.letters(&start.run).await?;
+        died.retain(|letter, _| !known.contains_key(letter));
+        let summary = Summary {
+            activities: count::published(&posts, &survey, &start.run, &died)?,
+            activities_before: before,
+            entries: count::entries(&handles.timelines, &start.run, &survey).await?,
+            dead_letters: died.len() as u64,
+            seconds,
+        };
+        // Nobody may be reading any more; the exit code is right anyway.
+        let printed = self.print(&summary);
+        summary.conclude().and(printed)
+    }
+
+    /// Sends the rows that are not published yet. Returns how many these were.
+    async fn send(
+        &self,
+        posts: &Posts,
+        start: &Start,
+        total: u64,
+        sender: &Sender,
+    ) -> Result<u64, Failure> {
+        let first = start.unpublished(posts)?.next().transpose()?.map_or(0, |post| post.seconds);
+        let bar = progress::bar(total, "activities sent");
+        let begun = Instant::now();
+        let commands = stream::iter(start.unpublished(posts)?).then(async |post| {
+            let post = post?;
+            self.wait_for(&post, first, begun).await;
+            Ok(Command::Publish(start.run.publish(post)?))
+        });
+        let sent = sender.send_all(commands, |accepted| bar.inc(accepted)).await?;
+        bar.finish_and_clear();
+        Ok(sent)
+    }
+
+    async fn wait_for(&self, post: &Post, first: i64, begun: Instant) {
+        if let Some(speed) = self.speed {
+            let since = (post.seconds - first).max(0);
+            let wait = Duration::try_from_secs_f64(since as f64 / speed).unwrap_or(Duration::MAX);
+            let due = begun.checked_add(wait).unwrap_or(begun);
+            tokio::time::sleep_until(due).await;
+        }
+    }
+
+    fn print(&self, summary: &Summary) -> Result<(), Failure> {
+        let Summary { activities, entries, dead_letters, seconds, .. } = summary;
+        if self.json {
+            return print_json(summary);
+        }
+        say!(
+            "{} published in {seconds:.1} s: {}; {}",
+            counted(*activities, "activity", "activities"),
+            counted(*entries, "entry", "entries"),
+            counted(*dead_letters, "dead letter", "dead letters")
+        )
+    }
+}
+
+impl Summary {
+    /// No, if a row died.
+    fn conclude(&self) -> Result<(), Failure> {
+        match self.dead_letters {
+            0 => Ok(()),
+            _ => Err(Failure::No(format!(
+                "{} came of this replay: `nagare dead-letters list` shows why",
+                counted(self.dead_letters, "dead letter", "dead letters")
+            ))),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `nagare tenant send`: a file of events, through the API's intake.
+//!
+//! Sending a file again, or after an interruption, is safe: an event is what its identity says. The whole file is read before the first
+//! event is sent, so a bad line is found before anything has happened. Whether an event comes too late, or another one has its
+//! place, comes out later, as a dead letter.
+
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use event_intake::MOST_EVENTS;
+use serde::{Deserialize, Serialize};
+use shared::events::{Event, EventSettings};
+use shared::values::{TenantId, Timestamp};
+use tokio::time::Instant;
+
+use super::super::Failure;
+use super::super::input::{Input, unreadable};
+use super::super::lines;
+use super::super::print::{counted, print_json, say, tell};
+use super::super::records::unpacked;
+use nagare_client::api::{Api, Posted};
+use nagare_operator::progress;
+
+/// The most bytes of them: API Gateway hands a body on within a document of six megabytes, in which some count twice.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
+/// How long one request is sent again where the API says to come back later.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Send a file of events, one JSON object a line, through the API: `customer_id`, `event_id`, `name`, `at` and, if there is
+/// more to say, `properties`. The file may be gzipped.
+#[derive(Debug, Args)]
+pub(in super::super) struct Send {
+    /// Who sends.
+    tenant: TenantId,
+    /// The file; `-` is standard input.
+    file: PathBuf,
+    /// Report bad lines and leave them out, instead of refusing the file.
+    #[arg(long)]
+    skip_bad: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Counts {
+    events: u64,
+    requests: u64,
+    /// Requests that were sent again.
+    repeated: u64,
+    bad_lines: u64,
+}
+
+/// A line of a file, by its number, and what is wrong with it.
+type Row = (u64, Result<String, String>);
+
+/// What the intake says of a request that it refuses.
+#[derive(Deserialize)]
+struct Refusal {
+    errors: Vec<Fault>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    index: Option<usize>,
+    detail: String,
+}
+
+impl Send {
+    pub(in super::super) async fn run(self) -> Result<(), Failure> {
+        let tenant = self.tenant.clone();
+        let read_through =
+            |name: &str, input| rows(name, input, &tenant)?.try_for_each(|row| row.map(|_| ()));
+        let input = Input::of(&self.file, read_through)?;
+        let mut counts = self.check(&input)?;
+        let mut api = Api::for_tenant(&self.tenant).await?;
+        let bar = progress::bar(counts.events, "events accepted");
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for row in rows(&input.to_string(), Box::new(input.open()?), &self.tenant)? {
+            let (number, Ok(line)) = row? else { continue };
+            if batch.len() == MOST_EVENTS || (bytes + line.len() > MOST_BYTES && !batch.is_empty())
+            {
+                self.send(&mut api, &batch, &mut counts).await?;
+                bar.inc(batch.len() as u64);
+                (batch, bytes) = (Vec::new(), 0);
+            }
+            bytes += line.len() + 1;
+            batch.push((number, line));
+        }
+        if !batch.is_empty() {
+            self.send(&mut api, &batch, &mut counts).await?;
+            bar.inc(batch.len() as u64);
+        }
+        bar.finish_and_clear();
+        if self.json {
+            return print_json(&counts);
+        }
+        let events = counted(counts.events, "event", "events");
+        say!("{events} accepted in {}", counted(counts.requests, "request", "requests"))
+    }
+
+    /// Reads the whole file without sending anything, and counts what it holds.
+    fn check(&self, input: &Input) -> Result<Counts, Failure> {
+        let mut counts = Counts::default();
+        for row in rows(&input.to_string(), Box::new(input.open()?), &self.tenant)? {
+            match row? {
+                (_, Ok(_)) => counts.events += 1,
+                (number, Err(problem)) => {
+                    tell!("{input}: line {number}: {problem}");
+                    counts.bad_lines += 1;
+                }
+            }
+        }
+        if counts.bad_lines > 0 && !self.skip_bad {
+            let problem = "nothing was sent; correct what is named above, or pass --skip-bad";
+            let bad = counted(counts.bad_lines, "bad line", "bad lines");
+            return Err(Failure::Usage(format!("{input} has {bad}: {problem}")));
+        }
+        Ok(counts)
+    }
+
+    /// Sends one request, and again where it is to come later.
+    async fn send(
+        &self,
+        api: &mut Api,
+        batch: &[(u64, String)],
+        counts: &mut Counts,
+    ) -> Result<(), Failure> {
+        let events: Vec<_> = batch.iter().map(|(_, line)| line.as_str()).collect();
+        let body = format!("{{\"events\":[{}]}}", events.join(","));
+        let path = ["v1", "tenants", self.tenant.as_str(), "events"];
+        let began = Instant::now();
+        counts.requests += 1;
+        loop {
+            let posted = api.post(&path, body.as_bytes()).await;
+            let wait = match posted {
+                Ok(Posted::Taken) => return Ok(()),
+                Ok(Posted::Refused(body)) => return Err(refused(batch, &body)),
+                Ok(Posted::Later(wait, failure)) if began.elapsed() + wait > PATIENCE => {
+                    return Err(failure);
+                }
+                Ok(Posted::Later(wait, _)) => wait,
+                Err(failure) => return Err(failure),
+            };
+            counts.repeated += 1;
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// What the API says of the lines of a request, none of which was queued.
+fn refused(batch: &[(u64, String)], body: &[u8]) -> Failure {
+    let Ok(Refusal { errors }) = serde_json::from_slice(body) else {
+        return Failure::Usage("the API refuses these events, and does not say why".to_owned());
+    };
+    let lines = errors.iter().map(|fault| {
+        let line = fault.index.and_then(|index| Some(batch.get(index)?.0));
+        let line = line.map(|number| format!("line {number}: ")).unwrap_or_default();
+        format!("{line}{}", fault.detail)
+    });
+    let lines: Vec<_> = lines.collect();
+    Failure::Usage(format!("the API refuses these events: {}", lines.join("; ")))
+}
+
+/// The lines of a file, those that are no events of this tenant with what is wrong.
+fn rows(
+    name: &str,
+    input: Box<dyn Read + std::marker::Send>,
+    tenant: &TenantId,
+) -> Result<impl Iterator<Item = Result<Row, Failure>> + use<>, Failure> {
+    let input = unpacked(input).map_err(|e| unreadable(name, &e))?;
+    let (name, tenant) = (name.to_owned(), tenant.clone());
+    Ok(lines::numbered(BufReader::new(input)).filter_map(move |(number, line)| match line {
+        Ok(text) if text.trim().is_empty() => None,
+        // What time it is on the clock of the stack is the stack's to know: nothing lies ahead here.
+        Ok(text) => {
+            let earliest = EventSettings::EARLIEST_BY_HAND;
+            let read = Event::parse(&text, &tenant, earliest, Timestamp::LAST);
+            Some(Ok((number, read.map(|_| text).map_err(|e| e.unredacted()))))
+        }
+        Err(error) => Some(Err(Failure::Usage(format!("{name}: line {number}: {error}")))),
+    }))
+}

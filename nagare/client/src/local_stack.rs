@@ -1,0 +1,88 @@
+//! What is fixed of every local stack, and its clients: they read no variable and no profile, so that nothing meant for the
+//! local stack reaches an account.
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Region, StalledStreamProtectionConfig};
+use aws_smithy_types::retry::RetryConfig;
+use serde::{Deserialize, Serialize};
+use shared::dynamo::timeouts;
+use shared::values::Timestamp;
+
+use crate::tables::TableNames;
+
+/// The region that local queues and tables are in.
+pub const REGION: &str = "us-local-1";
+/// Credentials for a stack that checks none.
+pub const ACCESS_KEY: &str = "local";
+/// How the names of the tables of events begin; then comes the period. They are made and dropped while the stack runs.
+pub const EVENTS_PREFIX: &str = "nagare-events-";
+/// Where its clock is, below the API's address.
+pub const CLOCK_PATH: &str = "/local/clock";
+
+/// The names of its tables.
+#[must_use]
+pub fn names() -> TableNames {
+    TableNames {
+        timelines: "nagare-timelines".to_owned(),
+        ledger: "nagare-ledger".to_owned(),
+        facts: "nagare-facts".to_owned(),
+        views: "nagare-views".to_owned(),
+        dead_letters: "nagare-dead-letters".to_owned(),
+        events: EVENTS_PREFIX.to_owned(),
+    }
+}
+
+/// What time it is, and whether somebody has set it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Time {
+    /// What time it is.
+    pub now: Timestamp,
+    /// Whether it was set, and can be moved on.
+    pub is_set: bool,
+}
+
+/// Where to move the clock; to the next step of any period, if that is not said.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Advance {
+    /// No further than this.
+    pub to: Option<Timestamp>,
+}
+
+/// An SQS client over plain HTTP.
+#[must_use]
+pub fn sqs_over_http(endpoint: &str) -> aws_sdk_sqs::Client {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    let config = sqs_config(endpoint).http_client(http).timeout_config(timeouts());
+    aws_sdk_sqs::Client::from_conf(config.build())
+}
+
+/// A DynamoDB client over plain HTTP.
+#[must_use]
+pub fn dynamodb_over_http(endpoint: &str) -> aws_sdk_dynamodb::Client {
+    let http = aws_smithy_http_client::Builder::new().build_http();
+    let config = dynamodb_config(endpoint).http_client(http).timeout_config(timeouts());
+    aws_sdk_dynamodb::Client::from_conf(config.build())
+}
+
+/// Settings of a DynamoDB client, but for how it is connected. It does not sign: nobody would check the signature.
+#[must_use]
+pub fn dynamodb_config(endpoint: &str) -> aws_sdk_dynamodb::config::Builder {
+    aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .allow_no_auth()
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+}
+
+/// Settings of an SQS client, as [`dynamodb_config`].
+#[must_use]
+pub fn sqs_config(endpoint: &str) -> aws_sdk_sqs::config::Builder {
+    aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new(REGION))
+        .allow_no_auth()
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+}

@@ -1,0 +1,236 @@
+//! Clients for the stack that a command talks to.
+
+use aws_config::SdkConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::{Dynamo, PacedTable, Table};
+use shared::events::{EventSettings, EventTables, Events};
+use shared::facts::Facts;
+use shared::ledger::Ledger;
+use shared::objects::Objects;
+use shared::projection::Views;
+use shared::runtime::env;
+use shared::timelines::Timelines;
+use shared::values::Retention;
+
+use super::aws;
+use super::drain::Drain;
+use super::sender::Sender;
+use super::target::Target;
+use crate::failure::Failure;
+use crate::local_stack::{self, ACCESS_KEY, REGION};
+use crate::tables::{TableNames, Tables};
+
+use super::loopback::is_loopback;
+use super::read_only::reading;
+
+/// Clients for the stack. Which variables are required depends on the clients that are used.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    target: Target,
+    /// Of what the environment names.
+    config: Option<SdkConfig>,
+    sqs: aws_sdk_sqs::Client,
+    dynamodb: aws_sdk_dynamodb::Client,
+    dynamo: Dynamo,
+}
+
+impl Remote {
+    /// The stack that the environment names, or else the one that runs on this machine.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if there is none, or if it is not clear which.
+    pub async fn from_environment() -> Result<Self, Failure> {
+        Self::of(Target::find()?).await
+    }
+
+    /// The stack that a target names.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if it does not say where it is, or lacks credentials.
+    pub async fn of(target: Target) -> Result<Self, Failure> {
+        let config = match &target {
+            Target::Environment => {
+                // Which stack it is comes first: it is named by its tables or by its queue.
+                if target.required(env::LEDGER_TABLE).is_err() {
+                    target.required(env::QUEUE_URL)?;
+                }
+                Some(aws::config().await?)
+            }
+            Target::Local(_) => None,
+        };
+        let (sqs, dynamodb) = match &config {
+            Some(config) => {
+                (aws_sdk_sqs::Client::new(config), aws_sdk_dynamodb::Client::new(config))
+            }
+            None => (
+                local_stack::sqs_over_http(&target.required(env::SQS_ENDPOINT)?),
+                local_stack::dynamodb_over_http(&target.required(env::DYNAMODB_ENDPOINT)?),
+            ),
+        };
+        Ok(Self { target, config, sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb })
+    }
+
+    /// The same, which writes nothing.
+    ///
+    /// # Errors
+    /// [`Failure::No`] if a client has no connection of its own to guard.
+    pub fn only_reading(self) -> Result<Self, Failure> {
+        let unguarded = || Failure::No("there is no HTTP client".to_owned());
+        let sqs = self.sqs.config();
+        let inside = sqs.http_client().ok_or_else(unguarded)?;
+        let sqs = sqs.to_builder().http_client(reading(inside)).build();
+        let dynamodb = self.dynamodb.config();
+        let inside = dynamodb.http_client().ok_or_else(unguarded)?;
+        let dynamodb = dynamodb.to_builder().http_client(reading(inside)).build();
+        let (sqs, dynamodb) =
+            (aws_sdk_sqs::Client::from_conf(sqs), aws_sdk_dynamodb::Client::from_conf(dynamodb));
+        Ok(Self { sqs, dynamo: Dynamo::new(dynamodb.clone()), dynamodb, ..self })
+    }
+
+    /// Which stack it is.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Credentials, region and endpoints, where the environment names them.
+    pub fn config(&self) -> Option<&SdkConfig> {
+        self.config.as_ref()
+    }
+
+    /// The client of its queues.
+    pub fn sqs(&self) -> &aws_sdk_sqs::Client {
+        &self.sqs
+    }
+
+    /// The client of its tables.
+    pub fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
+        &self.dynamodb
+    }
+
+    /// True for a stack on this machine: its tables are at a loopback address, and so is its queue. One that has its
+    /// tables here and its queue on an account changes that account.
+    pub fn is_local(&self) -> bool {
+        let is_here = |name| self.target.optional(name).map(|url| is_loopback(&url));
+        let queue = is_here(env::SQS_ENDPOINT).or_else(|| is_here(env::QUEUE_URL));
+        is_here(env::DYNAMODB_ENDPOINT) == Some(true) && queue != Some(false)
+    }
+
+    /// All tables, through another client of the same account.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if a table is not named.
+    pub fn tables(&self, client: aws_sdk_dynamodb::Client) -> Result<Tables, Failure> {
+        let named = |name| self.target.required(name);
+        let names = TableNames {
+            timelines: named(env::TIMELINES_TABLE)?,
+            ledger: named(env::LEDGER_TABLE)?,
+            facts: named(env::FACTS_TABLE)?,
+            views: named(env::VIEWS_TABLE)?,
+            dead_letters: named(env::DEAD_LETTERS_TABLE)?,
+            events: self.events_prefix(),
+        };
+        Ok(Tables::new(client, &names).keeping(self.event_settings()?))
+    }
+
+    /// Sends commands to the queue.
+    pub fn sender(&self) -> Result<Sender, Failure> {
+        Ok(Sender::new(self.sqs.clone(), self.target.required(env::QUEUE_URL)?))
+    }
+
+    /// Waits for the queues to drain.
+    pub fn drain(&self) -> Result<Drain, Failure> {
+        let commands = self.target.required(env::QUEUE_URL)?;
+        let dead_letters = self.target.optional(env::DEAD_LETTER_QUEUE_URL);
+        Ok(Drain::new(self.sqs.clone(), commands, dead_letters))
+    }
+
+    pub fn ledger(&self) -> Result<Ledger, Failure> {
+        Ok(Ledger::new(self.dynamo.table(&self.target.required(env::LEDGER_TABLE)?)))
+    }
+
+    pub fn facts(&self) -> Result<Facts, Failure> {
+        Ok(Facts::new(self.dynamo.table(&self.target.required(env::FACTS_TABLE)?)))
+    }
+
+    pub fn views(&self) -> Result<Views, Failure> {
+        Ok(Views::new(self.dynamo.table(&self.target.required(env::VIEWS_TABLE)?)))
+    }
+
+    pub fn timelines(&self) -> Result<Timelines, Failure> {
+        Ok(Timelines::new(PacedTable::new(self.timelines_table()?), &self.ledger()?))
+    }
+
+    pub fn timelines_table(&self) -> Result<Table, Failure> {
+        Ok(self.dynamo.table(&self.target.required(env::TIMELINES_TABLE)?))
+    }
+
+    pub fn dead_letters(&self) -> Result<DeadLetters, Failure> {
+        Ok(DeadLetters::new(self.dynamo.table(&self.target.required(env::DEAD_LETTERS_TABLE)?)))
+    }
+
+    /// What customers of tenants did.
+    pub fn events(&self) -> Result<Events, Failure> {
+        let tables = EventTables::new(&self.dynamo, &self.events_prefix());
+        Ok(Events::new(self.event_settings()?, &tables, &self.ledger()?))
+    }
+
+    /// The archive of events.
+    pub fn objects(&self) -> Result<Objects, Failure> {
+        let bucket = self.target.required(env::ARCHIVE_BUCKET)?;
+        if let Some(config) = &self.config {
+            return Ok(Objects::new(config, &bucket));
+        }
+        let http = aws_smithy_http_client::Connector::builder().build_http();
+        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "a local stack");
+        let keys = SharedCredentialsProvider::new(keys);
+        let endpoint = self.target.required(env::S3_ENDPOINT)?;
+        Ok(Objects::over(SharedHttpConnector::new(http), keys, REGION, &endpoint, &bucket))
+    }
+
+    /// A stack from before there were events does not say it.
+    fn events_prefix(&self) -> String {
+        let said = self.target.optional(env::EVENTS_TABLE_PREFIX);
+        said.unwrap_or_else(|| local_stack::names().events)
+    }
+
+    /// How events are kept.
+    pub fn event_settings(&self) -> Result<EventSettings, Failure> {
+        let settings = EventSettings::of_variables(|name| self.target.optional(name));
+        settings.map_err(|e| Failure::Usage(e.to_string()))
+    }
+
+    /// How long activities stay in timelines.
+    pub fn retention(&self) -> Result<Retention, Failure> {
+        self.target.retention()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::running::Note;
+
+    #[tokio::test]
+    async fn a_stack_is_here_only_if_its_tables_and_its_queue_are() {
+        let (here, account) = ("http://127.0.0.1:3001", "https://sqs.eu-west-1.amazonaws.com");
+        for (tables, queue, is_local) in [
+            (here, here, true),
+            (here, account, false),
+            (account, here, false),
+            ("http://127.0.0.1.example", here, false),
+            (here, "http://localhost@elsewhere.example", false),
+        ] {
+            let environment = [
+                (env::DYNAMODB_ENDPOINT, tables.to_owned()),
+                (env::SQS_ENDPOINT, queue.to_owned()),
+            ];
+            let remote = Remote::of(Target::Local(Note::new(3000, &environment))).await.unwrap();
+            assert_eq!(remote.is_local(), is_local, "{tables} {queue}");
+        }
+    }
+}

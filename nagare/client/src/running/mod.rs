@@ -1,0 +1,175 @@
+//! Which stacks run on this machine: how commands find one without being told.
+//!
+//! A stack that is ready notes where it is, in a file of its own below the user's state directory
+//! (`$XDG_STATE_HOME/nagare/stacks`, by default `~/.local/state/nagare/stacks`). The note holds all that the
+//! `export` lines say, secrets included, so the directory (0700) and the file (0600) are its owner's alone.
+//!
+//! # Why a stale note leads nowhere
+//!
+//! - **The process is gone.** A stack holds a lock on its note for as long as its process lives; the system
+//!   releases the lock however the process ends. A note that is not locked is ignored. It is locked before it
+//!   gets its name, so a note that can be found and is not locked has no living stack.
+//! - **Names are not used again.** Each note has a random name, so removing a stale one, which the next stack
+//!   does, never removes that of a living stack.
+//! - **It is of another machine.** A home directory may be shared with containers and other machines, where
+//!   the same port and process id mean something else. A note says where it is valid ([`place`]), and is
+//!   ignored elsewhere.
+//! - **It is somebody else's.** A note that another user owns, or that others may write, is ignored: nobody
+//!   else can lead commands to a stack of theirs.
+
+mod directory;
+mod note;
+mod place;
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use shared::runtime::deadline::Deadline;
+
+pub use directory::{DirectoryError, logs};
+pub use note::Note;
+
+/// How often it is looked whether a process has ended.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// The note of this process's stack. The stack can be found until it is [withdrawn](Self::withdraw), and
+/// counts as running until this is dropped.
+#[derive(Debug)]
+pub struct Noted {
+    path: PathBuf,
+    /// Locked; the system unlocks it however the process ends.
+    _file: File,
+}
+
+impl Noted {
+    /// Notes a stack, and removes the notes of stacks that are gone.
+    ///
+    /// # Errors
+    /// [`DirectoryError`] if it cannot be noted. The stack runs without.
+    pub fn write(note: &Note) -> Result<Self, DirectoryError> {
+        Self::write_in(&directory::stacks()?, note)
+    }
+
+    fn write_in(directory: &Path, note: &Note) -> Result<Self, DirectoryError> {
+        directory::create(directory)?;
+        remove_stale(directory);
+        let unusable = |source| DirectoryError::Unusable { path: directory.to_owned(), source };
+        let (path, file) = note.write(directory).map_err(unusable)?;
+        Ok(Self { path, _file: file })
+    }
+
+    /// Takes the note away: no further command finds the stack.
+    pub fn withdraw(&self) {
+        if let Err(failure) = std::fs::remove_file(&self.path) {
+            tracing::warn!("{} could not be removed: {failure}", self.path.display());
+        }
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        // It may have been withdrawn before.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A stack that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// What it noted.
+    pub note: Note,
+    /// Its note, which its process has locked.
+    file: File,
+}
+
+impl Running {
+    /// Asks the process to end.
+    ///
+    /// # Errors
+    /// The process belongs to somebody else.
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        if !is_locked(&self.file) {
+            return Ok(());
+        }
+        // The lock is held, so the process lives, and the id is still its own.
+        match kill(Pid::from_raw(self.note.pid.cast_signed()), Signal::SIGTERM) {
+            Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the process has ended. False if it has not by the deadline.
+    pub async fn has_ended(&self, deadline: Deadline) -> bool {
+        while is_locked(&self.file) {
+            if deadline.sleep(INTERVAL).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The stacks of this user that run on this machine, by port.
+///
+/// # Errors
+/// [`DirectoryError`] if that cannot be known.
+pub fn stacks() -> Result<Vec<Running>, DirectoryError> {
+    stacks_in(&directory::stacks()?)
+}
+
+fn stacks_in(directory: &Path) -> Result<Vec<Running>, DirectoryError> {
+    let mut running: Vec<_> = notes(directory)?.filter_map(|path| running(&path)).collect();
+    running.sort_by_key(|stack| stack.note.port);
+    Ok(running)
+}
+
+fn running(path: &Path) -> Option<Running> {
+    let mut file = directory::open_own(path)?;
+    if !is_locked(&file) {
+        return None;
+    }
+    let note = Note::read(&mut file)?;
+    (note.place == place::here()).then_some(Running { note, file })
+}
+
+/// The files that may be notes. Where no stack ever ran there is no directory.
+fn notes(directory: &Path) -> Result<impl Iterator<Item = PathBuf>, DirectoryError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => Some(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => {
+            return Err(DirectoryError::Unusable { path: directory.to_owned(), source });
+        }
+    };
+    let paths = entries.into_iter().flatten().filter_map(|entry| entry.ok().map(|it| it.path()));
+    Ok(paths.filter(|path| note::is_named_like_one(path)))
+}
+
+/// Removes the notes of stacks that are gone. What fails is tried again by the next stack.
+fn remove_stale(directory: &Path) {
+    for path in notes(directory).into_iter().flatten() {
+        if directory::open_own(&path).is_some_and(|file| !is_locked(&file)) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// True as long as the process that wrote a note lives. The lock is tried in the mode that several may hold at
+/// once, so that those who look do not take each other for a stack.
+fn is_locked(note: &File) -> bool {
+    match note.try_lock_shared() {
+        Ok(()) => {
+            let _ = note.unlock();
+            false
+        }
+        Err(TryLockError::WouldBlock) => true,
+        Err(TryLockError::Error(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

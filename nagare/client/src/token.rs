@@ -1,0 +1,43 @@
+//! Tokens for a local stack that demands them (`nagare up --auth`), made with the key that it prints.
+
+use shared::runtime::env;
+use shared::values::{TenantId, ViewerId};
+
+use super::clock;
+use super::target::Target;
+use crate::failure::Failure;
+use nagare_gateway::JwtAuthorizer;
+
+/// How long a token made for one command is valid, in seconds.
+const FOR_READING: i64 = 300;
+
+/// A token for one reading, if there is a local stack's key and the text is a viewer.
+pub(super) fn for_reading(target: &Target, viewer: &str) -> Option<String> {
+    let key = target.optional(env::JWT_KEY)?;
+    mint(key, &ViewerId::new(viewer).ok()?, None, FOR_READING).ok()
+}
+
+/// A token for one request about a tenant, if there is a local stack's key and the text is a tenant.
+pub(super) fn for_tenant(target: &Target, tenant: &TenantId) -> Option<String> {
+    let key = target.optional(env::JWT_KEY)?;
+    mint(key, &ViewerId::new("nagare").ok()?, Some(tenant), FOR_READING).ok()
+}
+
+/// A token of a viewer, who may speak for a tenant, for so many seconds from now on.
+///
+/// # Errors
+/// [`Failure::No`]
+pub fn mint(
+    key: String,
+    viewer: &ViewerId,
+    tenant: Option<&TenantId>,
+    seconds: i64,
+) -> Result<String, Failure> {
+    let now = clock::clock().now().unix_millis() / 1000;
+    let token = JwtAuthorizer::with_key(key).mint_for(
+        viewer.as_str(),
+        tenant.map(TenantId::as_str),
+        now + seconds,
+    );
+    token.map_err(|e| Failure::No(e.to_string()))
+}

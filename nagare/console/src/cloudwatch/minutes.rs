@@ -1,0 +1,197 @@
+//! What was counted: an hour of each metric, minute by minute.
+//!
+//! A metric is paid for each time it is asked for, so there is one call a minute at most, however many pages are open. A minute
+//! that CloudWatch does not have yet looks like one in which nothing happened, and functions' metrics take it about a minute to
+//! have; the hour therefore ends with the last whole minute but one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::metrics::{NAMESPACE, STAGE};
+use shared::values::Timestamp;
+
+use super::service::CallError;
+use super::{CloudWatch, PATIENCE};
+
+/// Milliseconds of a minute.
+const MINUTE: i64 = 60_000;
+/// The minutes of an hour.
+const HOUR: usize = 60;
+/// The answers that one question may have.
+const ANSWERS: usize = 10;
+
+/// What the values of a minute come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Statistic {
+    /// All values together.
+    Sum,
+    /// How many there were.
+    SampleCount,
+    /// The value that half of them are below.
+    Median,
+    /// The value that 99 of 100 are below.
+    P99,
+}
+
+/// A metric, and what is asked of it for each minute.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The table it is of, if DynamoDB counts it. Otherwise functions do.
+    pub(crate) table: Option<String>,
+    /// What is asked of each minute.
+    pub(crate) statistic: Statistic,
+}
+
+/// An hour of some metrics.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Minutes {
+    /// Where it ends.
+    pub(crate) until: Timestamp,
+    /// Of each metric its minutes, the oldest first; none where nothing was counted.
+    values: BTreeMap<Wanted, Vec<Option<f64>>>,
+}
+
+/// An answer of `GetMetricData`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    metric_data_results: Vec<Found>,
+    next_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Found {
+    id: String,
+    status_code: Option<String>,
+    timestamps: Vec<When>,
+    values: Vec<f64>,
+}
+
+/// The protocol has seconds since 1970; emulators are known that write it out.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum When {
+    Seconds(f64),
+    Text(String),
+}
+
+impl Statistic {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "Sum",
+            Self::SampleCount => "SampleCount",
+            Self::Median => "p50",
+            Self::P99 => "p99",
+        }
+    }
+}
+
+impl Wanted {
+    /// The question for it.
+    fn query(&self, id: &str, stage: &str) -> Value {
+        let (namespace, dimension, value) = match &self.table {
+            None => (NAMESPACE, STAGE, stage),
+            Some(table) => ("AWS/DynamoDB", "TableName", table.as_str()),
+        };
+        let dimensions = [json!({ "Name": dimension, "Value": value })];
+        let metric =
+            json!({ "Namespace": namespace, "MetricName": self.name, "Dimensions": dimensions });
+        let stat = self.statistic.name();
+        json!({ "Id": id, "MetricStat": { "Metric": metric, "Period": MINUTE / 1_000, "Stat": stat } })
+    }
+}
+
+impl CloudWatch {
+    /// The last hour of some metrics: of those kept, if they are not older than a minute.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub(crate) async fn hour(&self, wanted: &[Wanted]) -> Result<Arc<Minutes>, CallError> {
+        let now = self.clock.now().unix_millis();
+        let until = Timestamp::from_unix_millis((now.div_euclid(MINUTE) - 1) * MINUTE);
+        // Who comes while they are read waits, and finds them.
+        let mut kept = self.kept.lock().await;
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.until == until && kept.has(wanted)) {
+            return Ok(Arc::clone(kept));
+        }
+        let read = Arc::new(self.read(wanted, until).await?);
+        Ok(Arc::clone(kept.insert(read)))
+    }
+
+    async fn read(&self, wanted: &[Wanted], until: Timestamp) -> Result<Minutes, CallError> {
+        let deadline = Deadline::after(PATIENCE);
+        let start = until.unix_millis() - HOUR as i64 * MINUTE;
+        let ids: BTreeMap<_, _> =
+            wanted.iter().enumerate().map(|(n, wanted)| (format!("m{n}"), wanted)).collect();
+        let queries: Vec<_> =
+            ids.iter().map(|(id, wanted)| wanted.query(id, &self.stage)).collect();
+        let mut input = json!({
+            "StartTime": start / 1_000,
+            "EndTime": until.unix_millis() / 1_000,
+            "MetricDataQueries": queries,
+        });
+        let nothing = wanted.iter().map(|wanted| (wanted.clone(), vec![None; HOUR]));
+        let mut minutes = Minutes { until, values: nothing.collect() };
+        for _ in 0..ANSWERS {
+            let answer = self.metrics.call("GetMetricData", &input, deadline).await?;
+            let answer: Answer =
+                serde_json::from_value(answer).map_err(|e| self.metrics.unexpected(&e))?;
+            for found in answer.metric_data_results {
+                let Some(wanted) = ids.get(&found.id) else { continue };
+                // What is not known looks like what did not happen.
+                if let Some(status @ ("InternalError" | "Forbidden")) = found.status_code.as_deref()
+                {
+                    return Err(self.metrics.unexpected(&format!("{}: {status}", wanted.name)));
+                }
+                minutes.add(wanted, start, &found);
+            }
+            match answer.next_token {
+                Some(token) => input["NextToken"] = token.into(),
+                None => return Ok(minutes),
+            }
+        }
+        Err(self.metrics.unexpected(&"it has no end"))
+    }
+}
+
+impl Minutes {
+    /// The minutes of a metric, the oldest first; none where nothing was counted.
+    pub(crate) fn of(&self, wanted: &Wanted) -> &[Option<f64>] {
+        self.values.get(wanted).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        HOUR
+    }
+
+    fn has(&self, wanted: &[Wanted]) -> bool {
+        wanted.iter().all(|wanted| self.values.contains_key(wanted))
+    }
+
+    fn add(&mut self, wanted: &Wanted, start: i64, found: &Found) {
+        let Some(values) = self.values.get_mut(wanted) else { return };
+        for (when, value) in found.timestamps.iter().zip(&found.values) {
+            let index = when.unix_millis().map(|at| (at - start).div_euclid(MINUTE));
+            let index = index.and_then(|index| usize::try_from(index).ok());
+            if let Some(slot) = index.and_then(|index| values.get_mut(index)) {
+                *slot = Some(*value);
+            }
+        }
+    }
+}
+
+impl When {
+    fn unix_millis(&self) -> Option<i64> {
+        match self {
+            Self::Seconds(seconds) => Some((seconds * 1e3) as i64),
+            Self::Text(text) => text.parse().ok().map(Timestamp::unix_millis),
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Any command from a form that knows the schema, and what becomes of it.
+
+mod schema;
+mod sent;
+mod write;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use http::StatusCode;
+use maud::{Markup, html};
+use shared::command::Command;
+
+use super::fields::{Fields, Posted};
+use super::layout::{self, Place};
+use super::{Console, Mode, named};
+use nagare_client::clock;
+use nagare_client::failure::Failure;
+use nagare_operator::effects::Standing;
+use nagare_operator::fanout::{self, Report};
+use nagare_operator::soon;
+use schema::{Form, Kind, Member};
+use sent::Known;
+pub(super) use sent::Sent;
+
+/// The form that is shown first.
+const FIRST: &str = "activity.published";
+/// Views to which a form may lead back.
+const BACK: [&str; 10] = [
+    "?first=",
+    "timeline?",
+    "poll?",
+    "battle?",
+    "tables?",
+    "person?",
+    "room?",
+    "activity?",
+    "tenant?",
+    "customer?",
+];
+/// Commands on the list of those that were sent.
+const LISTED: usize = 20;
+
+pub(super) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/console/commands", get(view))
+        .route("/console/send", post(send))
+        .route("/console/command", get(command))
+        .route("/console/state", get(state))
+}
+
+/// What was wrong with a form that was sent.
+#[derive(Debug, Default)]
+struct Wrong {
+    members: Vec<(String, String)>,
+    /// Of the command as a whole.
+    whole: Option<String>,
+}
+
+async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    form_page(&console, &fields, &Wrong::default()).into_response()
+}
+
+fn form_page(console: &Console, fields: &Fields, wrong: &Wrong) -> Html<String> {
+    let kind = schema::named(fields.get("type").unwrap_or(FIRST));
+    let content = html! {
+        p { "Every command goes onto the queue, as a producer sends it; then watch what becomes of it." }
+        (types(kind))
+        @match kind {
+            Some(kind) => (form(console, kind, fields, wrong)),
+            None => (layout::problem(&"There is no such type of command; choose one above.")),
+        }
+        (raw(console, fields, wrong))
+        (list(console))
+    };
+    layout::page(console, Place::Commands, "Publish", content)
+}
+
+/// All types, by what they are about.
+fn types(chosen: Option<&Kind>) -> Markup {
+    let is_chosen = |kind: &Kind| chosen.is_some_and(|chosen| chosen.name == kind.name);
+    html! {
+        form method="get" action="commands" class="row" aria-label="Type of command" {
+            div class="field" {
+                label for="type" { "Command" }
+                select #type name="type" {
+                    @for (about, kinds) in schema::groups() {
+                        optgroup label=(about) {
+                            @for kind in kinds { option value=(kind.name) selected[is_chosen(kind)] { (kind.name) } }
+                        }
+                    }
+                }
+            }
+            button type="submit" class="second" { "Show form" }
+        }
+    }
+}
+
+fn form(console: &Console, kind: &Kind, fields: &Fields, wrong: &Wrong) -> Markup {
+    html! {
+        form method="post" action="send" class="card" aria-label=(kind.name) {
+            h2 { (kind.name) }
+            p class="quiet" { (kind.meaning) }
+            @if fields.get("body").is_none() {
+                @if let Some(whole) = &wrong.whole { (layout::problem(whole)) }
+            }
+            (layout::token(console))
+            input type="hidden" name="type" value=(kind.name);
+            @for member in &kind.members { (field(kind, member, fields, wrong)) }
+            (send_button(console, "Send"))
+        }
+    }
+}
+
+fn send_button(console: &Console, label: &str) -> Markup {
+    html! {
+        p class="row" {
+            button type="submit" disabled[console.mode == Mode::ReadOnly] { (label) }
+            @if console.mode == Mode::ReadOnly { span { "This console only looks: `nagare console --write` sends." } }
+        }
+    }
+}
+
+fn field(kind: &Kind, member: &Member, fields: &Fields, wrong: &Wrong) -> Markup {
+    let name = format!("{}{}", write::PREFIX, member.name);
+    let hint = format!("{name}-hint");
+    let value = fields.get(&name);
+    let problem = wrong.members.iter().find(|(wrong, _)| *wrong == member.name);
+    let fills = write::is_now(member) || write::is_made(kind, member) || write::is_null(member);
+    let required = member.is_required && !fills;
+    let placeholder = match member.form {
+        Form::Instant if write::is_now(member) => "now",
+        _ if write::is_made(kind, member) => "made for you",
+        _ => &member.example,
+    };
+    html! {
+        div class="field" {
+            label for=(name) { (member.name) @if !required { " " span class="quiet" { "(optional)" } } }
+            @match member.form {
+                Form::Json => textarea id=(name) name=(name) rows="3" required[required] placeholder=(placeholder) spellcheck="false"
+                    aria-describedby=(hint) aria-invalid=[problem.map(|_| "true")] { (value.unwrap_or_default()) },
+                Form::Truth => select id=(name) name=(name) aria-describedby=(hint) {
+                    option value="" { "not said" } option value="true" selected[value == Some("true")] { "true" }
+                },
+                _ => input id=(name) name=(name) value=[value] placeholder=(placeholder) required[required]
+                    inputmode=[(member.form == Form::Number).then_some("numeric")] autocomplete="off"
+                    autocapitalize="none" spellcheck="false" aria-describedby=(hint) aria-invalid=[problem.map(|_| "true")];,
+            }
+            @if let Some((_, expected)) = problem { p role="alert" class="problem" { (expected) } }
+            p id=(hint) class="hint" { (member.meaning) }
+        }
+    }
+}
+
+/// A body as it is written by hand, bad ones included.
+fn raw(console: &Console, fields: &Fields, wrong: &Wrong) -> Markup {
+    let body = fields.get("body");
+    html! {
+        details class="card" open[body.is_some()] {
+            summary { "As JSON" }
+            form method="post" action="send" aria-label="As JSON" {
+                @if body.is_some() {
+                    @if let Some(whole) = &wrong.whole { (layout::problem(whole)) }
+                }
+                (layout::token(console))
+                div class="field" {
+                    label for="body" { "Message body" }
+                    textarea #body name="body" rows="6" required spellcheck="false" { (body.unwrap_or_default()) }
+                }
+                div class="field check" {
+                    input #anyway type="checkbox" name="anyway" value="true";
+                    label for="anyway" { "Send it even if it will be refused, and see it become a dead letter" }
+                }
+                (send_button(console, "Send as it is"))
+            }
+        }
+    }
+}
+
+fn list(console: &Console) -> Markup {
+    let sent = console.sent();
+    html! {
+        h2 { "Sent from here" }
+        @if sent.is_empty() { p class="quiet" { "Nothing yet." } }
+        ul class="entries" {
+            @for sent in sent.iter().take(LISTED) {
+                li class="entry" {
+                    a href=(layout::address("command", &[("id", &sent.message_id)])) { (sent.name) }
+                    " " (named::instant(sent.at)) " " (summary(&sent.known()))
+                }
+            }
+        }
+    }
+}
+
+async fn send(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+    let fields = posted.fields;
+    let now = clock::clock().now();
+    let body = match (fields.get("body"), fields.get("type").and_then(schema::named)) {
+        (Some(body), _) => Ok(body.to_owned()),
+        (None, Some(kind)) => write::body(kind, &fields, now),
+        (None, None) => Err(Vec::new()),
+    };
+    let refused = |wrong: Wrong| {
+        (StatusCode::BAD_REQUEST, form_page(&console, &fields, &wrong)).into_response()
+    };
+    let body = match body {
+        Ok(body) => body,
+        Err(members) => return refused(Wrong { members, whole: None }),
+    };
+    if let Err(error) = Command::parse(&body, now)
+        && fields.get("anyway").is_none()
+    {
+        return refused(Wrong { members: Vec::new(), whole: Some(error.unredacted()) });
+    }
+    match sent::send(&console, body).await {
+        Err(failure) => layout::failed(&console, Place::Commands, "Not sent", &failure),
+        Ok(sent) => {
+            let back =
+                fields.get("back").filter(|back| BACK.iter().any(|view| back.starts_with(view)));
+            // What cannot stand in a header leads nowhere.
+            let back = back.filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()));
+            let to = match back {
+                Some(back) => format!("/console/{back}&sent={}", sent.message_id),
+                None => {
+                    format!("/console/{}", layout::address("command", &[("id", &sent.message_id)]))
+                }
+            };
+            Redirect::to(&to).into_response()
+        }
+    }
+}
+
+/// One command, as it goes its way.
+async fn command(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let id = fields.get("id").unwrap_or_default();
+    let Some(sent) = find(&console, id) else {
+        let why = Failure::No("No such command was sent from here, or it is long ago.".to_owned());
+        return layout::failed(&console, Place::Commands, "Not known", &why);
+    };
+    let content = html! {
+        (course(&console, &sent).await)
+        dl {
+            dt { "Message" } dd class="code" { (sent.message_id) }
+            dt { "Sent at" } dd { (named::instant(sent.at)) }
+        }
+        h2 { "Body" }
+        pre class="code" { (sent.body) }
+        @if console.telemetry.is_some() {
+            p { a href=(format!("log/{}", sent.message_id)) { "What the functions said of it" } }
+        }
+        p { a href="commands" { "Send another" } }
+    };
+    layout::page(&console, Place::Commands, &sent.name, content).into_response()
+}
+
+/// How it stands: what the page asks for again and again.
+async fn state(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let sent = find(&console, fields.get("id").unwrap_or_default());
+    let content = match sent {
+        None => html! { p #course role="status" { "Nothing is known of this command." } },
+        Some(sent) => course(&console, &sent).await,
+    };
+    Html(content.into_string()).into_response()
+}
+
+/// What has become of the command that a view was led back from, for that view.
+pub(super) async fn news(console: &Console, fields: &Fields) -> Markup {
+    match fields.get("sent").and_then(|id| find(console, id)) {
+        None => html! {},
+        Some(sent) => course(console, &sent).await,
+    }
+}
+
+fn find(console: &Console, message_id: &str) -> Option<Arc<Sent>> {
+    console.sent().into_iter().find(|sent| sent.message_id == message_id)
+}
+
+async fn course(console: &Console, sent: &Sent) -> Markup {
+    let known = sent.known();
+    let ended = !matches!(known, Known::OnItsWay(_));
+    let address = layout::address("state", &[("id", &sent.message_id)]);
+    let (written, stored) = match &known {
+        Known::Ended(Standing::DeadLetter { .. }, _) => ("failed", ""),
+        Known::Ended(standing, _) if !counts(standing) => ("done", "none"),
+        Known::Ended(..) => ("done", "done"),
+        _ => ("now", ""),
+    };
+    let is_warning = matches!(&known, Known::Ended(standing, _) if !counts(standing));
+    html! {
+        section #course class="card" aria-label="What becomes of it"
+            hx-get=[(!ended).then_some(&address)] hx-trigger=[(!ended).then_some("load delay:300ms")] hx-swap=[(!ended).then_some("outerHTML")] {
+            ol class="steps" {
+                li class="done" { "Queue: accepted" }
+                li class=(written) { "Writer" }
+                li class=(stored) { "Tables" }
+            }
+            p role="status" class=[is_warning.then_some("warning")] { strong { (sent.name) } ": " (summary(&known)) }
+            @if let Known::Ended(Standing::DeadLetter { detail, .. }, _) = &known {
+                p class="problem" { (detail) }
+                p { a href=(layout::address("letter", &[("id", &sent.message_id)])) { "The dead letter" } }
+            }
+            (fan_out(console, sent).await)
+        }
+    }
+}
+
+/// False for what is done and changes nothing, or nothing yet.
+fn counts(standing: &Standing) -> bool {
+    !matches!(standing, Standing::Overtaken(_) | Standing::Applied { remark: Some(_), .. })
+}
+
+fn summary(known: &Known) -> Markup {
+    html! {
+        @match known {
+            Known::OnItsWay(None) => "on its way",
+            Known::OnItsWay(Some(failure)) => { "on its way; it could not be looked up just now: " (failure) },
+            Known::GivenUp => "nothing is known of it after 15 minutes",
+            Known::Ended(standing, took) => {
+                @match standing {
+                    Standing::Pending => "on its way",
+                    Standing::Applied { entries, remark } => {
+                        "applied in " (format!("{:.3}", took.as_secs_f64())) " s"
+                        @if let Some(entries) = entries { ", " (entries) @if *entries == 1 { " entry" } @else { " entries" } }
+                        @if let Some(remark) = remark { "; " (remark) }
+                    },
+                    Standing::Overtaken(why) => { "without effect: " (why) },
+                    Standing::DeadLetter { reason, .. } => { "dead letter (" (reason) ")" },
+                }
+            },
+        }
+    }
+}
+
+/// How far a fan-out in parts has come.
+async fn fan_out(console: &Console, sent: &Sent) -> Markup {
+    let Some(activity) = &sent.activity else { return html! {} };
+    let report = async {
+        let ledger = console.remote.ledger()?;
+        Ok::<_, Failure>(fanout::report(&ledger, activity, soon()).await?)
+    };
+    match report.await {
+        Ok(Some(Report { delivered, total, parts, parts_left, .. })) => {
+            let rate = delivered as f64 / sent.begun.elapsed().as_secs_f64().max(0.001);
+            html! {
+                (layout::bar("timelines", delivered, total, "fan-out"))
+                p class="quiet" {
+                    (parts - parts_left) " of " (parts) " parts done"
+                    @if parts_left > 0 { ", " (format!("{rate:.0}")) " timelines a second" }
+                }
+            }
+        }
+        Ok(None) => html! {},
+        Err(failure) => layout::problem(&failure),
+    }
+}

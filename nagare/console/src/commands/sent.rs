@@ -1,0 +1,132 @@
+//! Commands that were sent from here, and what has become of them.
+//!
+//! What has become of a command is looked up as `--wait` does ([`nagare_operator::effects`]), by a task that goes on
+//! where its last look stopped, until it is known or has taken too long. Pages show what the task knows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use shared::command::Command;
+use shared::queue::Message;
+use shared::values::{ActivityId, Timestamp};
+
+use crate::Console;
+use nagare_client::clock;
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
+use nagare_operator::effects::{Effects, Standing};
+use nagare_operator::soon;
+
+/// How long to wait before the second look, and at most between two looks.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Looked for so long.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// A message that the queue has accepted.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) message_id: String,
+    pub(crate) body: String,
+    /// What it is called: its type, or that it is none.
+    pub(crate) name: String,
+    pub(crate) at: Timestamp,
+    /// The activity that it publishes or deletes.
+    pub(super) activity: Option<ActivityId>,
+    pub(super) begun: Instant,
+    known: Mutex<Known>,
+}
+
+/// What is known of it.
+#[derive(Debug, Clone)]
+pub(super) enum Known {
+    /// It is on its way. With what the last look failed of, if it did.
+    OnItsWay(Option<String>),
+    /// This has become of it, that long after it was sent.
+    Ended(Standing, Duration),
+    /// Nobody looks any more.
+    GivenUp,
+}
+
+impl Sent {
+    pub(super) fn known(&self) -> Known {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn learn(&self, known: Known) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+}
+
+/// Sends a body, and follows what becomes of it.
+///
+/// # Errors
+/// [`Failure`] if the queue does not take it.
+pub(super) async fn send(console: &Console, body: String) -> Result<Arc<Sent>, Failure> {
+    let now = clock::clock().now();
+    let command = Command::parse(&body, now).ok();
+    let (name, activity) = match &command {
+        None => ("no command".to_owned(), None),
+        Some(command) => (command.type_name().to_owned(), activity(command)),
+    };
+    let message = match &command {
+        Some(command) => Message { body: body.clone(), ..Message::from(command) },
+        None => {
+            let (group, attributes, delay_seconds) = (None, Vec::new(), None);
+            Message { body: body.clone(), group, attributes, delay_seconds }
+        }
+    };
+    let begun = Instant::now();
+    let message_id = console.remote.sender()?.send_message(&message).await?;
+    let known = Mutex::new(Known::OnItsWay(None));
+    let sent = Sent { message_id, body, name, at: now, activity, begun, known };
+    let sent = console.remember(sent);
+    tokio::spawn(follow(Arc::clone(&sent), command, console.remote.clone()));
+    Ok(sent)
+}
+
+fn activity(command: &Command) -> Option<ActivityId> {
+    match command {
+        Command::Publish(publish) => Some(publish.key().activity_id),
+        Command::Delete(delete) => Some(delete.activity_id.clone()),
+        _ => None,
+    }
+}
+
+/// Looks until it is known what has become of it.
+async fn follow(sent: Arc<Sent>, command: Option<Command>, remote: Remote) {
+    let looking = async {
+        let effects = match Effects::of(&remote) {
+            Ok(effects) => effects,
+            Err(failure) => return sent.learn(Known::OnItsWay(Some(failure.to_string()))),
+        };
+        let mut watch = command.map(|command| effects.watch(command, sent.message_id.clone()));
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let looked = match &mut watch {
+                Some(watch) => watch.look().await.map_err(Failure::from),
+                None => letter(&remote, &sent).await,
+            };
+            match looked {
+                Ok(Standing::Pending) => sent.learn(Known::OnItsWay(None)),
+                Ok(standing) => return sent.learn(Known::Ended(standing, sent.begun.elapsed())),
+                Err(failure) => sent.learn(Known::OnItsWay(Some(failure.to_string()))),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    };
+    if tokio::time::timeout(PATIENCE, looking).await.is_err() {
+        sent.learn(Known::GivenUp);
+    }
+}
+
+/// What is no command can only become a dead letter.
+async fn letter(remote: &Remote, sent: &Sent) -> Result<Standing, Failure> {
+    let letter = remote.dead_letters()?.get(&sent.message_id, soon()).await?;
+    let letter = letter.filter(|letter| letter.body == sent.body);
+    Ok(letter.map_or(Standing::Pending, |letter| Standing::DeadLetter {
+        reason: letter.reason,
+        detail: letter.detail,
+    }))
+}

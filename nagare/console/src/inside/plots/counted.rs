@@ -1,0 +1,146 @@
+//! A report of what was counted in this process.
+
+use maud::html;
+
+use super::{Kind, Line, Plot, Report, sends, short};
+use crate::numbers::Cost;
+use nagare_operator::cost::prices::Prices;
+use nagare_telemetry::numbers::{
+    COMMANDS, Numbers, POINTS, Point, QUEUE_REQUESTS, READ_UNITS, WRITE_UNITS,
+};
+
+/// Points of a row of a table: five minutes.
+const IN_ROW: usize = 10;
+/// Points of the shortest plot: two minutes.
+const FEWEST: usize = 4;
+/// Points of what is shown as the present value: a minute. The last point has begun just now.
+const PRESENT: usize = 2;
+
+/// What is plotted of a point, or of several together. None where there is nothing to tell.
+type Value = fn(&Point) -> Option<f64>;
+
+pub(super) fn report(numbers: &Numbers) -> Report {
+    Report {
+        plots: since_start(plots(numbers), numbers),
+        kinds: kinds(numbers),
+        cost: Cost::of(numbers, &Prices::default()),
+        caption: html! { "What units and requests would have cost on AWS (us-east-1, on demand) since " time { (numbers.since()) } },
+        remark: html! {
+            p class="quiet" {
+                "Calls of functions count; those of the command line and this console do not, but for what they ask of the queues and the API. What was dated back by more than ten minutes is left out of \"Publish to last entry\"."
+            }
+        },
+        every: "every 5s",
+    }
+}
+
+/// A stack that has run for less than an hour fills its plots: they begin when it did.
+fn since_start(mut plots: Vec<Plot>, numbers: &Numbers) -> Vec<Plot> {
+    let seconds = numbers.observed_millis() as f64 / 1e3;
+    let points = ((seconds / Point::SECONDS).ceil() as usize + 1).clamp(FEWEST, POINTS);
+    for plot in &mut plots {
+        plot.minutes = (points as f64 * Point::SECONDS / 60.0).round() as usize;
+        for line in &mut plot.lines {
+            line.points.drain(..line.points.len().saturating_sub(points));
+        }
+    }
+    plots
+}
+
+fn plots(numbers: &Numbers) -> Vec<Plot> {
+    let one = |title, points: &[Point], value: Value| {
+        let over =
+            |points: &[Point]| value(&Point::all(points)).map(|all| all / points.len() as f64);
+        Plot { title, unit: "a second", minutes: 60, lines: vec![line(title, points, value, over)] }
+    };
+    let times = |title, name| {
+        let points = numbers.hour(name, None);
+        let of =
+            |name, value: Value| line(name, &points, value, |points| value(&Point::all(points)));
+        Plot { title, unit: "ms", minutes: 60, lines: vec![of("median", half), of("p99", most)] }
+    };
+    let hour = |name: &str| numbers.hour(name, None);
+    let sum = |names: &[&str]| -> Vec<Point> {
+        let hours = names.iter().map(|name| hour(name));
+        hours.fold(vec![Point::default(); POINTS], |sum, hour| {
+            sum.into_iter().zip(hour).map(|(a, b)| Point::all(&[a, b])).collect()
+        })
+    };
+    vec![
+        one("Commands", &sum(&COMMANDS.map(|(name, _)| name)), rate),
+        one("Entries written", &hour("EntriesWritten"), rate),
+        one("Entries written again", &hour("EntriesRepeated"), rate),
+        times("Publish to last entry", "FanOutLatency"),
+        times("Fact to view", "ProjectionLag"),
+        one("Pages", &hour("PageLatency"), frequency),
+        times("Page, inside the reader", "PageLatency"),
+        one("Units written", &hour(WRITE_UNITS), rate),
+        one("Units read", &hour(READ_UNITS), rate),
+        one("Requests to queues", &hour(QUEUE_REQUESTS), rate),
+        one("Retried calls", &sum(&["CallsRetried", "ReadsRetried"]), rate),
+        one("Dead letters", &hour("DeadLetters"), rate),
+    ]
+}
+
+/// A line through points, and what several of them come to.
+fn line(
+    name: &'static str,
+    points: &[Point],
+    value: Value,
+    over: impl Fn(&[Point]) -> Option<f64>,
+) -> Line {
+    Line {
+        name,
+        present: over(&points[points.len().saturating_sub(PRESENT)..]),
+        rows: points.chunks(IN_ROW).map(over).collect(),
+        points: points.iter().map(value).collect(),
+    }
+}
+
+fn rate(point: &Point) -> Option<f64> {
+    Some(point.total.sum / Point::SECONDS)
+}
+
+fn frequency(point: &Point) -> Option<f64> {
+    Some(point.total.count as f64 / Point::SECONDS)
+}
+
+fn half(point: &Point) -> Option<f64> {
+    point.percentile(0.5)
+}
+
+fn most(point: &Point) -> Option<f64> {
+    point.percentile(0.99)
+}
+
+/// Commands by how they ended, units by table, dead letters by reason.
+fn kinds(numbers: &Numbers) -> Vec<Kind> {
+    let commands = COMMANDS.iter().map(|(name, label)| ("Commands", *label, *name, None));
+    let by = |what, name: &'static str| {
+        numbers.kinds(name).into_iter().map(move |kind| (what, kind, name, Some(kind)))
+    };
+    let tables = by("Units written", WRITE_UNITS).chain(by("Units read", READ_UNITS));
+    let rows = commands.chain(tables).chain(by("Dead letters", "DeadLetters"));
+    let minute = |name, by| numbers.recent(name, by, 1).sum;
+    let hour = |name, by| numbers.recent(name, by, 60).sum;
+    let ever = |name, by| numbers.ever(name, by).sum;
+    let mut kinds: Vec<_> = rows
+        .filter(|&(_, _, name, by)| ever(name, by) > 0.0)
+        .map(|(what, kind, name, by)| Kind {
+            what,
+            kind: kind.to_owned(),
+            minute: short(minute(name, by)),
+            hour: short(hour(name, by)),
+            ever: Some(short(ever(name, by))),
+        })
+        .collect();
+    let [written, again] = ["EntriesWritten", "EntriesRepeated"];
+    kinds.push(Kind {
+        what: "Sends an entry",
+        kind: String::new(),
+        minute: sends(minute(written, None), minute(again, None)),
+        hour: sends(hour(written, None), hour(again, None)),
+        ever: Some(sends(ever(written, None), ever(again, None))),
+    });
+    kinds
+}

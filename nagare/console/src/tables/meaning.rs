@@ -1,0 +1,378 @@
+//! Which tables there are, under which keys things are found in them, and what an item is, as its key says.
+
+use shared::activities::keys as activities;
+use shared::battles::keys::{self as battles, BattleRow, BattleView};
+use shared::dynamo::item::Key;
+use shared::events::keys::EventItem;
+use shared::events::{Period, PeriodRow};
+use shared::follows::keys as follows;
+use shared::ledger_item::LedgerItem;
+use shared::likes::keys as likes;
+use shared::notifications::keys as notifications;
+use shared::polls::keys::{self as polls, PollRow};
+use shared::projection::checkpoints;
+use shared::rooms::{RoomItem, keys as rooms};
+use shared::runtime::env;
+use shared::summaries::keys::{self as summaries, SummaryItem, SummaryView};
+use shared::tenants::{TenantItem, keys as tenants};
+use shared::values::{
+    ActivityId, ActorId, BattleId, IdError, PollId, RoomId, SortKey, TenantId, ViewerId,
+};
+
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
+
+/// How the tables of periods are named here, before the period.
+const EVENTS: &str = "events-";
+/// Tables of periods that can be chosen, the newest. Others are there by their address.
+const PERIODS: usize = 60;
+
+/// One of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Timelines,
+    Ledger,
+    Facts,
+    Views,
+    DeadLetters,
+    /// The events of a period.
+    Events(Period),
+}
+
+impl Table {
+    /// Those that there are always.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Timelines, Self::Ledger, Self::Facts, Self::Views, Self::DeadLetters];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let of_period = || Some(Self::Events(name.strip_prefix(EVENTS)?.parse().ok()?));
+        Self::ALL.into_iter().find(|table| table.name() == name).or_else(of_period)
+    }
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Timelines => "timelines".to_owned(),
+            Self::Ledger => "ledger".to_owned(),
+            Self::Facts => "facts".to_owned(),
+            Self::Views => "views".to_owned(),
+            Self::DeadLetters => "dead-letters".to_owned(),
+            Self::Events(period) => format!("{EVENTS}{period}"),
+        }
+    }
+
+    /// The tables of periods, of these periods.
+    pub(super) fn of_periods(rows: &[PeriodRow]) -> Vec<Self> {
+        let with_table = rows.iter().filter(|row| row.state.has_table());
+        with_table.map(|row| Self::Events(row.period)).take(PERIODS).collect()
+    }
+
+    /// Its name in the account.
+    pub(super) fn stored(self, remote: &Remote) -> Result<String, Failure> {
+        let variable = match self {
+            Self::Timelines => env::TIMELINES_TABLE,
+            Self::Ledger => env::LEDGER_TABLE,
+            Self::Facts => env::FACTS_TABLE,
+            Self::Views => env::VIEWS_TABLE,
+            Self::DeadLetters => env::DEAD_LETTERS_TABLE,
+            Self::Events(period) => return Ok(remote.events()?.tables().name(period)),
+        };
+        remote.target().required(variable)
+    }
+
+    /// Partition key and sort key.
+    pub(super) fn keys(self) -> [&'static str; 2] {
+        match self {
+            Self::Timelines => ["viewer_id", "sort_key"],
+            Self::Ledger | Self::Facts | Self::Views | Self::Events(_) => ["pk", "sk"],
+            Self::DeadLetters => ["id", "part"],
+        }
+    }
+
+    /// What the item with a key is.
+    pub(super) fn meaning(self, pk: &str, sk: &str) -> String {
+        let key = Key { pk: pk.to_owned(), sk: sk.to_owned() };
+        let meaning = match self {
+            Self::Timelines => SortKey::parse(sk).ok().map(|sort_key| {
+                let SortKey { activity_id, published_at, .. } = sort_key;
+                format!("entry of {pk}'s timeline: {activity_id}, published at {published_at}")
+            }),
+            Self::Ledger => LedgerItem::of(pk, sk).map(|item| of_ledger(item, pk)),
+            Self::Facts => of_facts(&key),
+            Self::Views => of_views(&key),
+            Self::DeadLetters if sk == "letter" => Some("a dead letter".to_owned()),
+            Self::DeadLetters => Some("a part of a dead letter's body".to_owned()),
+            Self::Events(_) => of_event(pk, sk),
+        };
+        meaning.unwrap_or_else(|| "nothing that is known".to_owned())
+    }
+}
+
+/// An event. A customer who is written to very fast has several partitions, with a number behind.
+fn of_event(pk: &str, sk: &str) -> Option<String> {
+    let (at, event) = sk.split_once('#')?;
+    let mut parts = pk.split('#');
+    let (tenant, customer) = (parts.next()?, parts.next()?);
+    Some(format!("the event {event} of {customer}, of {tenant}, at {at}"))
+}
+
+fn of_ledger(item: LedgerItem, pk: &str) -> String {
+    match item {
+        LedgerItem::Claim(activity) => format!("whose the id {activity} is"),
+        LedgerItem::Record(key) => {
+            format!("the record of {}, an activity of {}", key.activity_id, key.actor_id)
+        }
+        LedgerItem::OutboxRow(actor) => format!("{actor} published it"),
+        LedgerItem::Edge(follower, followee) => {
+            format!("{follower} and whether they follow {followee}")
+        }
+        LedgerItem::FanOut(key) => format!("how far the fan-out of {} has come", key.activity_id),
+        LedgerItem::Reconciliation(viewer, actor) => {
+            format!("how far {viewer}'s follow or unfollow of {actor} has come")
+        }
+        LedgerItem::Tag(activity, tagged) => format!("whether {tagged} is tagged in {activity}"),
+        LedgerItem::Listing(tagged, sort_key) => {
+            format!("{} among what {tagged} is tagged in", sort_key.activity_id)
+        }
+        LedgerItem::ListingProgress(activity) => {
+            format!("how far the publish of {activity} has come with its tags")
+        }
+        LedgerItem::Person(viewer) => match pk.rsplit_once('#') {
+            Some((_, what)) => format!("about {viewer} alone: {what}"),
+            None => format!("about {viewer} alone"),
+        },
+        LedgerItem::Changes => "digests of activities that were changed a moment ago".to_owned(),
+        LedgerItem::Events(item) => match item {
+            EventItem::Period(period) => format!("what is known of the events of {period}"),
+            EventItem::Archiving(period) => format!("how far the archive of {period} has come"),
+            EventItem::Keeper => "a keeper of periods that is at work".to_owned(),
+            EventItem::Seen(customer) => {
+                format!("what clients have seen of the history of {customer}")
+            }
+            EventItem::Archived(tenant, period) => {
+                format!("an archive object of {tenant}, of {period}")
+            }
+        },
+        LedgerItem::Tenant(item) => match item {
+            TenantItem::Payload(customer) => format!("what is said of {customer}"),
+            TenantItem::Rule(tenant, rule) => format!("the rule {rule} of {tenant}"),
+            TenantItem::Score(tenant, score) => format!("the score {score} of {tenant}"),
+            TenantItem::Claim(tenant, alert) => {
+                format!("when the alert {alert} of {tenant} was decided")
+            }
+            TenantItem::Alert(tenant, at, alert) => {
+                format!("the alert {alert} of {tenant}, decided at {at}")
+            }
+            TenantItem::Decided(customer, rule) => {
+                format!("when the rule {rule} has given alerts about {customer}")
+            }
+            TenantItem::Deciding(tenant) => {
+                format!("how far the decisions of a new rule of {tenant} have come")
+            }
+            TenantItem::Daily(customer) => format!("what was decided of {customer} by day"),
+            TenantItem::DailyTenant(tenant) => {
+                format!("how far the daily decisions of {tenant} have come")
+            }
+        },
+        LedgerItem::Room(item) => match item {
+            RoomItem::Claim(room, message) => format!("whose the message {message} in {room} is"),
+            RoomItem::Marker(key) => {
+                format!("{} deleted the message {}", key.author_id, key.message_id)
+            }
+            RoomItem::Room(room) => format!("what is known of the room {room}"),
+            RoomItem::Arrivals(room) => format!("messages in the order of their arrival in {room}"),
+            RoomItem::Row(room, message) => format!("the message {message} in {room}"),
+            RoomItem::AuthorRow(key) => {
+                format!("the message {} among what {} said", key.message_id, key.author_id)
+            }
+        },
+    }
+}
+
+fn of_facts(key: &Key) -> Option<String> {
+    let like =
+        likes::of_key(key).map(|(viewer, activity)| format!("whether {viewer} likes {activity}"));
+    let mark = || {
+        let (viewer, activity) = notifications::of_mark(key)?;
+        Some(format!("how far {viewer} has read the notification of {activity}"))
+    };
+    let poll = || {
+        Some(match PollRow::of(key)? {
+            PollRow::Opened(poll) => format!("the poll {poll}, as it was opened"),
+            PollRow::End(poll, actor) => format!("when {actor} ended the poll {poll}"),
+            PollRow::Vote(viewer, poll) => format!("how {viewer} voted in {poll}"),
+        })
+    };
+    let battle = || {
+        Some(match BattleRow::of(key)? {
+            BattleRow::Opened(battle) => format!("the battle {battle}, as it was opened"),
+            BattleRow::Hit(battle, hit) => format!("the hit {hit} in {battle}"),
+        })
+    };
+    let owner = || Some(format!("who published {}", key.pk.strip_prefix("activity#")?));
+    like.or_else(mark).or_else(poll).or_else(battle).or_else(owner)
+}
+
+fn of_views(key: &Key) -> Option<String> {
+    let count = likes::counted(key).map(|activity| format!("how many like {activity}"));
+    let inbox = || {
+        Some(match notifications::of_view(key)? {
+            (viewer, None) => format!("{viewer}'s inbox: what is unread"),
+            (viewer, Some(_)) => format!("a notification of {viewer}"),
+        })
+    };
+    let poll = || polls::of_view(key).map(|poll| format!("the sums of the poll {poll}"));
+    let battle = || {
+        Some(match BattleView::of(key)? {
+            BattleView::Itself(battle) => format!("how the battle {battle} stands"),
+            BattleView::Share(battle, viewer) => format!("{viewer}'s hits in {battle}"),
+            BattleView::Numbered(battle, hit) => {
+                format!("as which one the hit {hit} in {battle} has landed")
+            }
+        })
+    };
+    let checkpoint =
+        || checkpoints::of_key(key).map(|shard| format!("how far the shard {shard} is worked off"));
+    let summary = || {
+        Some(match SummaryView::of_key(key)? {
+            SummaryView::Customer(customer) => format!("what {customer} did"),
+            SummaryView::Name(tenant, name, part) => {
+                format!("how often {name} happened, of {tenant}, part {part}")
+            }
+            SummaryView::Witness(period, tenant, part) => {
+                format!("the events of {tenant} in {period}, counted, part {part}")
+            }
+        })
+    };
+    let beside = || {
+        Some(match SummaryItem::of_key(key)? {
+            SummaryItem::Days(customer) => format!("earlier days of {customer}"),
+            SummaryItem::Names(customer) => format!("more names of {customer}"),
+            SummaryItem::Listed(customer) => format!("that {customer} did something"),
+        })
+    };
+    let social = count.or_else(inbox).or_else(poll).or_else(battle).or_else(checkpoint);
+    social.or_else(summary).or_else(beside)
+}
+
+/// Something that is found under one partition key.
+pub(super) struct Shelf {
+    pub(super) name: &'static str,
+    pub(super) table: Table,
+    /// The partition key for an id.
+    pub(super) key: fn(&str) -> Result<String, IdError>,
+}
+
+// Those of the names below that others refer to.
+pub(super) const TIMELINE: &str = "entries of a viewer's timeline";
+pub(super) const FOLLOWERS: &str = "who follows an actor";
+pub(super) const ACTIVITY: &str = "an activity: its id, record and fan-out";
+pub(super) const ROOM: &str = "what is known of a room";
+pub(super) const POLL: &str = "the sums of a poll";
+pub(super) const BATTLE: &str = "how a battle stands, and its log";
+pub(super) const CUSTOMERS: &str = "customers of a tenant who did something";
+
+/// Where things are, by the id of whom or what they are about.
+pub(super) const SHELVES: [Shelf; 16] = [
+    Shelf { name: TIMELINE, table: Table::Timelines, key: |id| Ok(ViewerId::new(id)?.to_string()) },
+    Shelf {
+        name: "whom a viewer follows",
+        table: Table::Ledger,
+        key: |id| Ok(follows::following(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: FOLLOWERS,
+        table: Table::Ledger,
+        key: |id| Ok(follows::followers(&ActorId::new(id)?)),
+    },
+    Shelf {
+        name: "what an actor published",
+        table: Table::Ledger,
+        key: |id| Ok(activities::outbox(&ActorId::new(id)?)),
+    },
+    Shelf {
+        name: ACTIVITY,
+        table: Table::Ledger,
+        key: |id| Ok(activities::claim(&ActivityId::new(id)?).pk),
+    },
+    Shelf { name: ROOM, table: Table::Ledger, key: |id| Ok(rooms::room(&RoomId::new(id)?).pk) },
+    Shelf {
+        name: "messages of a room (its first shard)",
+        table: Table::Ledger,
+        key: |id| Ok(rooms::shard(&RoomId::new(id)?, 0)),
+    },
+    Shelf {
+        name: "what a viewer likes",
+        table: Table::Facts,
+        key: |id| Ok(likes::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "how a viewer voted",
+        table: Table::Facts,
+        key: |id| Ok(polls::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf {
+        name: "the likes of an activity, counted",
+        table: Table::Views,
+        key: |id| Ok(likes::count(&ActivityId::new(id)?).pk),
+    },
+    Shelf {
+        name: "a viewer's notifications",
+        table: Table::Views,
+        key: |id| Ok(notifications::of_viewer(&ViewerId::new(id)?)),
+    },
+    Shelf { name: POLL, table: Table::Views, key: |id| Ok(polls::view(&PollId::new(id)?).pk) },
+    Shelf {
+        name: BATTLE,
+        table: Table::Views,
+        key: |id| Ok(battles::view(&BattleId::new(id)?).pk),
+    },
+    Shelf {
+        name: CUSTOMERS,
+        table: Table::Views,
+        key: |id| Ok(summaries::customers(&TenantId::new(id)?)),
+    },
+    Shelf {
+        name: "rules and scores of a tenant",
+        table: Table::Ledger,
+        key: |id| Ok(tenants::definitions(&TenantId::new(id)?)),
+    },
+    Shelf {
+        name: "alerts of a tenant",
+        table: Table::Ledger,
+        key: |id| Ok(tenants::alerts(&TenantId::new(id)?)),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_said() {
+        let meaning = |table: Table, pk: &str, sk: &str| table.meaning(pk, sk);
+        let entry = meaning(Table::Timelines, "bob", "2026-11-20T12:00:00.000Z#live-1");
+        assert_eq!(entry, "entry of bob's timeline: live-1, published at 2026-11-20T12:00:00.000Z");
+        let (bob, live) = (ViewerId::new("bob").unwrap(), ActivityId::new("live-1").unwrap());
+        let like = likes::like(&bob, &live);
+        assert_eq!(meaning(Table::Facts, &like.pk, &like.sk), "whether bob likes live-1");
+        let poll = polls::view(&PollId::new("mvp").unwrap());
+        assert_eq!(meaning(Table::Views, &poll.pk, &poll.sk), "the sums of the poll mvp");
+        assert_eq!(meaning(Table::Ledger, "who", "knows"), "nothing that is known");
+        let listed = meaning(Table::Views, "customers#acme", "c-9");
+        assert_eq!(listed, "that acme#c-9 did something");
+        let table = Table::named("events-2026-11").unwrap();
+        assert_eq!((table.name().as_str(), Table::named("events-2026")), ("events-2026-11", None));
+        let event = meaning(table, "acme#c-9#7", "2026-11-20T12:00:00.000Z#e1");
+        assert_eq!(event, "the event e1 of c-9, of acme, at 2026-11-20T12:00:00.000Z");
+    }
+
+    #[test]
+    fn each_shelf_takes_ids_alone() {
+        for Shelf { name, key, .. } in SHELVES {
+            assert!(key("a-1").unwrap().contains("a-1"), "{name}");
+            assert!(key("<script>").is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Any table by key: what an item is, its attributes, and raw as DynamoDB has it.
+
+mod meaning;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures::stream;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use maud::{Markup, html};
+use serde_json::{Map, Value, json};
+
+use super::Console;
+use super::fields::{Fields, Wanted};
+use super::layout::{self, Place};
+use super::suggestions::{self, Suggestions};
+use meaning::{SHELVES, Table};
+use nagare_client::failure::Failure;
+use nagare_client::visible::visible_json;
+use nagare_operator::soon;
+
+/// Items of a page.
+const PAGE: i32 = 50;
+/// Items that an export reads at once.
+const EXPORT: i32 = 500;
+/// Characters of a value in the table; raw has all.
+const SHOWN: usize = 400;
+
+type Item = HashMap<String, AttributeValue>;
+
+pub(super) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/console/tables", get(view)).route("/console/export", post(export))
+}
+
+/// What is looked at: a table, or a partition of it, from some sort keys on.
+#[derive(Debug, Clone)]
+struct Look {
+    table: Table,
+    /// All partitions, if there is none.
+    pk: Option<String>,
+    /// What sort keys begin with.
+    sk: Option<String>,
+}
+
+/// Items, and where to go on.
+struct Page {
+    items: Vec<Item>,
+    next: Option<Item>,
+}
+
+impl Look {
+    /// As a form says it: by key, or by what is looked for and an id.
+    fn of(fields: &Fields) -> Result<Option<Self>, Failure> {
+        if let (Some(shelf), Some(id)) = (fields.get("what"), fields.get("id")) {
+            let shelf = SHELVES.iter().find(|known| known.name == shelf);
+            let shelf =
+                shelf.ok_or_else(|| Failure::Usage("There is no such place.".to_owned()))?;
+            let pk = (shelf.key)(id)?;
+            return Ok(Some(Self { table: shelf.table, pk: Some(pk), sk: None }));
+        }
+        let Some(name) = fields.get("table") else { return Ok(None) };
+        let table = Table::named(name);
+        let table = table.ok_or_else(|| Failure::Usage("There is no such table.".to_owned()))?;
+        let text = |name| fields.get(name).map(ToOwned::to_owned);
+        Ok(Some(Self { table, pk: text("pk"), sk: text("sk") }))
+    }
+
+    async fn page(
+        &self,
+        console: &Console,
+        limit: i32,
+        after: Option<Item>,
+    ) -> Result<Page, Failure> {
+        let name = self.table.stored(&console.remote)?;
+        let client = console.remote.dynamodb();
+        let [partition, sort] = self.table.keys();
+        let refused = |why: String| Failure::Unreachable(format!("{name} cannot be read: {why}"));
+        let Some(pk) = &self.pk else {
+            let scan = client.scan().table_name(&name).limit(limit).set_exclusive_start_key(after);
+            let answer =
+                scan.send().await.map_err(|e| refused(e.into_service_error().to_string()))?;
+            let next = answer.last_evaluated_key;
+            return Ok(Page { items: answer.items.unwrap_or_default(), next });
+        };
+        let query = client.query().table_name(&name).limit(limit).set_exclusive_start_key(after);
+        let query = query
+            .expression_attribute_names("#partition", partition)
+            .expression_attribute_values(":partition", AttributeValue::S(pk.clone()));
+        let query = match &self.sk {
+            None => query.key_condition_expression("#partition = :partition"),
+            Some(sk) => query
+                .key_condition_expression("#partition = :partition AND begins_with(#sort, :sort)")
+                .expression_attribute_names("#sort", sort)
+                .expression_attribute_values(":sort", AttributeValue::S(sk.clone())),
+        };
+        let answer = query.send().await.map_err(|e| refused(e.into_service_error().to_string()))?;
+        Ok(Page { items: answer.items.unwrap_or_default(), next: answer.last_evaluated_key })
+    }
+
+    /// What the address of it says.
+    fn query(&self) -> Vec<(&'static str, String)> {
+        let key = [("pk", self.pk.clone()), ("sk", self.sk.clone())];
+        let key = key.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        [("table", self.table.name())].into_iter().chain(key).collect()
+    }
+
+    /// Where it goes on behind a key.
+    fn behind(&self, key: &str) -> String {
+        let query = self.query();
+        let query = query.iter().map(|(name, value)| (*name, value.as_str()));
+        layout::address("tables", &query.chain([("after", key)]).collect::<Vec<_>>())
+    }
+}
+
+async fn view(State(console): State<Arc<Console>>, fields: Fields) -> Response {
+    let shown = match Look::of(&fields) {
+        Ok(None) => suggested(&console).await,
+        Ok(Some(look)) => layout::or_problem(found(&console, &look, &fields).await),
+        Err(failure) => layout::problem(&failure),
+    };
+    let (of_periods, problem) = match of_periods(&console).await {
+        Ok(tables) => (tables, None),
+        // The others can be chosen from.
+        Err(failure) => (Vec::new(), Some(layout::problem(&failure))),
+    };
+    let content = html! { (forms(&fields, &of_periods)) @if let Some(problem) = problem { (problem) } (shown) };
+    layout::page(&console, Place::Tables, "Tables", content).into_response()
+}
+
+/// What is known, at one place where something of it is stored.
+async fn suggested(console: &Console) -> Markup {
+    let known = Suggestions::of(console).await;
+    let at = |shelf: &'static str| {
+        move |id: &str| layout::address("tables", &[("what", shelf), ("id", id)])
+    };
+    html! {
+        p class="quiet" { "Choose what to look at." }
+        (suggestions::few("Timelines: ", &known.followers, at(meaning::TIMELINE)))
+        (suggestions::few("Followers: ", &known.people, at(meaning::FOLLOWERS)))
+        (suggestions::few("Activities: ", &known.activities, at(meaning::ACTIVITY)))
+        (suggestions::few("Rooms: ", &known.rooms, at(meaning::ROOM)))
+        (suggestions::few("Polls: ", &known.polls, at(meaning::POLL)))
+        (suggestions::few("Battles: ", &known.battles, at(meaning::BATTLE)))
+        (suggestions::few("Tenants: ", &known.tenants, at(meaning::CUSTOMERS)))
+    }
+}
+
+/// The tables of periods of events.
+async fn of_periods(console: &Console) -> Result<Vec<Table>, Failure> {
+    let events = console.remote.events()?;
+    Ok(Table::of_periods(&events.periods().newest_until(|_| false, soon()).await?))
+}
+
+fn forms(fields: &Fields, of_periods: &[Table]) -> Markup {
+    let names: Vec<_> = Table::ALL.iter().chain(of_periods).map(|table| table.name()).collect();
+    html! {
+        form method="get" action="tables" class="row card" aria-label="Look up by id" {
+            div class="field" {
+                label for="what" { "Look up" }
+                select #what name="what" {
+                    @for shelf in &SHELVES { option value=(shelf.name) selected[fields.get("what") == Some(shelf.name)] { (shelf.name) } }
+                }
+            }
+            (layout::input("id", "Id", fields.get("id"), true))
+            button type="submit" { "Show" }
+        }
+        details class="card" open[fields.get("table").is_some()] {
+            summary { "By key" }
+            form method="get" action="tables" class="row" aria-label="Look up by key" {
+                div class="field" {
+                    label for="table" { "Table" }
+                    select #table name="table" {
+                        @for name in &names { option value=(name) selected[fields.get("table") == Some(name)] { (name) } }
+                    }
+                }
+                (layout::input("pk", "Partition key (none: the whole table, page by page)", fields.get("pk"), false))
+                (layout::input("sk", "Sort keys that begin with", fields.get("sk"), false))
+                button type="submit" { "Show" }
+            }
+        }
+    }
+}
+
+async fn found(console: &Console, look: &Look, fields: &Fields) -> Result<Markup, Failure> {
+    let after = fields.get("after").map(start).transpose()?;
+    let Page { items, next } = look.page(console, PAGE, after).await?;
+    let next = next.map(|key| Value::Object(typed(&key)).to_string());
+    let [partition, sort] = look.table.keys();
+    let text = |item: &Item, name: &str| {
+        item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
+    };
+    Ok(html! {
+        p class="row" {
+            span { strong { (look.table.name()) } @if let Some(pk) = &look.pk { ", partition " span class="code" { (pk) } } }
+        }
+        form method="post" action="export" class="row" {
+            (layout::token(console))
+            @for (name, value) in look.query() { input type="hidden" name=(name) value=(value); }
+            button type="submit" class="second" { "Export all of it" }
+            span class="quiet" { "One JSON object a line. It reads all of it, and costs that." }
+        }
+        @if items.is_empty() { p role="status" { "Nothing is stored there." } }
+        ul class="entries" {
+            @for item in &items {
+                @let (pk, sk) = (text(item, partition), text(item, sort));
+                li class="entry" {
+                    strong { (look.table.meaning(&pk, &sk)) }
+                    table {
+                        tbody {
+                            @for (name, value) in item.iter().collect::<BTreeMap<_, _>>() {
+                                tr { th scope="row" { (name) } td class="code" { (short(&plain(value))) } }
+                            }
+                        }
+                    }
+                    details { summary { "Raw" } pre class="code" { (pretty(item)) } }
+                }
+            }
+        }
+        @if let Some(next) = &next {
+            p { a rel="next" href=(look.behind(next)) { "More" } }
+        }
+    })
+}
+
+/// All items, a line each, read as they are taken.
+async fn export(State(console): State<Arc<Console>>, Wanted { fields }: Wanted) -> Response {
+    let look = match Look::of(&fields) {
+        Ok(Some(look)) => look,
+        Ok(None) => {
+            let failure = Failure::Usage("Choose a table to export.".to_owned());
+            return layout::failed(&console, Place::Tables, "Not exported", &failure);
+        }
+        Err(failure) => return layout::failed(&console, Place::Tables, "Not exported", &failure),
+    };
+    // The first page is read before the answer begins, so that what is not permitted is said as usual.
+    let first = match look.page(&console, EXPORT, None).await {
+        Ok(page) => page,
+        Err(failure) => return layout::failed(&console, Place::Tables, "Not exported", &failure),
+    };
+    let name = format!("attachment; filename=\"nagare-{}.jsonl\"", look.table.name());
+    let pages = stream::try_unfold((Some(first), None), move |(page, next)| {
+        let (console, look) = (Arc::clone(&console), look.clone());
+        async move {
+            let page = match (page, next) {
+                (Some(page), _) => page,
+                (None, None) => return Ok(None),
+                (None, next) => {
+                    look.page(&console, EXPORT, next).await.map_err(std::io::Error::other)?
+                }
+            };
+            let lines: String = page.items.iter().map(line).collect();
+            Ok::<_, std::io::Error>(Some((lines, (None, page.next))))
+        }
+    });
+    let headers = [(CONTENT_TYPE, "application/x-ndjson".to_owned()), (CONTENT_DISPOSITION, name)];
+    (headers, Body::from_stream(pages)).into_response()
+}
+
+/// A value as people read it.
+fn plain(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => json!(text),
+        AttributeValue::N(number) => json!(number),
+        AttributeValue::Bool(truth) => json!(truth),
+        AttributeValue::Null(_) => Value::Null,
+        AttributeValue::B(bytes) => json!(format!("{} bytes", bytes.as_ref().len())),
+        AttributeValue::Ss(texts) | AttributeValue::Ns(texts) => json!(texts),
+        AttributeValue::Bs(all) => json!(format!("{} texts of bytes", all.len())),
+        AttributeValue::L(all) => all.iter().map(plain).collect(),
+        AttributeValue::M(all) => {
+            Value::Object(all.iter().map(|(name, value)| (name.clone(), plain(value))).collect())
+        }
+        _ => json!("of a type that is not known"),
+    }
+}
+
+/// A value as DynamoDB's JSON has it.
+fn raw(value: &AttributeValue) -> Value {
+    let base64 = |bytes: &[u8]| {
+        use base64::Engine;
+        base64::engine::general_purpose::STANDARD.encode(bytes)
+    };
+    match value {
+        AttributeValue::S(text) => json!({ "S": text }),
+        AttributeValue::N(number) => json!({ "N": number }),
+        AttributeValue::Bool(truth) => json!({ "BOOL": truth }),
+        AttributeValue::Null(truth) => json!({ "NULL": truth }),
+        AttributeValue::B(bytes) => json!({ "B": base64(bytes.as_ref()) }),
+        AttributeValue::Ss(texts) => json!({ "SS": texts }),
+        AttributeValue::Ns(numbers) => json!({ "NS": numbers }),
+        AttributeValue::Bs(all) => {
+            json!({ "BS": all.iter().map(|bytes| base64(bytes.as_ref())).collect::<Vec<_>>() })
+        }
+        AttributeValue::L(all) => json!({ "L": all.iter().map(raw).collect::<Vec<_>>() }),
+        AttributeValue::M(all) => json!({ "M": typed(all) }),
+        _ => Value::Null,
+    }
+}
+
+fn typed(item: &Item) -> Map<String, Value> {
+    let sorted: BTreeMap<_, _> = item.iter().collect();
+    sorted.into_iter().map(|(name, value)| (name.clone(), raw(value))).collect()
+}
+
+/// An item on a line of its own, as JSON that steers no terminal.
+fn line(item: &Item) -> String {
+    format!("{}\n", visible_json(&Value::Object(typed(item)).to_string()))
+}
+
+fn pretty(item: &Item) -> String {
+    format!("{:#}", Value::Object(typed(item)))
+}
+
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(SHOWN) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Where to go on, as an address says it: texts alone, since all keys are texts.
+fn start(text: &str) -> Result<Item, Failure> {
+    let wrong = || Failure::Usage("after: expected a key, as the link \"More\" has it".to_owned());
+    let key: BTreeMap<String, BTreeMap<String, String>> =
+        serde_json::from_str(text).map_err(|_| wrong())?;
+    let each = key
+        .into_iter()
+        .map(|(name, mut value)| Some((name, AttributeValue::S(value.remove("S")?))));
+    each.collect::<Option<Item>>().ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn where_to_go_on_survives_an_address() {
+        let key = Item::from([
+            ("pk".to_owned(), AttributeValue::S("a#1".to_owned())),
+            ("sk".to_owned(), AttributeValue::S("\"<&".to_owned())),
+        ]);
+        let text = Value::Object(typed(&key)).to_string();
+        assert_eq!(start(&text).unwrap(), key);
+        assert!(start("[]").is_err());
+    }
+
+    #[test]
+    fn values_are_read_and_kept() {
+        let list = AttributeValue::L(vec![
+            AttributeValue::N("1.50".to_owned()),
+            AttributeValue::Bool(true),
+        ]);
+        assert_eq!(plain(&list), json!(["1.50", true]));
+        assert_eq!(raw(&list), json!({"L": [{"N": "1.50"}, {"BOOL": true}]}));
+        assert_eq!(short(&json!("é".repeat(SHOWN + 1))).chars().count(), SHOWN + 1);
+    }
+}

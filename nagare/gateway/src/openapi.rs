@@ -1,0 +1,27 @@
+//! The API's description, for those who try the local stack: `GET /openapi.yaml`.
+//!
+//! The one path that API Gateway does not have. It is answered before the authorizer: a description
+//! that one needs a token to read would not say which token. Other methods go where unknown paths go.
+//!
+//! The document in `docs/` describes deployments; the one that is served says what the stack that serves it demands.
+
+use http::HeaderName;
+use http::header::CONTENT_TYPE;
+
+use super::Authorization;
+
+/// Its path.
+pub(super) const PATH: &str = "/openapi.yaml";
+
+const DOCUMENT: &str = include_str!("../../../docs/openapi.yaml");
+/// What the document says that callers need.
+const SECURITY: &str = "\nsecurity:\n  - jwt: []\n  - iam: []\n";
+
+/// The description of an API with this authorization.
+pub(super) fn document(authorization: &Authorization) -> ([(HeaderName, &'static str); 1], String) {
+    let security = match authorization {
+        Authorization::Open => "\nsecurity: []\n",
+        Authorization::Jwt(_) => "\nsecurity:\n  - jwt: []\n",
+    };
+    ([(CONTENT_TYPE, "application/yaml")], DOCUMENT.replacen(SECURITY, security, 1))
+}

@@ -1,0 +1,79 @@
+//! The clock of a stack, for `nagare` on this machine: `GET /local/clock` says what time it is, `POST` moves it on.
+//!
+//! It is on the API's port and not part of the API. Whoever moves the clock drops tables, so no web page may: a request with an
+//! `Origin` is refused, whatever page it names (`nagare up --cors` lets pages at the API alone), and one that is not JSON, which is
+//! all that a page can send without being asked first. Programs on this machine may do as they may with the tables.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::{CONTENT_TYPE, ORIGIN};
+use http::{HeaderMap, StatusCode};
+use nagare_client::local_stack::{Advance, CLOCK_PATH, Time};
+use nagare_gateway::ports::intake::{Intake, Refused};
+use serde_json::json;
+use shared::values::Timestamp;
+
+use super::keeping::{AdvanceError, Keeping};
+
+/// A request is at most this long, in bytes.
+const LONGEST: usize = 1_024;
+
+pub(super) fn router(keeping: Keeping) -> Router {
+    Router::new()
+        .route(CLOCK_PATH, get(tell).post(advance))
+        .with_state((keeping, Intake::of(LONGEST)))
+}
+
+async fn tell(State((keeping, _)): State<(Keeping, Intake)>, headers: HeaderMap) -> Response {
+    match is_of_a_page(&headers) {
+        true => refusal(StatusCode::FORBIDDEN, "The clock is not for web pages."),
+        false => answer(&keeping, keeping.clock().now()),
+    }
+}
+
+async fn advance(
+    State((keeping, intake)): State<(Keeping, Intake)>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (head, body) = request.into_parts();
+    if is_of_a_page(&head.headers) {
+        return Ok(refusal(StatusCode::FORBIDDEN, "The clock is not for web pages."));
+    }
+    if head.headers.get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json") {
+        return Ok(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Expected application/json."));
+    }
+    let body = intake.read(body).await?;
+    let Ok(Advance { to }) = serde_json::from_slice(&body.bytes) else {
+        return Ok(refusal(StatusCode::BAD_REQUEST, "Expected {\"to\": an instant, or null}."));
+    };
+    Ok(match keeping.advance(to).await {
+        Ok(now) => answer(&keeping, now),
+        Err(failure) => {
+            let status = match &failure {
+                AdvanceError::NotSet => StatusCode::CONFLICT,
+                AdvanceError::Backwards { .. } => StatusCode::BAD_REQUEST,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            refusal(status, &failure.to_string())
+        }
+    })
+}
+
+fn is_of_a_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN)
+}
+
+fn answer(keeping: &Keeping, now: Timestamp) -> Response {
+    let time = json!(Time { now, is_set: keeping.clock().is_set() });
+    ([(CONTENT_TYPE, "application/json")], time.to_string()).into_response()
+}
+
+fn refusal(status: StatusCode, detail: &str) -> Response {
+    let reason = status.canonical_reason().unwrap_or_default();
+    let status_code = status.as_u16();
+    let problem =
+        json!({"type": "about:blank", "title": reason, "status": status_code, "detail": detail});
+    (status, [(CONTENT_TYPE, "application/problem+json")], problem.to_string()).into_response()
+}

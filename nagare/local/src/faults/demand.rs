@@ -1,0 +1,150 @@
+//! What a call demands of a table.
+
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use serde_json::{Map, Value};
+
+use super::service::{Left, with_body};
+use nagare_telemetry::faults::Rates;
+
+/// The hash keys of the tables.
+const HASH_KEYS: [&str; 3] = ["viewer_id", "pk", "id"];
+
+/// The kind of units that a call takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Units {
+    Read,
+    Write,
+}
+
+impl Units {
+    /// The settings for a table and for a partition, by name.
+    pub(super) fn rates(self, rates: &Rates) -> [Rate; 2] {
+        match self {
+            Self::Write => [("writes", rates.writes), ("partition-writes", rates.partition_writes)],
+            Self::Read => [("reads", rates.reads), ("partition-reads", rates.partition_reads)],
+        }
+    }
+}
+
+/// The name of a setting, and its rate.
+pub(super) type Rate = (&'static str, Option<f64>);
+
+/// A call's demand: one unit for each of its items, whatever their size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Demand {
+    pub(super) units: Units,
+    /// The table and the partition of each item, in the order of the request.
+    pub(super) items: Vec<(String, String)>,
+    /// Whether some of it may be taken where there is not enough for all.
+    pub(super) divisible: bool,
+}
+
+impl Demand {
+    /// Reads a call's demand. None if it is not a call to the tables.
+    pub(super) fn of(request: &HttpRequest) -> Option<Self> {
+        let body = request.body().bytes()?;
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let operation = operation(request)?;
+        let (units, items) = match operation {
+            "BatchWriteItem" => (Units::Write, batch(&body, writes)),
+            "BatchGetItem" => (Units::Read, batch(&body, keys)),
+            "TransactWriteItems" => (Units::Write, transaction(&body)),
+            "PutItem" => (Units::Write, one(&body, "Item")),
+            "UpdateItem" | "DeleteItem" => (Units::Write, one(&body, "Key")),
+            "GetItem" => (Units::Read, one(&body, "Key")),
+            "Query" | "Scan" => (Units::Read, one(&body, "ExpressionAttributeValues")),
+            _ => return None,
+        };
+        let divisible = operation != "TransactWriteItems";
+        Some(Self { units, items, divisible })
+    }
+}
+
+fn operation(request: &HttpRequest) -> Option<&str> {
+    request.headers().get("x-amz-target")?.strip_prefix(super::super::tables_http::TARGET)
+}
+
+fn one(body: &Value, member: &str) -> Vec<(String, String)> {
+    vec![(text(&body["TableName"]), partition(&body[member]))]
+}
+
+fn batch(body: &Value, items: fn(&Value) -> Vec<&Value>) -> Vec<(String, String)> {
+    let tables = body["RequestItems"].as_object().into_iter().flatten();
+    let items = tables.flat_map(|(table, requests)| {
+        items(requests).into_iter().map(move |item| (table.clone(), partition(item)))
+    });
+    items.collect()
+}
+
+fn writes(requests: &Value) -> Vec<&Value> {
+    let item = |request: &'_ Value| match request.get("PutRequest") {
+        Some(_) => "/PutRequest/Item",
+        None => "/DeleteRequest/Key",
+    };
+    let requests = requests.as_array().into_iter().flatten();
+    requests.map(|request| request.pointer(item(request)).unwrap_or(&Value::Null)).collect()
+}
+
+fn keys(requests: &Value) -> Vec<&Value> {
+    requests["Keys"].as_array().into_iter().flatten().collect()
+}
+
+/// A transaction takes two units for each item.
+fn transaction(body: &Value) -> Vec<(String, String)> {
+    let parts = body["TransactItems"].as_array().into_iter().flatten();
+    let actions = parts.filter_map(|part| part.as_object()?.values().next());
+    let items = actions.map(|action| {
+        let item = action.get("Key").or(action.get("Item")).unwrap_or(&Value::Null);
+        (text(&action["TableName"]), partition(item))
+    });
+    items.flat_map(|item| [item.clone(), item]).collect()
+}
+
+/// The partition that an item, a key or a query's values belong to.
+fn partition(item: &Value) -> String {
+    let names = HASH_KEYS.into_iter().map(str::to_owned);
+    let mut names = names.chain([":viewer", ":pk"].map(str::to_owned));
+    let found = names.find_map(|name| item.get(name));
+    found.map_or_else(String::new, |value| text(&value["S"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Cuts a batch in two: the call for its first items, and the rest. None if it is not a batch, or
+/// if there is no rest.
+pub(super) fn split(request: &HttpRequest, first: usize) -> Option<(HttpRequest, Left)> {
+    let name = match operation(request)? {
+        "BatchWriteItem" => "UnprocessedItems",
+        "BatchGetItem" => "UnprocessedKeys",
+        _ => return None,
+    };
+    let mut body: Value = serde_json::from_slice(request.body().bytes()?).ok()?;
+    let (mut left, mut room) = (Map::new(), first);
+    for (table, requests) in body["RequestItems"].as_object_mut()? {
+        let mut rest = requests.clone();
+        let kept = items_mut(requests)?;
+        let cut = room.min(kept.len());
+        room -= cut;
+        let over = kept.split_off(cut);
+        if !over.is_empty() {
+            *items_mut(&mut rest)? = over;
+            left.insert(table.clone(), rest);
+        }
+    }
+    let requests = body["RequestItems"].as_object_mut()?;
+    requests.retain(|_, requests| items_mut(requests).is_some_and(|items| !items.is_empty()));
+    if left.is_empty() {
+        return None;
+    }
+    let call = with_body(request, &body)?;
+    Some((call, Left { name, requests: Value::Object(left) }))
+}
+
+fn items_mut(requests: &mut Value) -> Option<&mut Vec<Value>> {
+    match requests {
+        Value::Array(items) => Some(items),
+        requests => requests.get_mut("Keys")?.as_array_mut(),
+    }
+}

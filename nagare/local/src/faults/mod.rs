@@ -1,0 +1,33 @@
+//! Faults on purpose, at the two edges of the functions: the calls to tables and queues, and the
+//! deliveries of messages. What goes wrong how often is in [`nagare_telemetry::faults`].
+//!
+//! ```text
+//! edge         a connector under the SDK that chooses a fault for each call
+//! injection    one fault done to one call
+//! service      how each service names a fault, and how its batches are split
+//! demand       what a call demands of a table, for throttling
+//! bucket       token buckets, by table and by partition
+//! creations    tables that take a while to be made
+//! deliveries   duplicates, delays, visibility that runs out, lost deletes
+//! keeping      two keepers of periods, clocks that are wrong, objects that are cut or flipped
+//! ```
+//!
+//! The choice depends only on the seed and on the order of the calls, so a test that controls the order
+//! can repeat a failure. The model test chooses for itself and only has its faults [injected](inject).
+
+mod bucket;
+mod creations;
+mod deliveries;
+mod demand;
+mod edge;
+mod injection;
+mod keeping;
+mod service;
+
+pub use bucket::Bucket;
+pub use deliveries::Deliveries;
+pub use edge::Faulty;
+pub use injection::{Fault, inject};
+pub use keeping::Keepers;
+
+pub use nagare_telemetry::faults::{Faults, FaultsError, FaultsHandle, Rates};

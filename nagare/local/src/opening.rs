@@ -1,0 +1,151 @@
+//! A stack that has its addresses, and serves nothing yet: who needs them first, as a console does, is made in between.
+
+use axum::Router;
+use nagare_client::local_stack;
+use nagare_client::running::Note;
+use nagare_gateway::ports::{self, Bounds, Pages, PortError, listen, port_of, url};
+use nagare_gateway::{JwtAuthorizer, random_secret};
+use shared::runtime::clock::Clock;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::calendar::Calendar;
+use super::config::{COMMANDS, StackConfig, StackError};
+use super::data_dir::DataDir;
+use super::keeping::Keeping;
+use super::stack::{Stack, sweep};
+use super::wiring::{Endpoints, Wiring};
+use super::{bus, control, example, s3, set_clock, sqs_http, tables_http};
+
+/// Connections to the API at once: more than it admits, so that excess requests are answered. Together
+/// with those of the other three ports they stay below the 1,024 descriptors that a process usually has.
+const READERS: usize = 512;
+/// Connections to the tables, and to the queue.
+const CLIENTS: usize = 192;
+/// Connections to the archive.
+const OBJECTS: usize = 64;
+
+/// A stack that is ready to start.
+pub struct OpenStack {
+    listeners: [TcpListener; 4],
+    calendar: Calendar,
+    clock: Clock,
+    data_dir: Option<DataDir>,
+    wiring: Wiring,
+    keeping: Keeping,
+    environment: Vec<(&'static str, String)>,
+    api: Router,
+    pages: Pages,
+}
+
+impl OpenStack {
+    /// Takes its ports, and opens its tables and queues.
+    ///
+    /// # Errors
+    /// [`StackError`] says what to change.
+    pub async fn open(config: StackConfig) -> Result<Self, StackError> {
+        let listeners = listeners(config.port).await?;
+        let data_dir = config.data_dir.as_deref().map(DataDir::open).transpose()?;
+        let clock = set_clock::of(&config, data_dir.as_ref())?;
+        let config = config.at(&clock, data_dir.as_ref())?;
+        let last = data_dir.as_ref().and_then(DataDir::last_ran_at);
+        let calendar = Calendar::new(clock.clone(), last);
+        let [api, tables, queue, objects] = listeners.each_ref().map(url);
+        let endpoints = Endpoints { api, tables, queue, objects };
+        let wiring = Wiring::open(data_dir.as_ref(), &calendar, &endpoints, &config)?;
+        let authorizer = config.auth.then(|| JwtAuthorizer::with_key(random_secret()));
+        let environment = wiring.environment(&endpoints, &authorizer);
+        let keeping = wiring.keeping(&calendar, data_dir.as_ref());
+        let beside = beside_the_api(&wiring, &keeping, &endpoints, &config);
+        let api = beside.fallback_service(wiring.gateway(authorizer, &config));
+        let pages = Pages::listed(config.cors);
+        Ok(Self { listeners, calendar, clock, data_dir, wiring, keeping, environment, api, pages })
+    }
+
+    /// What commands find it by.
+    #[must_use]
+    pub fn note(&self) -> Note {
+        Note::new(self.port(), &self.environment)
+    }
+
+    /// The port of the HTTP API.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        port_of(&self.listeners[0])
+    }
+
+    /// The address of the HTTP API.
+    #[must_use]
+    pub fn url(&self) -> String {
+        url(&self.listeners[0])
+    }
+
+    /// Names one more thing to whoever uses the stack.
+    #[must_use]
+    pub fn exporting(mut self, name: &'static str, value: String) -> Self {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// Serves pages at the port of the API, below this path. They ask themselves who looks.
+    #[must_use]
+    pub fn with_pages(mut self, path: &'static str, around: impl FnOnce(Router) -> Router) -> Self {
+        self.api = around(self.api);
+        self.pages = self.pages.beside(path);
+        self
+    }
+
+    /// Starts everything; ready when it returns.
+    ///
+    /// # Errors
+    /// [`StackError`] says what to change.
+    pub async fn start(self) -> Result<Stack, StackError> {
+        let port = self.port();
+        let Self { listeners, calendar, clock, data_dir, wiring, keeping, environment, api, pages } =
+            self;
+        let (stop, stopped) = watch::channel(false);
+        let routers = [
+            (api, READERS, pages),
+            (tables_http::router(wiring.engine.clone()), CLIENTS, Pages::default()),
+            (sqs_http::router(wiring.wire.clone()), CLIENTS, Pages::default()),
+            (s3::router(wiring.objects.clone()), OBJECTS, Pages::default()),
+        ];
+        let mut servers = JoinSet::new();
+        for (listener, (router, connections, pages)) in listeners.into_iter().zip(routers) {
+            let bounds = Bounds::of(connections);
+            servers.spawn(ports::serve(listener, router, bounds, pages, stopped.clone()));
+        }
+        let mut chores = JoinSet::new();
+        chores.spawn(sweep(wiring.engine.clone(), calendar, data_dir.clone()));
+        if let Some(dir) = data_dir.clone().filter(|_| clock.is_set()) {
+            chores.spawn(set_clock::keep(clock.clone(), dir));
+        }
+        keeping.start().await;
+        servers.spawn(keeping.run(stopped.clone()));
+        let pollers = wiring.poll(&stopped)?;
+        Ok(Stack { environment, port, stop, pollers, servers, chores, clock, data_dir })
+    }
+}
+
+/// What is at the API's port and is not of the API: its clock, the local bus, and, where nobody is asked for a token, the example.
+fn beside_the_api(
+    wiring: &Wiring,
+    keeping: &Keeping,
+    endpoints: &Endpoints,
+    config: &StackConfig,
+) -> Router {
+    let beside = control::router(keeping.clone()).merge(bus::router(wiring.local_bus.clone()));
+    if config.auth {
+        return beside;
+    }
+    let sqs = local_stack::sqs_over_http(&endpoints.queue);
+    let clock = config.clock.clone();
+    beside.merge(example::router(sqs, wiring.wire.queue_url(COMMANDS), clock))
+}
+
+/// Listeners for the API, the tables, the queue and the archive.
+async fn listeners(port: u16) -> Result<[TcpListener; 4], PortError> {
+    let nth = |n: u16| listen(if port == 0 { 0 } else { port.saturating_add(n) });
+    Ok([nth(0).await?, nth(1).await?, nth(2).await?, nth(3).await?])
+}

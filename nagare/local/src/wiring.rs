@@ -1,0 +1,419 @@
+//! What a stack is made of, and how the handlers are wired to it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_lambda_events::event::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::event::sqs::SqsEvent;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use axum::Router;
+use dlq_alerter::Alerter;
+use event_intake::{Intake, TenantRates};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use futures::future::BoxFuture;
+use period_keeper::{Keeper, Mappings};
+use projector::Projector;
+use shared::activities::ChangeLog;
+use shared::activities::changes::Copies;
+use shared::command::InternalSeal;
+use shared::crypto::seal::Secrets as Sealing;
+use shared::dead_letters::LetterSeal;
+use shared::events::{Archives, EventSettings, Periods};
+use shared::objects::Objects;
+use shared::outbound::Bus;
+use shared::paging::CursorSeal;
+use shared::queue::Sender;
+use shared::rooms::RoomQueues;
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::env;
+use shared::runtime::hold::Hold;
+use shared::runtime::invocation::Invocation;
+use shared::summaries::Summaries;
+use shared::tenants::Daily;
+use shared::values::Retention;
+use timeline_reader::{LogSampling, ROUTES, Reader, RequestMetrics, TenantClaim};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::bus::{self, LocalBus};
+use super::calendar::Calendar;
+use super::connector::{self, InProcess};
+use nagare_client::local_stack::{ACCESS_KEY, CLOCK_PATH};
+
+use super::config::{COMMANDS, DEAD_LETTERS, StackConfig, StackError};
+use super::data_dir::{DataDir, Secrets};
+use super::engine::Engine;
+use super::event_source::EventSource;
+use super::faults::{Deliveries, Faulty, Keepers};
+use super::given_up::GivingUp;
+use super::keeping::Keeping;
+use super::lambda;
+use super::s3::{BUCKET, S3};
+use super::schema;
+use super::sqs::{QueueConfig, Queues, REGION, Wire};
+use super::stream_source::StreamSource;
+use nagare_client::tables::Tables;
+use nagare_gateway::{Authorization, Gateway, JwtAuthorizer, Limits};
+use nagare_telemetry::numbers::{INTAKE, Numbers, READER};
+
+/// How long one invocation may take, as the template sets it.
+const FUNCTION_TIMEOUT: Duration = Duration::from_secs(60);
+/// Writers at once: each spends most of its time waiting, for the tables and for pages that are being read.
+const WRITERS: usize = 16;
+
+/// Requests that Lambda makes of a queue for each invocation.
+const RECEIVE_AND_DELETE: u32 = 2;
+
+/// An invocation under a new id, as Lambda gives each one. There is no X-Ray here.
+fn invocation() -> Invocation {
+    Invocation::new(&Uuid::new_v4().to_string(), None)
+}
+
+/// The queue that commands come from, as SQS names it in what it moves from there.
+fn command_queue_arn() -> String {
+    QueueConfig::new(COMMANDS).arn()
+}
+
+/// The addresses that the stack listens at.
+pub(super) struct Endpoints {
+    pub(super) api: String,
+    pub(super) tables: String,
+    pub(super) queue: String,
+    pub(super) objects: String,
+}
+
+/// What the servers and pollers share.
+pub(super) struct Wiring {
+    pub(super) engine: Engine,
+    queues: Queues,
+    pub(super) wire: Wire,
+    pub(super) objects: S3,
+    tables: Tables,
+    sqs: aws_sdk_sqs::Client,
+    secrets: Secrets,
+    cursors: CursorSeal,
+    internal: InternalSeal,
+    letter_seal: LetterSeal,
+    clock: Clock,
+    events: EventSettings,
+    /// The archive as functions reach it.
+    archive: Objects,
+    mappings: Mappings,
+    keepers: Keepers,
+    keeps_visibility: bool,
+    deliveries: Deliveries,
+    numbers: Numbers,
+    pub(super) local_bus: LocalBus,
+    /// The bus as functions reach it.
+    bus: Bus,
+}
+
+impl Wiring {
+    pub(super) fn open(
+        data_dir: Option<&DataDir>,
+        calendar: &Calendar,
+        endpoints: &Endpoints,
+        config: &StackConfig,
+    ) -> Result<Self, StackError> {
+        let (steady, expiry) = (calendar.clone(), calendar.clone());
+        let time = Arc::new(move || steady.steady().unix_millis());
+        let (engine, queues, secrets) = match data_dir {
+            None => {
+                let queues = Queues::in_memory(config.queues(), time.clone())?;
+                (Engine::in_memory()?, queues, Secrets::random())
+            }
+            Some(dir) => {
+                dir.check()?;
+                // Tables first: where there is a queue, its tables were there before.
+                let path = dir.tables();
+                let engine =
+                    Engine::open(&path).map_err(|source| StackError::Tables { path, source })?;
+                let queues = Queues::open(&dir.queues(), config.queues(), time.clone())?;
+                (engine, queues, dir.secrets()?)
+            }
+        };
+        let engine = engine.with_time(time);
+        let queues = queues.expiring_by(Arc::new(move || expiry.expiry().unix_millis()));
+        let numbers = config.telemetry.numbers.clone();
+        let wire = Wire::new(queues.clone(), &endpoints.queue).counted(numbers.clone());
+        // Calls of functions are counted, and those of other programs, which come over HTTP, are not.
+        let tables = engine.counted(numbers.clone());
+        let keepers = Keepers::by(&config.telemetry.faults);
+        let mangling = keepers.clone();
+        let objects = S3::open(data_dir, &config.clock)?
+            .mangled_by(Arc::new(move |object| mangling.mangled(object)));
+        let inside = InProcess::new(tables, wire.clone()).with_objects(objects.clone());
+        let local_bus = LocalBus::new(&config.clock);
+        let inside = inside.with_bus(local_bus.clone());
+        let inside = SharedHttpConnector::new(inside);
+        let connector = SharedHttpConnector::new(Faulty::by(&config.telemetry.faults, inside));
+        let internal = Sealing::new(secrets.internal.as_bytes())?;
+        let keys = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "nagare up");
+        let keys = SharedCredentialsProvider::new(keys);
+        Ok(Self {
+            tables: Tables::new(connector::dynamodb(connector.clone()), &schema::names())
+                .keeping(config.events),
+            archive: Objects::over(
+                connector.clone(),
+                keys.clone(),
+                REGION,
+                &endpoints.objects,
+                BUCKET,
+            ),
+            bus: Bus::over(
+                connector.clone(),
+                keys.clone(),
+                REGION,
+                bus::ENDPOINT,
+                bus::NAME,
+                config.clock.clone(),
+            ),
+            local_bus,
+            mappings: Mappings::over(
+                connector.clone(),
+                keys,
+                REGION,
+                lambda::ENDPOINT,
+                lambda::mapping_request(),
+            ),
+            events: config.events,
+            keepers,
+            sqs: connector::sqs(connector),
+            cursors: CursorSeal::new(&Sealing::new(secrets.cursor.as_bytes())?),
+            internal: InternalSeal::new(&internal),
+            letter_seal: LetterSeal::new(&internal),
+            clock: config.clock.clone(),
+            keeps_visibility: config.template_visibility,
+            deliveries: Deliveries::by(&config.telemetry.faults),
+            numbers,
+            secrets,
+            engine,
+            queues,
+            wire,
+            objects,
+        })
+    }
+
+    pub(super) fn gateway(
+        &self,
+        authorizer: Option<JwtAuthorizer>,
+        config: &StackConfig,
+    ) -> Router {
+        let trusted = match authorizer {
+            Some(_) => timeline_reader::Authorization::Jwt,
+            None => timeline_reader::Authorization::Open,
+        };
+        let intake = Intake {
+            commands: self.sender(COMMANDS),
+            authorization: trusted,
+            tenant_claim: TenantClaim::default(),
+            rates: TenantRates::default(),
+            earliest: self.events.earliest,
+            metrics: self.numbers.metrics(),
+            log_sampling: LogSampling::ALL,
+            clock: self.clock.clone(),
+        };
+        let reader = Reader {
+            ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            timelines: self.tables.timelines.clone(),
+            objects: Some(self.archive.clone()),
+            kept: Arc::default(),
+            counts: Arc::default(),
+            events: self.tables.events.clone(),
+            hold: Hold::default(),
+            seal: self.cursors.clone(),
+            public_cache_seconds: config.public_cache_seconds,
+            authorization: trusted,
+            tenant_claim: TenantClaim::default(),
+            retention: Retention::default(),
+            metrics: RequestMetrics::new(self.numbers.metrics()),
+            // Whoever develops wants to see every request.
+            log_sampling: LogSampling::ALL,
+            clock: self.clock.clone(),
+        };
+        let numbers = self.numbers.clone();
+        let handler = move |event: ApiGatewayV2httpRequest| {
+            let (intake, reader) = (intake.clone(), reader.clone());
+            // Routes that are sent to are the intake's, and the reader has all others.
+            let is_sent = event.route_key.as_deref().is_some_and(|key| key.starts_with("POST "));
+            numbers.invocation(if is_sent { INTAKE } else { READER }, 0);
+            async move {
+                let answer: BoxFuture<'_, _> = if is_sent {
+                    intake.handle(&event, Deadline::after(event_intake::PATIENCE))
+                } else {
+                    reader.handle(&event, Deadline::after(timeline_reader::PATIENCE))
+                };
+                Ok::<_, Infallible>(invocation().scope(answer).await)
+            }
+        };
+        let authorization = authorizer.map_or(Authorization::Open, Authorization::Jwt);
+        let gateway = Gateway::new(handler, ROUTES, authorization, Limits::default());
+        let gateway = gateway.taking(event_intake::ROUTES);
+        gateway.with_clock(self.clock.clone()).with_cors(config.cors.clone()).router()
+    }
+
+    pub(super) fn keeping(&self, calendar: &Calendar, data_dir: Option<&DataDir>) -> Keeping {
+        let keeper = Keeper {
+            periods: Periods::new(&self.tables.ledger),
+            archives: Archives::new(&self.tables.ledger),
+            keepers: shared::events::Keepers::new(&self.tables.ledger),
+            tables: self.tables.events.tables().clone(),
+            objects: self.archive.clone(),
+            mappings: self.mappings.clone(),
+            daily: Daily::new(&self.tables.ledger).telling(&self.bus),
+            bus: self.bus.clone(),
+            summaries: Summaries::new(&self.tables.views),
+            settings: self.events,
+            sizes: period_keeper::Sizes::default(),
+            metrics: self.numbers.metrics(),
+            clock: self.clock.clone(),
+        };
+        Keeping {
+            keeper,
+            faults: self.keepers.clone(),
+            calendar: calendar.clone(),
+            engine: self.engine.clone(),
+            data_dir: data_dir.cloned(),
+            turn: Arc::default(),
+        }
+    }
+
+    pub(super) fn poll(
+        &self,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<Vec<JoinHandle<()>>, StackError> {
+        let writer = Writer {
+            ledger: self.tables.ledger.clone(),
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            timelines: self.tables.timelines.clone(),
+            commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
+            dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
+            sizes: Sizes::default(),
+            retention: Retention::default(),
+            metrics: self.numbers.metrics(),
+            clock: self.clock.clone(),
+            // One process reads pages here.
+            change_log: ChangeLog::new(Copies::ONE),
+            room_queues: RoomQueues::default(),
+            events: self.tables.events.clone(),
+            hold: Hold::default(),
+            bus: self.bus.clone(),
+        };
+        let alerter = Alerter {
+            letters: self.tables.dead_letters.clone(),
+            seal: self.letter_seal.clone(),
+            command_queue_arn: command_queue_arn(),
+            metrics: self.numbers.metrics(),
+            clock: self.clock.clone(),
+        };
+        let projector = Projector {
+            facts: self.tables.facts.clone(),
+            views: self.tables.views.clone(),
+            dead_letters: projector::DeadLetterQueue::new(
+                self.sender(DEAD_LETTERS),
+                self.internal.clone(),
+                self.letter_seal.clone(),
+            ),
+            metrics: self.numbers.metrics(),
+            clock: self.clock.clone(),
+            read_notifications: Retention::default(),
+            tables: self.tables.events.tables().clone(),
+            rules: shared::tenants::Rules::new(&self.tables.ledger).telling(&self.bus),
+            bus: self.bus.clone(),
+        };
+        let numbers = [(); 3].map(|()| self.numbers.clone());
+        let [by_writer, by_alerter, by_projector] = numbers;
+        let write = move |event: SqsEvent, deadline| {
+            let writer = writer.clone();
+            by_writer.invocation("fan-out writer", RECEIVE_AND_DELETE);
+            async move { invocation().scope(writer.handle(event, deadline)).await }
+        };
+        let alert = move |event: SqsEvent, deadline| {
+            let alerter = alerter.clone();
+            by_alerter.invocation("dead-letter alerter", RECEIVE_AND_DELETE);
+            async move { invocation().scope(alerter.handle(event, deadline)).await }
+        };
+        let project = Arc::new(move |event, deadline| {
+            let projector = projector.clone();
+            by_projector.invocation("projector", 0);
+            async move { invocation().scope(projector.handle(event, deadline)).await }
+        });
+        let projecting = Arc::clone(&project);
+        let project_facts = move |event, deadline| project(event, deadline);
+        let project_events = move |event, deadline| projecting(event, deadline);
+        let (commands, letters) = (self.queues.queue(COMMANDS)?, self.queues.queue(DEAD_LETTERS)?);
+        // Whoever held these messages is gone: a stack that was down has no other receivers.
+        commands.release_in_flight()?;
+        letters.release_in_flight()?;
+        let source = |concurrency| EventSource {
+            concurrency,
+            timeout: FUNCTION_TIMEOUT,
+            keeps_visibility: self.keeps_visibility,
+            faults: self.deliveries.clone(),
+        };
+        let stream = StreamSource {
+            timeout: FUNCTION_TIMEOUT,
+            faults: self.deliveries.clone(),
+            giving_up: GivingUp::new(self.sender(DEAD_LETTERS)),
+        };
+        Ok(vec![
+            tokio::spawn(source(WRITERS).run(commands, write, stop.clone())),
+            tokio::spawn(source(1).run(letters, alert, stop.clone())),
+            tokio::spawn(stream.clone().run(self.engine.clone(), project_facts, stop.clone())),
+            tokio::spawn(stream.run_events(self.engine.clone(), project_events, stop.clone())),
+        ])
+    }
+
+    fn sender(&self, queue: &str) -> Sender {
+        Sender::new(self.sqs.clone(), self.wire.queue_url(queue))
+    }
+
+    pub(super) fn environment(
+        &self,
+        endpoints: &Endpoints,
+        authorizer: &Option<JwtAuthorizer>,
+    ) -> Vec<(&'static str, String)> {
+        let names = schema::names();
+        let authorization = if authorizer.is_some() { "jwt" } else { "open" };
+        let mut environment = vec![
+            (env::API_URL, endpoints.api.clone()),
+            (env::QUEUE_URL, self.wire.queue_url(COMMANDS)),
+            (env::QUEUE_ARN, command_queue_arn()),
+            (env::DEAD_LETTER_QUEUE_URL, self.wire.queue_url(DEAD_LETTERS)),
+            (env::TIMELINES_TABLE, names.timelines),
+            (env::LEDGER_TABLE, names.ledger),
+            (env::FACTS_TABLE, names.facts),
+            (env::VIEWS_TABLE, names.views),
+            (env::DEAD_LETTERS_TABLE, names.dead_letters),
+            (env::EVENTS_TABLE_PREFIX, names.events),
+            (env::CURSOR_SECRETS[0], self.secrets.cursor.clone()),
+            (env::INTERNAL_SECRETS[0], self.secrets.internal.clone()),
+            (env::AUTHORIZATION, authorization.to_owned()),
+            (env::DYNAMODB_ENDPOINT, endpoints.tables.clone()),
+            (env::SQS_ENDPOINT, endpoints.queue.clone()),
+            (env::S3_ENDPOINT, endpoints.objects.clone()),
+            (env::ARCHIVE_BUCKET, BUCKET.to_owned()),
+            (env::EVENTBRIDGE_ENDPOINT, format!("{}{}", endpoints.api, bus::PATH)),
+            (env::EVENT_BUS_NAME, bus::NAME.to_owned()),
+            (env::EVENT_PERIOD, self.events.length.to_string()),
+            (env::EVENT_LATENESS_DAYS, self.events.lateness_days.to_string()),
+            (env::EVENT_DAYS, self.events.days.to_string()),
+            (env::EVENT_ARCHIVE_DAYS, self.events.archive_days.to_string()),
+            (env::CLOCK_URL, format!("{}{}", endpoints.api, CLOCK_PATH)),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),
+            ("AWS_REGION", REGION.to_owned()),
+            ("AWS_DEFAULT_REGION", REGION.to_owned()),
+        ];
+        environment.extend(authorizer.as_ref().map(|a| (env::JWT_KEY, a.key().to_owned())));
+        environment
+    }
+}

@@ -1,0 +1,377 @@
+//! Audits of battles: fighting them again as their logs say, and comparing that with the hits on record, with what the
+//! view says, and with what viewers are shown of their own hits.
+//!
+//! Views and facts are read as `views.rs` says, and log and shares between the two readings of the view: whoever writes
+//! those writes the view before or with them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+use shared::battles::keys::{self, BattleView};
+use shared::battles::{
+    BattleRow, Contradiction, Definition, Fought, Hit, Landed, Replay, Share, ShareItem, Standing,
+    Total, log, numbered, read_number,
+};
+use shared::dynamo::item::{Key, text};
+use shared::dynamo::{DynamoError, IN_FLIGHT, Query};
+use shared::ledger::FORGET_AT;
+use shared::projection::{Followed, Passed, View};
+use shared::values::{BattleId, HitId, ViewerId};
+
+use super::projected::AuditError;
+use super::rounds::{Compared, Found, Rounds};
+use super::views::ViewsAuditor;
+use crate::scan::scan;
+use crate::soon;
+
+/// What differs in a battle.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum BattleDifference {
+    /// The view says something else than the log.
+    View {
+        /// Of which battle.
+        battle_id: BattleId,
+        /// What the view says; nothing if it cannot be read, or knows no battle.
+        stored: Option<Standing>,
+        /// What the log comes to.
+        replayed: Standing,
+    },
+    /// A viewer is shown something else of their own hits than the log says.
+    Share {
+        /// Of which battle.
+        battle_id: BattleId,
+        /// Whose hits.
+        viewer_id: ViewerId,
+        /// What they are shown.
+        stored: Numbers,
+        /// What the log comes to.
+        replayed: Numbers,
+    },
+    /// It is written of a hit that it has landed as another one than the log says.
+    Hit {
+        /// Of which battle.
+        battle_id: BattleId,
+        /// Which hit.
+        hit_id: HitId,
+        /// As which one it is written to have landed, from 0 on; nothing if that is not written.
+        stored: Option<u64>,
+        /// As which one it has landed; nothing if it has not.
+        replayed: Option<u64>,
+    },
+    /// The log says what cannot be.
+    Log {
+        /// Of which battle.
+        battle_id: BattleId,
+        /// About which hit.
+        hit_id: HitId,
+        /// What it is.
+        contradiction: Contradiction,
+    },
+}
+
+/// What of a battle is one viewer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// How many hits have landed.
+    pub hits: u64,
+    /// What damage they did.
+    pub damage: u64,
+}
+
+impl From<Share> for Numbers {
+    fn from(Share { hits, damage }: Share) -> Self {
+        Self { hits, damage }
+    }
+}
+
+/// The items of each viewer, by their sort keys; nothing in the place of one that cannot be read.
+type Shares = BTreeMap<ViewerId, BTreeMap<String, Option<ShareItem>>>;
+
+/// What facts and views say of one battle, beside its view.
+#[derive(Default)]
+struct Told {
+    definition: Option<Definition>,
+    on_record: HashMap<HitId, Hit>,
+    /// The blocks of the log, by the number of their first hit.
+    blocks: Vec<(u64, Vec<Landed>)>,
+    shares: Shares,
+    /// As which one each hit is written to have landed.
+    numbers: BTreeMap<HitId, u64>,
+}
+
+/// Numbers of hits that are written and those that should be.
+type NumberDifference = (HitId, [Option<u64>; 2]);
+
+impl ViewsAuditor {
+    /// Fights battles again, and makes what is shown of them what their logs say if wanted.
+    ///
+    /// # Errors
+    /// [`AuditError`]; auditing again completes it.
+    pub async fn battles(
+        &self,
+        battles: &[BattleId],
+        repair: bool,
+    ) -> Result<Found<BattleDifference, BattleId>, AuditError> {
+        let mut rounds = Rounds::of(battles);
+        while let Some(round) = rounds.next_round() {
+            let keys: Vec<_> = round.iter().map(keys::view).collect();
+            let (views, (mut told, passed)) = self.around(&keys, self.hits(&round)).await?;
+            let mend_as_of = passed.as_ref().filter(|_| repair);
+            for (battle, view) in round.into_iter().zip(views) {
+                let told = told.remove(&battle).unwrap_or_default();
+                let compared = match view {
+                    Some(view) => self.compare_battle(&battle, view, told, mend_as_of).await?,
+                    None => vec![Compared::Busy],
+                };
+                for compared in compared {
+                    rounds.add(battle.clone(), compared);
+                }
+            }
+        }
+        Ok(rounds.found())
+    }
+
+    /// What facts and views say of these battles, and what has been passed when all of the facts is folded.
+    async fn hits(
+        &self,
+        battles: &[BattleId],
+    ) -> Result<(BTreeMap<BattleId, Told>, Option<View<Passed>>), AuditError> {
+        let mut told = self.hits_on_record(battles).await?;
+        let passed = self.folded.wait(&self.facts, &self.views, &self.clock).await?;
+        self.hits_shown(&mut told).await?;
+        Ok((told, passed))
+    }
+
+    /// What the facts say of these battles. Hits are spread over the table, so all of it is scanned.
+    async fn hits_on_record(
+        &self,
+        battles: &[BattleId],
+    ) -> Result<BTreeMap<BattleId, Told>, DynamoError> {
+        let mut told: BTreeMap<_, _> =
+            battles.iter().map(|battle| (battle.clone(), Told::default())).collect();
+        let query = Query {
+            filter: Some("sk = :battle OR sk = :hit"),
+            values: vec![(":battle", text(keys::OPENED)), (":hit", text(keys::HIT))],
+            ..Query::default()
+        };
+        scan(self.facts.table(), "facts read", query, |row| {
+            let Some(of) = BattleRow::of(&Key::of(row)?) else { return Ok(()) };
+            let Some(told) = told.get_mut(of.battle()) else { return Ok(()) };
+            match of {
+                // Of what was erased nothing is shown.
+                BattleRow::Opened(_) if row.item.contains_key(FORGET_AT) => {}
+                BattleRow::Opened(_) => told.definition = Some(Definition::read(row)?),
+                BattleRow::Hit(_, hit) => {
+                    told.on_record.insert(hit.clone(), Hit::read(hit, row)?);
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(told)
+    }
+
+    /// What the views say beside those of the battles themselves.
+    async fn hits_shown(&self, told: &mut BTreeMap<BattleId, Told>) -> Result<(), DynamoError> {
+        let query = Query {
+            filter: Some("begins_with(pk, :battles) OR begins_with(pk, :hits)"),
+            values: vec![(":battles", text(keys::BATTLES)), (":hits", text(keys::HITS))],
+            ..Query::default()
+        };
+        scan(self.views.table(), "views read", query, |row| {
+            let key = Key::of(row)?;
+            match BattleView::of(&key) {
+                Some(BattleView::Itself(battle)) => {
+                    if let (Some(told), Some(first)) =
+                        (told.get_mut(&battle), keys::first_of_log(&key.sk))
+                    {
+                        told.blocks.push((first, log::read(row)?));
+                    }
+                }
+                Some(BattleView::Share(battle, viewer)) => {
+                    if let Some(told) = told.get_mut(&battle) {
+                        let share = ShareItem::read(row).ok();
+                        told.shares.entry(viewer).or_default().insert(key.sk, share);
+                    }
+                }
+                Some(BattleView::Numbered(battle, hit)) => {
+                    if let Some(told) = told.get_mut(&battle) {
+                        // One that cannot be read is as wrong as any other.
+                        told.numbers.insert(hit, read_number(row).unwrap_or(u64::MAX));
+                    }
+                }
+                None => {}
+            }
+            Ok(())
+        })
+        .await?;
+        told.values_mut().for_each(|told| told.blocks.sort_by_key(|(first, _)| *first));
+        Ok(())
+    }
+
+    /// Compares a battle with its log. Where it is to be mended, the view is written as of what has been passed.
+    async fn compare_battle(
+        &self,
+        battle: &BattleId,
+        view: View<Fought>,
+        told: Told,
+        mend_as_of: Option<&View<Passed>>,
+    ) -> Result<Vec<Compared<BattleDifference>>, DynamoError> {
+        let Told { definition: Some(definition), on_record, blocks, shares: stored, numbers } =
+            told
+        else {
+            return Ok(Vec::new());
+        };
+        let replay = Replay::of(definition, &blocks, &on_record, &view.state);
+        let standing = (view.state.standing(), replay.standing());
+        let view_differs = standing.0.as_ref() != Some(&standing.1)
+            || !view.state.is_settled()
+            || view.is_unreadable();
+        let viewers = differing(&stored, &replay);
+        let hits = misnumbered(&numbers, &replay, &view.state);
+        // A log that is not whole does not say how the battle stands. Where there is no view, it is all there is.
+        let may_mend = replay.is_sound() || (replay.only_lacks_hits() && !view.is_there());
+        let mend_as_of = mend_as_of.filter(|_| may_mend);
+        if let Some(passed) = mend_as_of
+            && (view_differs || !viewers.is_empty() || !hits.is_empty())
+        {
+            let key = keys::view(battle);
+            // Written even if it says what it should: then nobody else has written it, nor what belongs to it.
+            let mended = view.state.repaired(&replay);
+            let mended = view.with(mended).caught_up_with(passed);
+            if !self.views.write(vec![mended.write(key)], soon()).await? {
+                return Ok(vec![Compared::Busy]);
+            }
+            self.mend_shares(battle, &viewers, &stored, &replay).await?;
+            self.mend_numbers(battle, &hits).await?;
+        }
+        let compared = |difference| match mend_as_of {
+            Some(_) => Compared::Mended(difference),
+            None => Compared::Differs(difference),
+        };
+        let battle_id = || battle.clone();
+        let mut found = Vec::new();
+        if view_differs {
+            let (stored, replayed) = standing;
+            found.push(compared(BattleDifference::View {
+                battle_id: battle_id(),
+                stored,
+                replayed,
+            }));
+        }
+        found.extend(viewers.into_iter().map(|(viewer_id, [stored, replayed])| {
+            compared(BattleDifference::Share {
+                battle_id: battle_id(),
+                viewer_id,
+                stored,
+                replayed,
+            })
+        }));
+        found.extend(hits.into_iter().map(|(hit_id, [stored, replayed])| {
+            compared(BattleDifference::Hit { battle_id: battle_id(), hit_id, stored, replayed })
+        }));
+        found.extend(replay.contradictions().iter().map(|(hit_id, contradiction)| {
+            let (hit_id, contradiction) = (hit_id.clone(), *contradiction);
+            Compared::Differs(BattleDifference::Log {
+                battle_id: battle_id(),
+                hit_id,
+                contradiction,
+            })
+        }));
+        Ok(found)
+    }
+
+    /// Writes what viewers should be shown, and then deletes what else they were. What lands meanwhile is beside that:
+    /// its items are behind all hits of the log.
+    async fn mend_shares(
+        &self,
+        battle: &BattleId,
+        viewers: &[(ViewerId, [Numbers; 2])],
+        stored: &Shares,
+        replay: &Replay,
+    ) -> Result<(), DynamoError> {
+        let right: Vec<Followed> =
+            viewers.iter().flat_map(|(viewer, _)| replay.items(battle, viewer)).collect();
+        self.views.put_all(&right, soon()).await?;
+        let wrong = viewers.iter().flat_map(|(viewer, _)| {
+            let items = replay.items(battle, viewer);
+            let is_right = move |sk: &String| items.iter().any(|item| item.key.sk == *sk);
+            let keys = stored.get(viewer).into_iter().flat_map(BTreeMap::keys);
+            let pk = keys::of_viewer(battle, viewer);
+            keys.filter(move |sk| !is_right(sk))
+                .map(move |sk| Key { pk: pk.clone(), sk: sk.clone() })
+        });
+        self.delete_all(wrong.collect()).await
+    }
+
+    /// Writes as which ones hits have landed, and deletes that others have.
+    async fn mend_numbers(
+        &self,
+        battle: &BattleId,
+        hits: &[NumberDifference],
+    ) -> Result<(), DynamoError> {
+        let right = hits
+            .iter()
+            .filter_map(|(hit, [_, number])| number.map(|number| numbered(battle, hit, number)));
+        self.views.put_all(&right.collect::<Vec<_>>(), soon()).await?;
+        let wrong = hits.iter().filter(|(_, [_, number])| number.is_none());
+        self.delete_all(wrong.map(|(hit, _)| keys::numbered(battle, hit)).collect()).await
+    }
+
+    async fn delete_all(&self, wrong: Vec<Key>) -> Result<(), DynamoError> {
+        let deletions =
+            wrong.into_iter().map(|key| self.views.table().delete(key.into_item(), None, soon()));
+        let deleted = stream::iter(deletions.collect::<Vec<_>>()).buffer_unordered(IN_FLIGHT);
+        deleted.try_for_each(|_| std::future::ready(Ok(()))).await
+    }
+}
+
+/// The viewers who are shown something else than the log says, with what they are shown and what they should be.
+fn differing(stored: &Shares, replay: &Replay) -> Vec<(ViewerId, [Numbers; 2])> {
+    let viewers: BTreeSet<_> = stored.keys().chain(replay.shares().keys()).collect();
+    let differing = viewers.into_iter().filter_map(|viewer| {
+        let items = stored.get(viewer).into_iter().flatten();
+        let expected = replay.shares().get(viewer).into_iter().flatten();
+        let expected: BTreeMap<_, _> =
+            expected.map(|(first, total)| (Total::sort_key(*first), *total)).collect();
+        let is_right = |(sk, item): (&String, &Option<ShareItem>)| {
+            let (Some(item), Some(total)) = (item, expected.get(sk)) else { return false };
+            item.share == if item.is_total { total.so_far } else { total.in_block }
+        };
+        let is_equal = items.clone().count() == expected.len() && items.clone().all(is_right);
+        let (shown, replayed) =
+            (shown(items.filter_map(|(_, item)| item.as_ref())), replay.share(viewer));
+        (!is_equal).then(|| (viewer.clone(), [shown.into(), replayed.into()]))
+    });
+    differing.collect()
+}
+
+/// What a viewer is shown whose items these are, in their order.
+fn shown<'a>(items: impl DoubleEndedIterator<Item = &'a ShareItem>) -> Share {
+    let mut shown = Share::default();
+    for item in items.rev() {
+        shown = shown.and(item.share);
+        if item.is_total {
+            break;
+        }
+    }
+    shown
+}
+
+/// The hits of which something else is written than the log says. An earlier version has written nothing.
+fn misnumbered(
+    stored: &BTreeMap<HitId, u64>,
+    replay: &Replay,
+    view: &Fought,
+) -> Vec<NumberDifference> {
+    let replayed = replay.numbers();
+    let hits: BTreeSet<_> = stored.keys().chain(replayed.keys()).collect();
+    let both = |hit| (hit, [stored.get(hit).copied(), replayed.get(hit).copied()]);
+    let is_wrong = |(_, [stored, replayed]): &(_, [Option<u64>; 2])| {
+        let may_lack = replayed.is_some_and(|number| !view.has_numbered(number));
+        stored != replayed && !(stored.is_none() && may_lack)
+    };
+    hits.into_iter().map(both).filter(is_wrong).map(|(hit, both)| (hit.clone(), both)).collect()
+}

@@ -1,0 +1,342 @@
+//! Audits of events: each that was taken is in the table of its period or in an archive that was verified, once, and where readers look
+//! for it.
+//!
+//! Of each period whose table is there, its events are read; of each that is archived, its objects are. What the rows say of an object
+//! is compared with its bytes, and where there are both, table and archive with each other, event by event. What is gone
+//! from the tables is compared with what was noted when it went: nobody else knows.
+//!
+//! A period that its keeper moves on meanwhile is compared again. An event that is recorded meanwhile is in the table, and nothing else
+//! is said of it yet.
+//!
+//! It holds an identity and a digest for each event of one period, of the tenant or customer that is audited.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::Serialize;
+use shared::crypto::hash::sha256;
+use shared::dynamo::DynamoError;
+use shared::dynamo::item::{Key, Row};
+use shared::events::archive::{self, Line};
+use shared::events::{ArchivedObject, Archives, Event, Events, Period, PeriodRow, Tally, keys};
+use shared::objects::{ObjectError, Objects};
+use shared::runtime::deadline::Deadline;
+use shared::values::TenantId;
+
+use super::Found;
+use crate::event_scope::EventScope;
+use crate::progress;
+use crate::{PER_OBJECT, soon};
+
+/// How often a period is compared that is moved on meanwhile.
+const TRIES: usize = 3;
+/// Objects whose rows are read together.
+const AT_ONCE: i32 = 200;
+
+/// How an event, or an object of an archive, differs from what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventFault {
+    /// An event is in the table, and not in its archive.
+    Missing,
+    /// An event is in the archive, and not in its table.
+    Extra,
+    /// An event says one thing in the table, and another in the archive.
+    Stale,
+    /// An event is there twice.
+    Twice,
+    /// An event is where no reader looks for it.
+    Misplaced,
+    /// An object of the archive is not there, or not what was noted of it.
+    Damaged,
+    /// An object is known to its period and not to its tenant, or the other way round.
+    Unlisted,
+    /// A table is not there, or another one.
+    Table,
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventDifference {
+    /// Whose events.
+    pub tenant_id: TenantId,
+    /// Of which period.
+    pub period: String,
+    /// What it is.
+    pub difference: EventFault,
+    /// The event, or the object.
+    pub of: String,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Events could not be audited.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsAuditError {
+    /// A table.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// An object.
+    #[error("an archive cannot be read: {0}")]
+    Object(#[from] ObjectError),
+    /// An object of an archive, by its key.
+    #[error("{0} is damaged or missing: nothing is replaced by what the rest of the archive says")]
+    Damaged(String),
+}
+
+/// Compares tables, archives and what is known of them.
+#[derive(Debug)]
+pub struct EventsAuditor {
+    events: Events,
+    archives: Archives,
+    objects: Objects,
+}
+
+/// Digests of events, by customer, instant and id.
+type Digests = BTreeMap<(String, String, String), u128>;
+
+/// What was found of one period.
+struct OfPeriod<'a> {
+    scope: &'a EventScope,
+    period: Period,
+    differences: Vec<EventDifference>,
+}
+
+impl EventsAuditor {
+    /// Over these tables and archives.
+    #[must_use]
+    pub fn new(events: Events, archives: Archives, objects: Objects) -> Self {
+        Self { events, archives, objects }
+    }
+
+    /// The differences between tables, archives and what is known of them.
+    ///
+    /// # Errors
+    /// [`EventsAuditError`]
+    pub async fn differences(
+        &self,
+        scope: &EventScope,
+    ) -> Result<Found<EventDifference, Period>, EventsAuditError> {
+        let mut found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
+        let rows = self.events.periods().newest_until(|_| false, soon()).await?;
+        for row in rows.into_iter().rev() {
+            match self.settled(row.period, scope).await? {
+                Some(differences) => found.differences.extend(differences),
+                None => found.busy.push(row.period),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The differences of a period; nothing if it was moved on each time.
+    async fn settled(
+        &self,
+        period: Period,
+        scope: &EventScope,
+    ) -> Result<Option<Vec<EventDifference>>, EventsAuditError> {
+        for _ in 0..TRIES {
+            let before = self.events.periods().row(period, soon()).await?;
+            let Some(row) = before else { return Ok(Some(Vec::new())) };
+            let differences = self.compare(&row, scope).await?;
+            let after = self.events.periods().row(period, soon()).await?;
+            if after.as_ref() == Some(&row) {
+                return Ok(Some(differences));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn compare(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+    ) -> Result<Vec<EventDifference>, EventsAuditError> {
+        let mut found = OfPeriod { scope, period: row.period, differences: Vec::new() };
+        let table = match row.state.has_table() {
+            true => self.table(row, &mut found).await?,
+            false => None,
+        };
+        if row.tally.is_none() || row.expired {
+            return Ok(found.differences);
+        }
+        let archive = self.archive(row, &mut found).await?;
+        if let Some(table) = table {
+            found.both(&table, &archive);
+        }
+        Ok(found.differences)
+    }
+
+    /// What is in the table; nothing if it is gone.
+    async fn table(
+        &self,
+        row: &PeriodRow,
+        found: &mut OfPeriod<'_>,
+    ) -> Result<Option<Digests>, DynamoError> {
+        let (mut digests, bar) = (Digests::new(), progress::counter("events in tables"));
+        let scope = found.scope;
+        let add = async |rows: Vec<Row<'_>>| {
+            for item in &rows {
+                found.event_in_table(row, item, &mut digests)?;
+            }
+            Ok(())
+        };
+        let is_there = scope.in_table(self.events.tables(), row, &bar, add).await?;
+        bar.finish_and_clear();
+        if is_there {
+            return Ok(Some(digests));
+        }
+        if !row.dropping {
+            found.add(EventFault::Table, self.events.tables().name(row.period), "it is not there");
+        }
+        Ok(None)
+    }
+
+    /// What is in the archive.
+    async fn archive(
+        &self,
+        row: &PeriodRow,
+        found: &mut OfPeriod<'_>,
+    ) -> Result<Digests, EventsAuditError> {
+        let (mut digests, bar) = (Digests::new(), progress::counter("events in archives"));
+        for object in self.listed(row.period, found).await? {
+            let key = object.key();
+            match self.objects.get(&key, Deadline::after(PER_OBJECT)).await? {
+                None => found.add(EventFault::Damaged, key, "it is not there"),
+                Some(bytes) if sha256(&bytes) != object.sha256 => {
+                    found.add(
+                        EventFault::Damaged,
+                        key,
+                        "its SHA-256 is another one than was noted",
+                    );
+                }
+                Some(bytes) => {
+                    found.object(&object, &bytes, &mut digests);
+                    bar.inc(object.tally.events);
+                }
+            }
+        }
+        bar.finish_and_clear();
+        Ok(digests)
+    }
+
+    /// The objects of the tenant, as their period knows them. Those that only one of period and tenant knows are differences.
+    async fn listed(
+        &self,
+        period: Period,
+        found: &mut OfPeriod<'_>,
+    ) -> Result<Vec<ArchivedObject>, DynamoError> {
+        let tenant = &found.scope.tenant_id;
+        let (mut of_period, mut behind) = (BTreeMap::new(), None);
+        loop {
+            let page = self.archives.of_period(period, behind, AT_ONCE, soon()).await?;
+            let theirs = page.0.into_iter().filter(|object| object.tenant_id == *tenant);
+            of_period.extend(theirs.map(|object| (object.key(), object)));
+            behind = page.1;
+            if behind.is_none() {
+                break;
+            }
+        }
+        let mut of_tenant = self.of_tenant(tenant, period).await?;
+        for (key, object) in &of_period {
+            if of_tenant.remove(key).as_ref() != Some(object) {
+                found.add(EventFault::Unlisted, key.clone(), "its tenant is told something else");
+            }
+        }
+        for key in of_tenant.into_keys() {
+            found.add(EventFault::Unlisted, key, "its period does not know it");
+        }
+        Ok(of_period.into_values().collect())
+    }
+
+    async fn of_tenant(
+        &self,
+        tenant: &TenantId,
+        period: Period,
+    ) -> Result<BTreeMap<String, ArchivedObject>, DynamoError> {
+        // Above whatever is of the period.
+        let mut behind = Some(format!("{period}$"));
+        let mut objects = BTreeMap::new();
+        while let Some(position) = behind.take() {
+            let page = self.archives.of_tenant(tenant, Some(&position), soon()).await?;
+            let all = page.0.len();
+            let theirs = page.0.into_iter().take_while(|object| object.period == period);
+            let before = objects.len();
+            objects.extend(theirs.map(|object| (object.key(), object)));
+            behind = page.1.filter(|_| objects.len() - before == all);
+        }
+        Ok(objects)
+    }
+}
+
+impl OfPeriod<'_> {
+    fn add(&mut self, difference: EventFault, of: String, detail: impl Into<Option<&'static str>>) {
+        let detail = detail.into().map(ToOwned::to_owned);
+        let (tenant_id, period) = (self.scope.tenant_id.clone(), self.period.to_string());
+        self.differences.push(EventDifference { tenant_id, period, difference, of, detail });
+    }
+
+    fn event_in_table(
+        &mut self,
+        row: &PeriodRow,
+        item: &Row<'_>,
+        digests: &mut Digests,
+    ) -> Result<(), DynamoError> {
+        let (key, event) = (Key::of(item)?, Event::read(item)?);
+        let line = event.line();
+        let customer = &event.key.customer;
+        let is_within = self.period.from() <= event.key.at && event.key.at < self.period.to();
+        if !is_within || keys::event(&event.key, row.keys_of(customer)) != key {
+            self.add(EventFault::Misplaced, format!("{} {}", key.pk, key.sk), None);
+        }
+        self.count(&line, digests);
+        Ok(())
+    }
+
+    fn object(&mut self, object: &ArchivedObject, bytes: &[u8], digests: &mut Digests) {
+        let mut tally = Tally::default();
+        let read = archive::read(bytes, |line| {
+            tally.add(Tally::of_line(line));
+            self.count(line, digests);
+        });
+        if read.is_err() || tally != object.tally {
+            self.add(EventFault::Damaged, object.key(), "it has other events than were noted");
+        }
+    }
+
+    /// Counts the event of a line, if it is one of those that are audited.
+    fn count(&mut self, line: &str, digests: &mut Digests) {
+        let Some(Line { tenant_id, customer_id, at, event_id }) = Line::parse(line) else {
+            return self.add(EventFault::Misplaced, "a line".to_owned(), "it is none of an event");
+        };
+        if !self.scope.holds(tenant_id, customer_id) {
+            return;
+        }
+        let key = [customer_id, at, event_id].map(ToOwned::to_owned).into();
+        match digests.entry(key) {
+            Entry::Vacant(entry) => drop(entry.insert(Tally::of_line(line).sum)),
+            Entry::Occupied(entry) => {
+                let named = named(entry.key());
+                self.add(EventFault::Twice, named, None);
+            }
+        }
+    }
+
+    /// Table and archive have to hold the same.
+    fn both(&mut self, table: &Digests, archive: &Digests) {
+        for (key, digest) in table {
+            match archive.get(key) {
+                Some(archived) if archived == digest => {}
+                Some(_) => self.add(EventFault::Stale, named(key), None),
+                None => self.add(EventFault::Missing, named(key), None),
+            }
+        }
+        for key in archive.keys().filter(|key| !table.contains_key(*key)) {
+            self.add(EventFault::Extra, named(key), None);
+        }
+    }
+}
+
+fn named((customer, at, event): &(String, String, String)) -> String {
+    format!("{customer} {at} {event}")
+}

@@ -1,0 +1,182 @@
+//! Audits of inboxes: comparing how many likes a viewer has not read, and where they are listed, with the views of
+//! the activities.
+//!
+//! An inbox is written with every view that changes it. So where it is the same before and after all views are
+//! scanned, nothing that it depends on has changed meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use shared::dynamo::item::Key;
+use shared::dynamo::{DynamoError, Query};
+use shared::likes;
+use shared::notifications::keys::{self, Place};
+use shared::notifications::{ActivityLikes, Inbox, Listed, Listing};
+use shared::projection::{View, Write};
+use shared::values::{ActivityId, ViewerId};
+
+use super::projected::AuditError;
+use super::rounds::{Compared, Found, Rounds};
+use super::views::ViewsAuditor;
+use crate::scan::scan;
+use crate::soon;
+
+/// Items beside the inbox in one transaction, which takes a hundred.
+const TOGETHER: usize = 90;
+
+/// An inbox that says something else than the views of the activities.
+#[derive(Debug, Clone, Serialize)]
+pub struct InboxDifference {
+    /// Whose.
+    pub viewer_id: ViewerId,
+    /// How many likes it says are unread.
+    pub stored: u64,
+    /// How many are.
+    pub recounted: u64,
+    /// Notifications that it lists.
+    pub stored_notifications: usize,
+    /// Notifications that there are.
+    pub recounted_notifications: usize,
+}
+
+/// What the views say of one viewer.
+#[derive(Default)]
+struct Tally {
+    /// By place, what their activities' views say.
+    listings: BTreeMap<Place, (ActivityId, Listing)>,
+    /// What is listed in items of its own.
+    rows: BTreeMap<Place, u64>,
+}
+
+impl ViewsAuditor {
+    /// Compares inboxes with the views of activities, and mends what differs if wanted.
+    ///
+    /// # Errors
+    /// [`AuditError`]; auditing again completes it.
+    pub async fn inboxes(
+        &self,
+        viewers: &[ViewerId],
+        repair: bool,
+    ) -> Result<Found<InboxDifference, ViewerId>, AuditError> {
+        let mut rounds = Rounds::of(viewers);
+        while let Some(round) = rounds.next_round() {
+            let keys: Vec<_> = round.iter().map(keys::inbox).collect();
+            let (inboxes, mut tallies) = self.around(&keys, self.inbox_tallies(&round)).await?;
+            for (viewer, inbox) in round.into_iter().zip(inboxes) {
+                let tally = tallies.remove(&viewer).unwrap_or_default();
+                let compared = match inbox {
+                    Some(inbox) => self.compare_inbox(&viewer, inbox, &tally, repair).await?,
+                    None => Compared::Busy,
+                };
+                rounds.add(viewer, compared);
+            }
+        }
+        Ok(rounds.found())
+    }
+
+    async fn compare_inbox(
+        &self,
+        viewer: &ViewerId,
+        inbox: View<Inbox>,
+        tally: &Tally,
+        repair: bool,
+    ) -> Result<Compared<InboxDifference>, DynamoError> {
+        let Some(difference) = tally.difference(viewer, &inbox) else {
+            return Ok(Compared::Equal);
+        };
+        if !repair {
+            return Ok(Compared::Differs(difference));
+        }
+        Ok(match self.mend_inbox(viewer, inbox, tally).await? {
+            true => Compared::Mended(difference),
+            false => Compared::Busy,
+        })
+    }
+
+    async fn inbox_tallies(
+        &self,
+        viewers: &[ViewerId],
+    ) -> Result<BTreeMap<ViewerId, Tally>, DynamoError> {
+        let wanted: BTreeSet<_> = viewers.iter().collect();
+        let mut tallies: BTreeMap<ViewerId, Tally> = BTreeMap::new();
+        scan(self.views.table(), "views read", Query::default(), |row| {
+            let key = Key::of(row)?;
+            if let Some(activity_id) = likes::keys::counted(&key) {
+                let view = View::<ActivityLikes>::read_from(row)?.state;
+                let viewer = view.actor().and_then(|actor| ViewerId::new(actor.as_str()).ok());
+                let listing = view.listing().zip(viewer.filter(|viewer| wanted.contains(viewer)));
+                if let Some((listing, viewer)) = listing {
+                    let place = Place {
+                        last_at: listing.last_at,
+                        activity_id: activity_id.clone(),
+                        behind: None,
+                    };
+                    let tally = tallies.entry(viewer).or_default();
+                    tally.listings.insert(place, (activity_id, listing));
+                }
+            } else if let Some((viewer, Some(place))) = keys::of_view(&key)
+                && place.behind.is_none()
+                && wanted.contains(&viewer)
+            {
+                let count = Listed::read(row)?.count;
+                tallies.entry(viewer).or_default().rows.insert(place, count);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(tallies)
+    }
+
+    /// Writes what the inbox should say, unless it has changed. What is listed in items of its own comes with it.
+    async fn mend_inbox(
+        &self,
+        viewer: &ViewerId,
+        stored: View<Inbox>,
+        tally: &Tally,
+    ) -> Result<bool, DynamoError> {
+        let listings: Vec<_> = tally.listings.values().cloned().collect();
+        let recounted = Inbox::recounted(&listings);
+        let mut rows: BTreeMap<Place, Write> = tally
+            .rows
+            .keys()
+            .map(|place| (place.clone(), Write::Delete(place.key(viewer))))
+            .collect();
+        for (place, listed) in recounted.spills() {
+            if let Some(listed) = listed {
+                rows.insert(place.clone(), Write::Put(listed.write(viewer)));
+            }
+        }
+        let rows: Vec<_> = rows.into_values().collect();
+        let mut inbox = stored.with(recounted);
+        let chunks = rows.chunks(TOGETHER).map(<[Write]>::to_vec);
+        let chunks = chunks.chain(rows.is_empty().then(Vec::new));
+        for mut writes in chunks {
+            writes.push(inbox.write(keys::inbox(viewer)));
+            if !self.views.write(writes, soon()).await? {
+                return Ok(false);
+            }
+            inbox = inbox.written();
+        }
+        Ok(true)
+    }
+}
+
+impl Tally {
+    fn difference(&self, viewer: &ViewerId, view: &View<Inbox>) -> Option<InboxDifference> {
+        let inbox = &view.state;
+        let mut stored = self.rows.clone();
+        stored.extend(inbox.listed().map(|listed| (listed.place.clone(), listed.count)));
+        let listings = self.listings.iter().map(|(place, (_, l))| (place.clone(), l.count));
+        let recounted: BTreeMap<_, _> = listings.collect();
+        let unread = recounted.values().sum();
+        let (stored_notifications, recounted_notifications) = (stored.len(), recounted.len());
+        let differs = inbox.unread() != unread || stored != recounted || view.is_unreadable();
+        differs.then(|| InboxDifference {
+            viewer_id: viewer.clone(),
+            stored: inbox.unread(),
+            recounted: unread,
+            stored_notifications,
+            recounted_notifications,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The lists of what viewers like, compared with the rows that say what they like.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use shared::dynamo::item::Key;
+use shared::dynamo::{DynamoError, Query};
+use shared::facts::Facts;
+use shared::ledger::Ledger;
+use shared::likes::list::FEW;
+use shared::likes::{Like, LikeList, Likes, keys};
+use shared::runtime::clock::Clock;
+use shared::values::{ActivityId, Timestamp, ViewerId};
+
+use crate::scan::scan;
+use crate::soon;
+
+/// An entry that should be there, or should not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct LikedDifference {
+    /// Whose list it is in.
+    pub viewer_id: ViewerId,
+    /// Which activity; none where all is listed and nothing says so.
+    pub activity_id: Option<ActivityId>,
+    /// Since when it is liked, or listed as if it were.
+    pub liked_at: Option<Timestamp>,
+    /// Whether it is listed.
+    pub listed: bool,
+}
+
+/// Compares lists of what viewers like with the facts.
+#[derive(Debug, Clone)]
+pub struct LikedAuditor {
+    facts: Facts,
+    likes: Likes,
+    list: LikeList,
+    clock: Clock,
+}
+
+impl LikedAuditor {
+    /// Over these tables.
+    #[must_use]
+    pub fn new(ledger: &Ledger, facts: &Facts, clock: Clock) -> Self {
+        let (likes, list) = (Likes::new(facts), LikeList::new(ledger));
+        Self { facts: facts.clone(), likes, list, clock }
+    }
+
+    /// All who like something, or have liked it. Reads through all facts.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn likers(&self) -> Result<Vec<ViewerId>, DynamoError> {
+        let query = Query { projection: Some("pk, sk"), ..Query::default() };
+        let mut likers = BTreeSet::new();
+        scan(self.facts.table(), "facts read", query, |row| {
+            likers.extend(keys::of_key(&Key::of(row)?).map(|(viewer, _)| viewer));
+            Ok(())
+        })
+        .await?;
+        Ok(likers.into_iter().collect())
+    }
+
+    /// What differs in the list of a viewer.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn differences(
+        &self,
+        viewer: &ViewerId,
+    ) -> Result<Vec<LikedDifference>, DynamoError> {
+        let (is_whole, listed) = self.list.all(viewer, soon).await?;
+        let liked = self.likes.of_viewer(viewer, soon()).await?;
+        let (listed, liked): (BTreeSet<_>, BTreeSet<_>) =
+            (listed.into_iter().collect(), liked.into_iter().collect());
+        let differs = |like: &Like, listed| LikedDifference {
+            viewer_id: viewer.clone(),
+            activity_id: Some(like.activity_id.clone()),
+            liked_at: Some(like.liked_at),
+            listed,
+        };
+        let missing = liked.difference(&listed).map(|like| differs(like, false));
+        let extra = listed.difference(&liked).map(|like| differs(like, true));
+        // Those who like few are read by their rows, whatever the list says.
+        let is_read = liked.len() > usize::try_from(FEW).unwrap_or(usize::MAX);
+        let unsaid = !is_whole && is_read && liked.is_subset(&listed);
+        let unsaid = unsaid.then(|| LikedDifference {
+            viewer_id: viewer.clone(),
+            activity_id: None,
+            liked_at: None,
+            listed: true,
+        });
+        Ok(missing.chain(extra).chain(unsaid).collect())
+    }
+
+    /// Lists what is not listed, and takes out what is not liked.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; repairing again completes it.
+    pub async fn repair(&self, differences: &[LikedDifference]) -> Result<(), DynamoError> {
+        let viewers: BTreeSet<_> = differences.iter().map(|it| &it.viewer_id).collect();
+        for viewer in viewers {
+            self.list.complete(viewer, &self.likes, self.clock.now(), soon).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Audits of likes and notifications: comparing what the views say of activities with a recount of the likes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+use shared::activities::owner::{self, Owner};
+use shared::dynamo::item::Key;
+use shared::dynamo::{DynamoError, Query};
+use shared::likes::{self, Recorded};
+use shared::notifications::{ActivityLikes, Liker, Mark, Numbers, keys};
+use shared::projection::{Passed, View};
+use shared::values::{ActivityId, ActorId, ViewerId};
+
+use super::projected::AuditError;
+use super::rounds::{Compared, Found, Rounds};
+use super::views::ViewsAuditor;
+use crate::scan::scan;
+use crate::soon;
+
+/// A view that says something else than its facts.
+#[derive(Debug, Clone, Serialize)]
+pub struct LikesDifference {
+    /// Of which activity.
+    pub activity_id: ActivityId,
+    /// Whose it is, if that is known: the difference may be in their inbox, too.
+    pub actor_id: Option<ActorId>,
+    /// What the view says.
+    pub stored: Numbers,
+    /// What the facts come to.
+    pub recounted: Numbers,
+}
+
+/// What the facts say of one activity.
+#[derive(Default)]
+struct Tally {
+    count: u64,
+    likers: Vec<Liker>,
+    owner: Option<Owner>,
+    marks: HashMap<ViewerId, Mark>,
+}
+
+impl Tally {
+    fn recounted(self, stored: &ActivityLikes) -> ActivityLikes {
+        let Self { count, likers, owner, mut marks } = self;
+        let viewer = owner.as_ref().and_then(|owner| ViewerId::new(owner.actor_id.as_str()).ok());
+        let mark = viewer.and_then(|viewer| marks.remove(&viewer));
+        ActivityLikes::recounted(count, likers, owner, mark, stored)
+    }
+}
+
+impl ViewsAuditor {
+    /// Compares what the views say of activities with a recount of the facts, and mends what differs if wanted.
+    ///
+    /// # Errors
+    /// [`AuditError`]; auditing again completes it.
+    pub async fn activities(
+        &self,
+        activities: &[ActivityId],
+        repair: bool,
+    ) -> Result<Found<LikesDifference, ActivityId>, AuditError> {
+        let mut rounds = Rounds::of(activities);
+        while let Some(round) = rounds.next_round() {
+            let keys: Vec<_> = round.iter().map(likes::keys::count).collect();
+            let (views, (mut tallies, passed)) = self.around(&keys, self.likes(&round)).await?;
+            let mend_as_of = passed.as_ref().filter(|_| repair);
+            for (activity, view) in round.into_iter().zip(views) {
+                let tally = tallies.remove(&activity).unwrap_or_default();
+                let compared = match view {
+                    Some(view) => self.compare_likes(&activity, view, tally, mend_as_of).await?,
+                    None => Compared::Busy,
+                };
+                rounds.add(activity, compared);
+            }
+        }
+        Ok(rounds.found())
+    }
+
+    /// Compares a view with what the facts say. Where it is to be mended, it is written as of what has been passed.
+    async fn compare_likes(
+        &self,
+        activity: &ActivityId,
+        view: View<ActivityLikes>,
+        tally: Tally,
+        mend_as_of: Option<&View<Passed>>,
+    ) -> Result<Compared<LikesDifference>, DynamoError> {
+        let recounted = tally.recounted(&view.state);
+        let difference = LikesDifference {
+            activity_id: activity.clone(),
+            actor_id: recounted.actor().cloned(),
+            stored: view.state.numbers(),
+            recounted: recounted.numbers(),
+        };
+        if difference.stored == difference.recounted && !view.is_unreadable() {
+            return Ok(Compared::Equal);
+        }
+        let Some(passed) = mend_as_of else { return Ok(Compared::Differs(difference)) };
+        let write = view.with(recounted).caught_up_with(passed).write(likes::keys::count(activity));
+        Ok(match self.views.write(vec![write], soon()).await? {
+            true => Compared::Mended(difference),
+            false => Compared::Busy,
+        })
+    }
+
+    /// What the facts say of these activities, and what has been passed when all of it is folded. Who likes one is
+    /// listed nowhere, so all facts are scanned.
+    async fn likes(
+        &self,
+        activities: &[ActivityId],
+    ) -> Result<(BTreeMap<ActivityId, Tally>, Option<View<Passed>>), AuditError> {
+        let mut tallies: BTreeMap<_, _> =
+            activities.iter().map(|activity| (activity.clone(), Tally::default())).collect();
+        scan(self.facts.table(), "facts read", Query::default(), |row| {
+            let key = Key::of(row)?;
+            if let Some((viewer_id, activity)) = likes::keys::of_key(&key) {
+                let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
+                let Recorded { state, first_liked_at, .. } = Recorded::read(row)?;
+                tally.count += u64::from(state.liked);
+                tally.likers.extend(first_liked_at.map(|at| Liker { at, viewer_id }));
+            } else if let Some((viewer, activity)) = keys::of_mark(&key) {
+                let Some(tally) = tallies.get_mut(&activity) else { return Ok(()) };
+                tally.marks.insert(viewer, Mark::read(row)?);
+            } else if let Some(tally) = owner::of_key(&key).and_then(|id| tallies.get_mut(&id)) {
+                tally.owner = Some(Owner::read(row)?);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok((tallies, self.folded.wait(&self.facts, &self.views, &self.clock).await?))
+    }
+}

@@ -1,0 +1,79 @@
+//! Waiting until all that is a fact by now is folded.
+
+use std::time::Duration;
+
+use shared::dynamo::DynamoError;
+use shared::facts::Facts;
+use shared::projection::{Barrier, Passed, View, Views};
+use shared::runtime::clock::Clock;
+
+use crate::soon;
+
+/// How long to wait until what is a fact is folded.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks whether it is.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a projector is given that is not asked how far it is. It is some milliseconds behind where nothing is wrong.
+const WITHOUT_BARRIER: Duration = Duration::from_secs(2);
+
+/// How an audit knows that what it has seen of the facts is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folded {
+    /// By a [`Barrier`], which is written among the facts. What differs then is wrong.
+    ByBarrier,
+    /// By nothing but time, since nothing may be written. What differs may be what the projector has yet to fold.
+    ByTime,
+}
+
+impl Folded {
+    /// Waits until all that is a fact by now is folded, or for as long as that takes. What comes back knows how far that
+    /// is, which nothing but a barrier does.
+    pub(super) async fn wait(
+        self,
+        facts: &Facts,
+        views: &Views,
+        clock: &Clock,
+    ) -> Result<Option<View<Passed>>, AuditError> {
+        match self {
+            Self::ByBarrier => projected(facts, views, clock).await.map(Some),
+            Self::ByTime => {
+                tokio::time::sleep(WITHOUT_BARRIER).await;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Views were not compared with their facts.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// A call of the tables failed.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// Facts are not folded.
+    #[error(
+        "what was stated a minute ago is not projected yet: see whether the projector runs, and try again"
+    )]
+    NotProjected,
+}
+
+/// Waits until all that is a fact by now is folded. What comes back knows how far that is.
+///
+/// # Errors
+/// [`AuditError`]
+pub(crate) async fn projected(
+    facts: &Facts,
+    views: &Views,
+    clock: &Clock,
+) -> Result<View<Passed>, AuditError> {
+    let barrier = Barrier::raise(facts, clock.now(), soon).await?;
+    let passed = async {
+        loop {
+            match barrier.passed(views, soon()).await? {
+                Some(passed) => return Ok(passed),
+                None => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, passed).await.map_err(|_| AuditError::NotProjected)?
+}

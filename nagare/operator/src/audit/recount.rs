@@ -1,0 +1,189 @@
+//! A recount of events: what customers of a tenant did, as tables and archives say, and what the witness of each period should.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use shared::crypto::hash::sha256;
+use shared::dynamo::DynamoError;
+use shared::dynamo::item::Row;
+use shared::events::{Archives, Event, Events, Period, PeriodRow, Tally, archive};
+use shared::objects::Objects;
+use shared::runtime::deadline::Deadline;
+use shared::summaries::{CustomerSummary, Day, start_of};
+use shared::values::{CustomerId, EventName, Timestamp};
+
+use super::EventsAuditError;
+use crate::event_scope::EventScope;
+use crate::progress;
+use crate::{PER_OBJECT, soon};
+
+/// Objects whose rows are read together.
+const AT_ONCE: i32 = 200;
+
+/// Where events are.
+#[derive(Debug)]
+pub(super) struct Recount {
+    pub(super) events: Events,
+    pub(super) archives: Archives,
+    pub(super) objects: Objects,
+}
+
+/// What customers did, by id.
+pub(super) type Counted = BTreeMap<CustomerId, CustomerSummary>;
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// In tables: it may go on.
+    pub(super) tables: Counted,
+    /// In archives of tables that are gone.
+    pub(super) archives: Counted,
+    /// What each period's events add up to, of those that are counted.
+    pub(super) witnesses: BTreeMap<Period, Tally>,
+    /// The objects that cannot be read, or are not what was noted of them.
+    pub(super) damaged: Vec<String>,
+}
+
+/// What of a line is counted.
+#[derive(Deserialize)]
+struct Said {
+    tenant_id: String,
+    customer_id: CustomerId,
+    name: EventName,
+    at: Timestamp,
+}
+
+impl Recount {
+    /// The rows of all periods, the earliest first.
+    pub(super) async fn periods(&self) -> Result<Vec<PeriodRow>, DynamoError> {
+        let mut rows = self.events.periods().newest_until(|_| false, soon()).await?;
+        rows.reverse();
+        Ok(rows)
+    }
+
+    /// Counts the events of a scope that are somewhere, of those customers that are wanted.
+    pub(super) async fn all(
+        &self,
+        scope: &EventScope,
+        is_wanted: impl Fn(&CustomerId) -> bool,
+    ) -> Result<Found, EventsAuditError> {
+        let mut found = Found::default();
+        for row in self.periods().await? {
+            if row.state.has_table() && self.table(&row, scope, &is_wanted, &mut found).await? {
+                continue;
+            }
+            if row.tally.is_some() && !row.expired {
+                self.archive(&row, scope, &is_wanted, &mut found).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Counts what is in the tables, of one customer.
+    pub(super) async fn in_tables(&self, scope: &EventScope) -> Result<Found, EventsAuditError> {
+        let mut found = Found::default();
+        for row in self.periods().await?.into_iter().filter(|row| row.state.has_table()) {
+            self.table(&row, scope, &|_| true, &mut found).await?;
+        }
+        Ok(found)
+    }
+
+    /// What the events of a scope in the table of a period add up to; nothing if it is gone.
+    pub(super) async fn tally(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+    ) -> Result<Option<Tally>, DynamoError> {
+        let mut tally = Tally::default();
+        let is_there = self.each(row, scope, |event| tally.add(Tally::of_line(&event.line())));
+        Ok(is_there.await?.then_some(tally))
+    }
+
+    /// False if the table is gone.
+    async fn table(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+        is_wanted: &impl Fn(&CustomerId) -> bool,
+        found: &mut Found,
+    ) -> Result<bool, DynamoError> {
+        let (mut tally, tables) = (Tally::default(), &mut found.tables);
+        let count = |event: Event| {
+            if is_wanted(&event.key.customer.customer_id) {
+                tally.add(Tally::of_line(&event.line()));
+                let Event { key, name, .. } = event;
+                tables.entry(key.customer.customer_id).or_default().count(&name, key.at);
+            }
+        };
+        let is_there = self.each(row, scope, count).await?;
+        if is_there {
+            found.witnesses.insert(row.period, tally);
+        }
+        Ok(is_there)
+    }
+
+    /// Goes through the events of a scope in the table of a period. False if the table is gone.
+    async fn each(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+        mut each: impl FnMut(Event),
+    ) -> Result<bool, DynamoError> {
+        let bar = progress::counter("events in tables");
+        let page = async |rows: Vec<Row<'_>>| {
+            // What is no event is counted nowhere.
+            rows.iter().filter_map(|row| Event::read(row).ok()).for_each(&mut each);
+            Ok(())
+        };
+        let is_there = scope.in_table(self.events.tables(), row, &bar, page).await?;
+        bar.finish_and_clear();
+        Ok(is_there)
+    }
+
+    async fn archive(
+        &self,
+        row: &PeriodRow,
+        scope: &EventScope,
+        is_wanted: &impl Fn(&CustomerId) -> bool,
+        found: &mut Found,
+    ) -> Result<(), EventsAuditError> {
+        let (mut behind, bar) = (None, progress::counter("events in archives"));
+        let Found { archives, witnesses, damaged, .. } = found;
+        let witness = witnesses.entry(row.period).or_default();
+        loop {
+            let page = self.archives.of_period(row.period, behind, AT_ONCE, soon()).await?;
+            for object in page.0.iter().filter(|it| it.tenant_id == scope.tenant_id) {
+                let bytes = self.objects.get(&object.key(), Deadline::after(PER_OBJECT)).await?;
+                let Some(bytes) = bytes.filter(|bytes| sha256(bytes) == object.sha256) else {
+                    damaged.push(object.key());
+                    continue;
+                };
+                let count = |line: &str| {
+                    let Ok(said) = serde_json::from_str::<Said>(line) else { return };
+                    let Said { tenant_id, customer_id, name, at } = said;
+                    if scope.holds(&tenant_id, customer_id.as_str()) && is_wanted(&customer_id) {
+                        witness.add(Tally::of_line(line));
+                        archives.entry(customer_id).or_default().count(&name, at);
+                    }
+                };
+                match archive::read(&bytes, count) {
+                    Ok(_) => bar.inc(object.tally.events),
+                    Err(_) => damaged.push(object.key()),
+                }
+            }
+            behind = page.1;
+            if behind.is_none() {
+                bar.finish_and_clear();
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether only views know of a day: its events have expired, or their table was gone before there were archives.
+pub(super) fn is_base(day: Day, periods: &[PeriodRow]) -> bool {
+    let at = start_of(day);
+    let mut of = periods.iter().filter(|row| row.period.from() <= at && at < row.period.to());
+    let is_known = |row: &PeriodRow| row.state.has_table() || (row.tally.is_some() && !row.expired);
+    !of.any(is_known)
+}

@@ -1,0 +1,211 @@
+//! Audits of rooms: comparing the rows that readers are shown with the claims on the ids of messages, and with what was
+//! deleted.
+//!
+//! Messages are listed nowhere but by the rows that are to be compared, so the whole ledger is scanned, once for all rooms.
+//! What differs then is read again by itself. A command in flight writes the claim before the rows, and the marker before
+//! the tombstones, and may be found in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+use shared::dynamo::{DynamoError, IN_FLIGHT};
+use shared::ledger::{Ledger, LedgerKey};
+use shared::rooms::{OnRecord, Reason, Room, Rooms, Shards, WrongRow, keys};
+use shared::runtime::clock::Clock;
+use shared::values::{MessageId, RoomId};
+
+use super::Kind;
+use crate::scan::scan;
+use crate::soon;
+
+/// What differs in a room.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
+pub enum RoomDifference {
+    /// A row is not what was claimed.
+    Row {
+        /// In which room.
+        room_id: RoomId,
+        /// Of which message.
+        message_id: MessageId,
+        /// The kind of difference.
+        difference: Kind,
+        /// Why.
+        reason: Reason,
+        /// The partition of the row.
+        pk: String,
+        /// Its sort key.
+        sk: String,
+    },
+    /// Messages were spread over more shards than readers look at.
+    Shards {
+        /// Of which room.
+        room_id: RoomId,
+        /// How many the room has.
+        shards: u16,
+        /// How many it needs.
+        needed: u16,
+    },
+    /// Everybody may read it, though somebody has joined it.
+    Open {
+        /// Which room.
+        room_id: RoomId,
+        /// True.
+        open: bool,
+    },
+}
+
+/// Compares rows with claims. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RoomsAuditor {
+    ledger: Ledger,
+    rooms: Rooms,
+    clock: Clock,
+}
+
+/// What a scan finds of some rooms.
+#[derive(Default)]
+struct Scanned {
+    messages: BTreeMap<(RoomId, MessageId), OnRecord>,
+    /// The rooms that somebody is in.
+    joined: BTreeSet<RoomId>,
+}
+
+impl RoomsAuditor {
+    /// Over this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger, clock: Clock) -> Self {
+        Self { ledger: ledger.clone(), rooms: Rooms::new(ledger), clock }
+    }
+
+    /// What differs in these rooms.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn differences(&self, rooms: &[RoomId]) -> Result<Vec<RoomDifference>, DynamoError> {
+        if rooms.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Scanned { messages, joined } = self.scanned(rooms).await?;
+        let suspects = messages.iter().filter_map(|((room, message), record)| {
+            let wrong = record.wrong(room, message);
+            (!wrong.is_empty()).then_some((room, message, wrong))
+        });
+        let found: Vec<_> = stream::iter(suspects)
+            .map(|(room, message, wrong)| self.compared(room, message, wrong))
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        let mut differences: Vec<_> = found.into_iter().flatten().collect();
+        for room in rooms {
+            let of_room = messages.iter().filter(|((of, _), _)| of == room);
+            let needed = of_room.clone().filter_map(|(_, record)| record.shards()).max();
+            let is_closed = joined.contains(room) || of_room.clone().any(|(_, it)| it.is_private());
+            let there = self.rooms.room(room, soon()).await?;
+            differences.extend(of_item(room, there, needed, is_closed));
+        }
+        differences.sort_unstable();
+        Ok(differences)
+    }
+
+    async fn scanned(&self, rooms: &[RoomId]) -> Result<Scanned, DynamoError> {
+        let only = match rooms {
+            [room] => Some(room),
+            _ => None,
+        };
+        let mut scanned = Scanned::default();
+        scan(self.ledger.table(), "items of the ledger read", keys::items_of(only), |row| {
+            let key = LedgerKey::of(row)?;
+            if let Some(room) = keys::room_of_membership(&key.pk, &key.sk) {
+                if rooms.contains(&room) && row.flag("present")? {
+                    scanned.joined.insert(room);
+                }
+                return Ok(());
+            }
+            let item = keys::of_key(&key.pk, &key.sk);
+            match item.as_ref().and_then(|item| item.message()) {
+                Some((room, message)) if rooms.contains(room) => {
+                    let of = (room.clone(), message.clone());
+                    scanned.messages.entry(of).or_default().add(row)
+                }
+                _ => Ok(()),
+            }
+        })
+        .await?;
+        Ok(scanned)
+    }
+
+    /// What is wrong with a message, now that it is read by itself.
+    async fn compared(
+        &self,
+        room: &RoomId,
+        message: &MessageId,
+        suspected: Vec<WrongRow>,
+    ) -> Result<Vec<RoomDifference>, DynamoError> {
+        let rows = suspected.into_iter().map(|wrong| wrong.key);
+        let record = self.rooms.on_record(room, message, rows, soon()).await?;
+        let wrong = record.wrong(room, message).into_iter();
+        let differences = wrong.map(|WrongRow { key: LedgerKey { pk, sk }, reason }| {
+            let (room_id, message_id) = (room.clone(), message.clone());
+            RoomDifference::Row { room_id, message_id, difference: kind(reason), reason, pk, sk }
+        });
+        Ok(differences.collect())
+    }
+
+    /// Sets right what still differs.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; repairing again completes it.
+    pub async fn repair(&self, differences: &[RoomDifference]) -> Result<(), DynamoError> {
+        let mut messages = BTreeMap::<_, Vec<_>>::new();
+        for difference in differences {
+            match difference {
+                RoomDifference::Row { room_id, message_id, pk, sk, .. } => {
+                    let key = LedgerKey { pk: pk.clone(), sk: sk.clone() };
+                    messages.entry((room_id, message_id)).or_default().push(key);
+                }
+                RoomDifference::Shards { room_id, needed, .. } => {
+                    let needed = Shards::new(u64::from(*needed)).unwrap_or_default();
+                    self.rooms.grow_to(room_id, needed, soon()).await?;
+                }
+                RoomDifference::Open { room_id, .. } => {
+                    self.rooms.make_private(room_id, soon()).await?;
+                }
+            }
+        }
+        stream::iter(messages)
+            .map(Ok)
+            .try_for_each_concurrent(IN_FLIGHT, async |((room, message), rows)| {
+                let record = self.rooms.on_record(room, message, rows, soon()).await?;
+                self.rooms.repair_message(room, message, &record, self.clock.now(), soon()).await
+            })
+            .await
+    }
+}
+
+/// What differs in the item of a room.
+fn of_item(
+    room: &RoomId,
+    there: Room,
+    needed: Option<Shards>,
+    is_closed: bool,
+) -> impl Iterator<Item = RoomDifference> {
+    let needed = needed.filter(|needed| *needed > there.shards);
+    let shards = needed.map(|needed| RoomDifference::Shards {
+        room_id: room.clone(),
+        shards: there.shards.count(),
+        needed: needed.count(),
+    });
+    let open = (is_closed && !there.private)
+        .then(|| RoomDifference::Open { room_id: room.clone(), open: true });
+    shards.into_iter().chain(open)
+}
+
+fn kind(reason: Reason) -> Kind {
+    match reason {
+        Reason::Absent | Reason::Hidden => Kind::Missing,
+        Reason::Deleted | Reason::Unclaimed | Reason::Misplaced => Kind::Extra,
+        Reason::Author | Reason::Payload => Kind::Stale,
+    }
+}

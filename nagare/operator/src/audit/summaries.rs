@@ -1,0 +1,349 @@
+//! Audits of summaries: what is folded from events is what tables and archives say, and can be made that again.
+//!
+//! # When a view is wrong
+//!
+//! Views are read before the events are, and events only become more: so a view that is right never counts more than was found of it.
+//! What it counts less may be in the stream. Whatever differs is compared again, a customer by their own events: view, then
+//! events. Where both say the same it was in the stream. Where neither the view, by its version, nor the events
+//! have changed for [`STILL`], the view is wrong, or the projector is behind. One that changes for a minute and is never right was not compared.
+//!
+//! Names and witnesses are of all customers, and change all the time. They are right if what was found lies between what they said before
+//! and what they say now, for each number of them. Where nothing came meanwhile these are the same, and the comparison is exact.
+//!
+//! # What only views know
+//!
+//! Each day is one of one period. Of a period whose archive has expired nobody knows but the views, so its days are a *base*: as the customer's
+//! view has them. Names have those of their customers.
+//!
+//! # Why a view that is made again is right
+//!
+//! Nothing is made again while it may be in the stream ([`folded`]). A view is written over the version that was compared, with the marks of that: what was folded up to then is in the events, and what comes
+//! later is folded into what is written. A name or a witness is made again only if nobody has written it since before the events were
+//! read. If somebody has, or the projector is behind, it is left for another time. Where an object of an archive is damaged, nothing is.
+//!
+//! # What bounds it
+//!
+//! Customers are counted [`TOGETHER`] at a time by a hash of their ids, each time by reading all events. It holds their counts, those of all names of the tenant, and an
+//! id for each alert.
+
+mod alerts;
+mod folded;
+mod names;
+mod remaking;
+
+use nagare_client::clock::clock;
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+use shared::dynamo::DynamoError;
+use shared::events::{Archives, Customer, Events, PeriodRow};
+use shared::ledger::Ledger;
+use shared::objects::Objects;
+use shared::runtime::clock::Clock;
+use shared::summaries::{CustomerSummary, NameView, Summaries, day_of};
+use shared::tenants::{Definitions, RuleDefinition, When};
+use shared::values::{AlertId, CustomerId, EventName, TenantId, spread};
+use tokio::time::Instant;
+
+use super::recount::{Counted, Recount, is_base};
+use super::{EventsAuditError, Found};
+use crate::event_scope::EventScope;
+use crate::progress;
+use crate::soon;
+
+/// For how long neither a view nor its events change before it is wrong.
+const STILL: Duration = Duration::from_secs(10);
+/// How long to look at what differs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Customers whose events are counted at once.
+const TOGETHER: usize = 20_000;
+/// Ids that are read together.
+const IDS: usize = 1_000;
+
+/// What differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SummaryFault {
+    /// What a customer did.
+    Customer,
+    /// How often a name happened.
+    Name,
+    /// What a period adds up to.
+    Witness,
+    /// An alert that should be listed, or should not.
+    Alert,
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SummaryDifference {
+    /// Of which tenant.
+    pub tenant_id: TenantId,
+    /// What differs.
+    pub difference: SummaryFault,
+    /// The customer, the name, the period or the alert.
+    pub of: String,
+    /// What is stored, and what it should be.
+    pub detail: String,
+}
+
+/// Compares summaries with events.
+#[derive(Debug)]
+pub struct SummariesAuditor {
+    recount: Recount,
+    summaries: Summaries,
+    ledger: Ledger,
+    clock: Clock,
+}
+
+/// One audit.
+struct Audited<'a> {
+    auditor: &'a SummariesAuditor,
+    scope: &'a EventScope,
+    mends: bool,
+    periods: Vec<PeriodRow>,
+    found: Found<SummaryDifference, String>,
+    names: BTreeMap<EventName, NameView>,
+    rules: Vec<RuleDefinition>,
+    asked: BTreeSet<AlertId>,
+    /// Customers whose views are wrong, and to be made again.
+    wrong: Vec<(CustomerId, Suspect)>,
+}
+
+/// A customer whose view differed.
+struct Suspect {
+    version: i64,
+    counts: CustomerSummary,
+    since: Instant,
+}
+
+impl SummariesAuditor {
+    /// Over the tables and archives of a stack.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if one of them is not named.
+    pub fn of(remote: &Remote) -> Result<Self, Failure> {
+        let ledger = remote.ledger()?;
+        let events = (remote.events()?, Archives::new(&ledger), remote.objects()?);
+        Ok(Self::new(events, Summaries::new(&remote.views()?), ledger, clock()))
+    }
+
+    /// Over these tables and archives.
+    #[must_use]
+    pub fn new(
+        (events, archives, objects): (Events, Archives, Objects),
+        summaries: Summaries,
+        ledger: Ledger,
+        clock: Clock,
+    ) -> Self {
+        Self { recount: Recount { events, archives, objects }, summaries, ledger, clock }
+    }
+
+    /// What differs of a tenant, or of one of its customers, and with `mends` what is made again.
+    ///
+    /// # Errors
+    /// [`EventsAuditError`]
+    pub async fn differences(
+        &self,
+        scope: &EventScope,
+        mends: bool,
+    ) -> Result<Found<SummaryDifference, String>, EventsAuditError> {
+        let periods = self.recount.periods().await?;
+        let before = match scope.customer_id {
+            None => Some(self.before(&scope.tenant_id, &periods).await?),
+            Some(_) => None,
+        };
+        let found = Found { differences: Vec::new(), mended: 0, busy: Vec::new() };
+        let (names, asked) = (BTreeMap::new(), BTreeSet::new());
+        let mut rules = Definitions::new(&self.ledger).of(&scope.tenant_id, soon()).await?.rules;
+        rules.retain(|rule| matches!(rule.when, When::Counted(_)));
+        let mut audited = Audited {
+            auditor: self,
+            scope,
+            mends,
+            periods,
+            found,
+            names,
+            rules,
+            asked,
+            wrong: Vec::new(),
+        };
+        let mut witnesses = BTreeMap::new();
+        let ids = self.ids(scope).await?;
+        let passes = u16::try_from(ids.len() / TOGETHER + 1).unwrap_or(u16::MAX);
+        for pass in 0..passes {
+            let is_in = |id: &CustomerId| spread(id.as_str()) % passes == pass;
+            let counted = self.recount.all(scope, is_in).await?;
+            if let (true, Some(damaged)) = (mends, counted.damaged.first()) {
+                return Err(EventsAuditError::Damaged(damaged.clone()));
+            }
+            for (period, tally) in counted.witnesses {
+                witnesses.entry(period).or_insert_with(shared::events::Tally::default).add(tally);
+            }
+            let ids = ids.iter().filter(|id| is_in(id));
+            let ids: BTreeSet<_> =
+                ids.chain(counted.tables.keys()).chain(counted.archives.keys()).cloned().collect();
+            audited.customers(ids, counted.tables, &counted.archives).await?;
+        }
+        if let Some(before) = before {
+            audited.names(&before, &witnesses).await?;
+            audited.witnesses(&before, &witnesses).await?;
+            audited.alerts().await?;
+        }
+        Ok(audited.found)
+    }
+
+    /// The customers that are listed.
+    async fn ids(&self, scope: &EventScope) -> Result<BTreeSet<CustomerId>, DynamoError> {
+        if let Some(id) = &scope.customer_id {
+            return Ok(BTreeSet::from([id.clone()]));
+        }
+        let (mut ids, mut after) = (BTreeSet::new(), None);
+        loop {
+            let page = self.summaries.ids(&scope.tenant_id, after.as_ref(), IDS, soon()).await?;
+            let Some(last) = page.last() else { return Ok(ids) };
+            after = Some(last.clone());
+            ids.extend(page);
+        }
+    }
+}
+
+impl Audited<'_> {
+    fn differs(&mut self, difference: SummaryFault, of: impl ToString, detail: String) {
+        let (tenant_id, of) = (self.scope.tenant_id.clone(), of.to_string());
+        self.found.differences.push(SummaryDifference { tenant_id, difference, of, detail });
+    }
+
+    fn of(&self, id: &CustomerId) -> Customer {
+        Customer { tenant_id: self.scope.tenant_id.clone(), customer_id: id.clone() }
+    }
+
+    /// Compares customers, and adds what they should have to what is asked of names and alerts.
+    async fn customers(
+        &mut self,
+        ids: BTreeSet<CustomerId>,
+        mut tables: Counted,
+        archives: &Counted,
+    ) -> Result<(), EventsAuditError> {
+        let bar = progress::bar(ids.len() as u64, "customers compared");
+        let mut suspects = BTreeMap::new();
+        for id in ids {
+            bar.inc(1);
+            let counted = tables.remove(&id).unwrap_or_default();
+            let (view, stored, _) = self.auditor.summaries.stored(&self.of(&id), soon()).await?;
+            let counts = self.expected(&stored, counted, archives.get(&id));
+            match is_same(&stored, &counts) {
+                true => self.add(&id, &counts),
+                false => {
+                    let suspect =
+                        Suspect { version: view.version(), counts, since: Instant::now() };
+                    suspects.insert(id, suspect);
+                }
+            }
+        }
+        bar.finish_and_clear();
+        let end = Instant::now() + PATIENCE;
+        while !suspects.is_empty() && Instant::now() < end {
+            tokio::time::sleep(PAUSE).await;
+            let ids: Vec<_> = suspects.keys().cloned().collect();
+            for id in ids {
+                if let Some(suspect) = suspects.get_mut(&id)
+                    && self.is_settled(&id, suspect, archives.get(&id)).await?
+                {
+                    suspects.remove(&id);
+                }
+            }
+        }
+        self.found.busy.extend(suspects.keys().map(|id| format!("customer {id}")));
+        self.make_again(archives).await
+    }
+
+    /// Compares a customer again. False if that has to go on.
+    async fn is_settled(
+        &mut self,
+        id: &CustomerId,
+        suspect: &mut Suspect,
+        archived: Option<&CustomerSummary>,
+    ) -> Result<bool, EventsAuditError> {
+        let customer = self.of(id);
+        let (view, stored, _) = self.auditor.summaries.stored(&customer, soon()).await?;
+        let counted = self.auditor.recount.in_tables(&self.scope_of(id)).await?.tables.remove(id);
+        let counts = self.expected(&stored, counted.unwrap_or_default(), archived);
+        if is_same(&stored, &counts) {
+            self.add(id, &counts);
+            return Ok(true);
+        }
+        if view.version() != suspect.version || counts != suspect.counts {
+            *suspect = Suspect { version: view.version(), counts, since: Instant::now() };
+            return Ok(false);
+        }
+        if suspect.since.elapsed() < STILL {
+            return Ok(false);
+        }
+        let detail = format!(
+            "{} events instead of {}{}",
+            stored.events().cast_signed(),
+            counts.events(),
+            details(&stored, &counts)
+        );
+        self.differs(SummaryFault::Customer, id, detail);
+        self.add(id, &counts);
+        if self.mends {
+            let version = suspect.version;
+            self.wrong.push((id.clone(), Suspect { version, counts, since: suspect.since }));
+        }
+        Ok(true)
+    }
+
+    /// What a view should say: what was counted, and of days that nobody else knows what it says itself.
+    fn expected(
+        &self,
+        stored: &CustomerSummary,
+        mut counted: CustomerSummary,
+        archived: Option<&CustomerSummary>,
+    ) -> CustomerSummary {
+        archived.into_iter().for_each(|archived| counted.join(archived));
+        let base = |day| is_base(day, &self.periods);
+        for (name, days) in stored.days() {
+            let days = days.filtered(base);
+            if let (false, Some(tally)) = (days.is_empty(), stored.tallies().get(name)) {
+                let instant =
+                    |at, day: Option<u32>| (base(day_of(at)) && day.is_some()).then_some(at);
+                let first = instant(tally.first_at, days.iter().next().map(|(day, _)| day));
+                let last = instant(tally.last_at, days.last());
+                counted.add_days(name, &days, first, last);
+            }
+        }
+        counted
+    }
+}
+
+fn is_same(stored: &CustomerSummary, counts: &CustomerSummary) -> bool {
+    stored.clone().without_nothing() == *counts
+}
+
+/// The first name that differs.
+fn details(stored: &CustomerSummary, counts: &CustomerSummary) -> String {
+    let of = |summary: &CustomerSummary, name: &EventName| {
+        let count = summary.tallies().get(name).map_or(0, |tally| tally.count.cast_signed());
+        let days = summary.days().get(name).map_or(0, |days| days.len());
+        (count, days, summary.tallies().get(name).copied())
+    };
+    let names: BTreeSet<_> = stored.tallies().keys().chain(counts.tallies().keys()).collect();
+    let differs = names.into_iter().find(|name| of(stored, name) != of(counts, name));
+    differs.map_or_else(
+        || "; days differ".to_owned(),
+        |name| {
+            let ((count, days, _), (right, right_days, _)) = (of(stored, name), of(counts, name));
+            format!(
+                "; {}: {count} on {days} days instead of {right} on {right_days}",
+                name.as_str()
+            )
+        },
+    )
+}

@@ -1,0 +1,58 @@
+//! Whether all events that tables hold are in the views.
+//!
+//! The projector folds the witness of a period last, when everything else is folded. So where a table holds what its witness said before, all
+//! of that is in the views of customers and names, and not in the stream. Events that come meanwhile make the two differ, so a
+//! tenant that never rests for as long as its tables are read is not found folded.
+//!
+//! A table that takes nothing any more, and whose stream has nothing left, is folded as far as it ever will be.
+
+use std::collections::BTreeMap;
+
+use shared::dynamo::DynamoError;
+use shared::events::{Period, Tally};
+use shared::values::TenantId;
+use tokio::time::Instant;
+
+use super::names::sum_of_witness;
+use super::{PATIENCE, PAUSE, SummariesAuditor};
+use crate::event_scope::EventScope;
+
+impl SummariesAuditor {
+    /// What the tables of a tenant hold whose streams still bring something, if all of it is folded.
+    pub(super) async fn folded(
+        &self,
+        tenant: &TenantId,
+    ) -> Result<Option<BTreeMap<Period, Tally>>, DynamoError> {
+        let scope = EventScope { tenant_id: tenant.clone(), customer_id: None };
+        let mut folded = BTreeMap::new();
+        for row in self.recount.periods().await? {
+            if !row.state.has_table() || self.is_over(row.period) {
+                continue;
+            }
+            let witness = sum_of_witness(&self.witness(tenant, row.period).await?);
+            // A table that is gone meanwhile is looked at again.
+            if self.recount.tally(&row, &scope).await? != Some(witness) {
+                return Ok(None);
+            }
+            folded.insert(row.period, witness);
+        }
+        Ok(Some(folded))
+    }
+
+    /// Whether all is folded at some moment within [`PATIENCE`].
+    pub(super) async fn is_folded_soon(&self, tenant: &TenantId) -> Result<bool, DynamoError> {
+        let end = Instant::now() + PATIENCE;
+        while self.folded(tenant).await?.is_none() {
+            if Instant::now() >= end {
+                return Ok(false);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(true)
+    }
+
+    /// Whether the stream of a period has nothing left to bring.
+    pub(super) fn is_over(&self, period: Period) -> bool {
+        self.recount.events.settings.stream_over_from(period) <= self.clock.now()
+    }
+}

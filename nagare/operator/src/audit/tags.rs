@@ -1,0 +1,149 @@
+//! Audits of tags: comparing what people are tagged in, as it is listed, with the tags and the claims that it follows
+//! from.
+//!
+//! Who is tagged in an activity is listed by its partition, and what somebody has listed by theirs. So an activity's
+//! audit finds what is missing or out of date, and a viewer's what should not be there. A command in flight writes the
+//! tag before the listing, and may be found in between.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+use shared::activities::{Activities, ActivityKey};
+use shared::dynamo::{BATCH_GET, DynamoError};
+use shared::ledger::Ledger;
+use shared::runtime::clock::Clock;
+use shared::tags::{Listing, Tag, Tags};
+use shared::values::{ActivityId, ActorId, SortKey, ViewerId};
+
+use super::Kind;
+use crate::soon;
+
+/// Listings that are checked at once.
+const AT_ONCE: usize = 32;
+
+/// A listing that says something else than the tag.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct TagDifference {
+    /// Who is tagged, or is not.
+    pub tagged_id: ViewerId,
+    /// The kind of difference.
+    pub difference: Kind,
+    /// Where the activity is listed, or should be.
+    pub sort_key: String,
+}
+
+/// Compares listings with tags. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TagsAuditor {
+    activities: Activities,
+    tags: Tags,
+    clock: Clock,
+}
+
+impl TagsAuditor {
+    /// Over this ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger, clock: Clock) -> Self {
+        Self { activities: Activities::new(ledger), tags: Tags::new(ledger), clock }
+    }
+
+    /// The listings of an activity that are missing or say something else than its tags.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn of_activity(
+        &self,
+        activity: &ActivityId,
+    ) -> Result<Vec<TagDifference>, DynamoError> {
+        let Some((actor, published_at)) = self.activities.claimed(activity, soon()).await? else {
+            return Ok(Vec::new());
+        };
+        let key = ActivityKey { activity_id: activity.clone(), actor_id: actor.clone() };
+        // Nobody is shown it, and one that was deleted before it was published is not listed.
+        if self.activities.activity(&key, soon()).await?.deleted {
+            return Ok(Vec::new());
+        }
+        let sort_key = SortKey { published_at, activity_id: activity.clone() };
+        let (mut differences, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.tags.of_activity(activity, after.as_ref(), BATCH_GET, soon()).await?;
+            let people: Vec<_> = page.tags.iter().map(|tag| &tag.tagged_id).collect();
+            if !people.is_empty() {
+                let listed = self.tags.listed(&people, &sort_key, soon()).await?;
+                differences.extend(page.tags.iter().zip(&listed).filter_map(|(tag, listed)| {
+                    let difference = compare(Some(tag), listed.as_ref(), &actor)?;
+                    let (tagged_id, sort_key) = (tag.tagged_id.clone(), sort_key.to_string());
+                    Some(TagDifference { tagged_id, difference, sort_key })
+                }));
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(differences);
+            }
+        }
+    }
+
+    /// What is listed of a viewer and should not be, or is out of date.
+    ///
+    /// # Errors
+    /// [`DynamoError`]
+    pub async fn of_viewer(&self, viewer: &ViewerId) -> Result<Vec<TagDifference>, DynamoError> {
+        let listed = self.tags.all_listed(viewer, soon).await?;
+        let compared: Vec<_> = stream::iter(listed.iter().filter(|listing| listing.state.tagged))
+            .map(|listing| self.listing(viewer, listing))
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(compared.into_iter().flatten().collect())
+    }
+
+    async fn listing(
+        &self,
+        viewer: &ViewerId,
+        listing: &Listing,
+    ) -> Result<Option<TagDifference>, DynamoError> {
+        let SortKey { published_at, activity_id } = &listing.sort_key;
+        let state = self.tags.recorded(activity_id, viewer, soon()).await?;
+        let tag = state.map(|state| Tag { tagged_id: viewer.clone(), state });
+        let claimed = self.activities.claimed(activity_id, soon()).await?;
+        let difference = match claimed.filter(|(_, at)| at == published_at) {
+            None => Some(Kind::Extra),
+            Some((actor, _)) => compare(tag.as_ref(), Some(listing), &actor),
+        };
+        Ok(difference.map(|difference| TagDifference {
+            tagged_id: viewer.clone(),
+            difference,
+            sort_key: listing.sort_key.to_string(),
+        }))
+    }
+
+    /// Has each listing say what the tag says by now.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; repairing again completes it.
+    pub async fn repair(&self, differences: &[TagDifference]) -> Result<(), DynamoError> {
+        for TagDifference { tagged_id, sort_key, .. } in differences {
+            let Ok(sort_key) = SortKey::parse(sort_key) else { continue };
+            let claimed = self.activities.claimed(&sort_key.activity_id, soon()).await?;
+            let actor = claimed.filter(|(_, at)| *at == sort_key.published_at);
+            let actor = actor.map(|(actor, _)| actor);
+            let now = self.clock.now();
+            self.tags.repair_listing(tagged_id, &sort_key, actor.as_ref(), now, soon()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// How a listing differs from a tag of an activity of this actor.
+fn compare(tag: Option<&Tag>, listing: Option<&Listing>, actor: &ActorId) -> Option<Kind> {
+    let tag = tag.map(|tag| tag.state).filter(|state| state.tagged);
+    let listing = listing.filter(|listing| listing.state.tagged);
+    match (tag, listing) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Kind::Extra),
+        (Some(_), None) => Some(Kind::Missing),
+        (Some(state), Some(listing)) => {
+            let is_right = listing.state == state && listing.actor_id.as_ref() == Some(actor);
+            (!is_right).then_some(Kind::Stale)
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Whether a command that was sent is in effect: what `--wait` waits for.
+//!
+//! # Why the answer is exact
+//!
+//! SQS does not tell a producer what became of a message, and its numbers of messages are approximate. So the
+//! tables are asked, with strongly consistent reads. Commands are idempotent: each states a fact in the ledger
+//! and makes the timelines agree with the ledger. A command is therefore done when applying it would change
+//! nothing:
+//!
+//! * **The fact.** Merging it into what is on record changes nothing. If the record holds this very fact, the
+//!   command counts; if it holds one that wins, the command was overtaken, and that is its end.
+//! * **The timelines.** Every entry that follows from the fact is read. For a follow or unfollow these are the
+//!   entries of one timeline, one for each activity in the actor's outbox; then the edge is read once more,
+//!   because whoever changes it takes over. For a publish or delete it is one entry for each follower, read
+//!   after the outbox row was there: who follows later reconciles their own timeline. A fan-out that was cut
+//!   into segments notes its own end, after every segment was checked twice ([`shared::fanout`]).
+//! * **The readers.** A follow is done when its actor is no longer hidden. An edit or a delete counts from when the
+//!   record says so; readers that have kept the record are told a moment later, before it is acknowledged.
+//! * **The count.** A like is done when its row is recorded; the count follows, normally within a second. Of an activity that
+//!   nobody has published it says so.
+//! * **Tags.** A tag is done when it is recorded and, if its activity is published, listed among what the person is
+//!   tagged in; a publish, when it is listed so for everybody who was tagged before.
+//! * **Polls and battles.** A vote is done when it is recorded; the sums follow likewise. One outside the poll's time, or for
+//!   no choice of it, is without effect. A hit is done when it has landed, or is too late, which says so.
+//! * **Rooms.** A message is done when its claim and both its rows are there, a delete when its marker is and both rows are
+//!   tombstones.
+//! * **Events.** An event is done when it is in its table; several, when each of them is there, or is refused.
+//! * **The dead letter.** It has the id of the message and its body.
+//!
+//! What is "in effect" may be so because the same command was sent before; then this one changes nothing.
+//! Nothing is ever concluded from time that passed or from an empty queue. Where none of the above is so, the
+//! command is [`Pending`](Standing::Pending).
+//!
+//! # What it costs
+//!
+//! A look reads the dead letter and the record. The entries are read once, a hundred a call, and a look goes on
+//! where the last one stopped: a publish to N followers, few enough not to be cut into segments, costs N reads
+//! of edges and N of entries; a follow as many as the actor published within retention. It takes what an audit
+//! takes: `GetItem`, `BatchGetItem` and `Query` on four of the tables.
+
+mod activities;
+mod battles;
+mod entries;
+mod events;
+mod follows;
+mod likes;
+mod notifications;
+mod polls;
+mod profiles;
+mod rooms;
+mod tags;
+mod tenants;
+
+use nagare_client::clock::clock;
+use nagare_client::failure::Failure;
+use nagare_client::remote::Remote;
+use shared::activities::Activities;
+use shared::battles::Battles;
+use shared::command::Command;
+use shared::dead_letters::DeadLetters;
+use shared::dynamo::DynamoError;
+use shared::events::{EventRecorded, Events};
+use shared::facts::Facts;
+use shared::fanout::FanOuts;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::likes::Likes;
+use shared::notifications::Notifications;
+use shared::polls::Polls;
+use shared::profiles::Profiles;
+use shared::projection::Views;
+use shared::rooms::Rooms;
+use shared::runtime::clock::Clock;
+use shared::tags::Tags;
+use shared::timelines::Timelines;
+use shared::values::Retention;
+
+use super::soon;
+use entries::{FollowersSeen, RowsSeen};
+
+/// Pages that one look goes through at most, so that those who wait can give up in between.
+const PAGES: usize = 20;
+
+/// What became of a command, as far as the tables say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is known yet.
+    Pending,
+    /// It is in effect.
+    Applied {
+        /// Entries that it put into timelines, where it puts any.
+        entries: Option<u64>,
+        /// What there is to know beside that.
+        remark: Option<&'static str>,
+    },
+    /// It was applied and has no effect, or will have none, for this reason.
+    Overtaken(String),
+    /// It gave up.
+    DeadLetter {
+        /// Why, in a short fixed word.
+        reason: String,
+        /// Why, in a sentence.
+        detail: String,
+    },
+}
+
+impl Standing {
+    /// In effect, and nothing to be said of it.
+    fn applied() -> Self {
+        Self::Applied { entries: None, remark: None }
+    }
+
+    fn with_entries(entries: u64) -> Self {
+        Self::Applied { entries: Some(entries), remark: None }
+    }
+
+    fn but(remark: &'static str) -> Self {
+        Self::Applied { entries: None, remark: Some(remark) }
+    }
+}
+
+/// The tables in which effects are looked for. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Effects {
+    activities: Activities,
+    follows: Follows,
+    ledger: Ledger,
+    profiles: Profiles,
+    likes: Likes,
+    notifications: Notifications,
+    polls: Polls,
+    battles: Battles,
+    tags: Tags,
+    rooms: Rooms,
+    events: Option<Events>,
+    fan_outs: FanOuts,
+    timelines: Timelines,
+    letters: DeadLetters,
+    retention: Retention,
+    clock: Clock,
+}
+
+impl Effects {
+    /// In the tables of a stack.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if a table is not named.
+    pub fn of(remote: &Remote) -> Result<Self, Failure> {
+        let (ledger, facts) = (remote.ledger()?, remote.facts()?);
+        let (timelines, letters) = (remote.timelines()?, remote.dead_letters()?);
+        let (views, retention) = (remote.views()?, remote.retention()?);
+        let effects = Self::new(&ledger, &facts, &views, timelines, letters, retention, clock());
+        Ok(effects.with_events(remote.events()?))
+    }
+
+    /// In these tables.
+    #[must_use]
+    pub fn new(
+        ledger: &Ledger,
+        facts: &Facts,
+        views: &Views,
+        timelines: Timelines,
+        letters: DeadLetters,
+        retention: Retention,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            activities: Activities::new(ledger),
+            follows: Follows::new(ledger),
+            ledger: ledger.clone(),
+            profiles: Profiles::new(ledger),
+            likes: Likes::new(facts),
+            notifications: Notifications::new(facts, views),
+            polls: Polls::new(facts, views),
+            battles: Battles::new(facts, views),
+            tags: Tags::new(ledger),
+            rooms: Rooms::new(ledger),
+            events: None,
+            fan_outs: FanOuts::new(ledger),
+            timelines,
+            letters,
+            retention,
+            clock,
+        }
+    }
+
+    /// The same, where events are looked for here.
+    #[must_use]
+    pub fn with_events(self, events: Events) -> Self {
+        Self { events: Some(events), ..self }
+    }
+
+    /// Watches a command that was sent as the message with this id.
+    #[must_use]
+    pub fn watch(&self, command: Command, message_id: String) -> Watch<'_> {
+        let (followers, rows) = Default::default();
+        Watch { effects: self, body: command.to_body(), command, message_id, followers, rows }
+    }
+
+    /// The dead letter of a message, if there is one.
+    async fn letter(&self, message_id: &str, body: &str) -> Result<Option<Standing>, DynamoError> {
+        let letter = self.letters.get(message_id, soon()).await?;
+        // Anybody who may send to the dead-letter queue can use any id.
+        let letter = letter.filter(|letter| letter.body == body);
+        Ok(letter.map(|l| Standing::DeadLetter { reason: l.reason, detail: l.detail }))
+    }
+}
+
+/// A command that was sent, and how much of its effect has been seen.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    effects: &'a Effects,
+    command: Command,
+    body: String,
+    message_id: String,
+    followers: FollowersSeen,
+    rows: RowsSeen,
+}
+
+impl Watch<'_> {
+    /// Looks what has become of it by now.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; looking again is right.
+    pub async fn look(&mut self) -> Result<Standing, DynamoError> {
+        if let Some(letter) = self.effects.letter(&self.message_id, &self.body).await? {
+            return Ok(letter);
+        }
+        let (effects, followers, rows) = (self.effects, &mut self.followers, &mut self.rows);
+        match &self.command {
+            Command::Publish(publish) => effects.published(publish, followers).await,
+            Command::Update(update) => effects.updated(update).await,
+            Command::Delete(delete) => effects.deleted(delete, followers).await,
+            Command::Follow(change) => effects.followed(change, rows).await,
+            Command::Profile(update) => effects.profile(update).await,
+            Command::Like(change) => effects.liked(change).await,
+            Command::MarkRead(mark) => effects.marked(mark, &self.message_id).await,
+            Command::OpenPoll(opened) => effects.poll_opened(opened).await,
+            Command::ClosePoll(closed) => effects.poll_closed(closed).await,
+            Command::Vote(vote) => effects.voted(vote).await,
+            Command::OpenBattle(opened) => effects.battle_opened(opened).await,
+            Command::Hit(hit) => effects.hit(hit).await,
+            Command::Tag(change) => effects.tagged(change).await,
+            Command::Post(post) => effects.posted(post).await,
+            Command::DeleteMessage(delete) => effects.message_deleted(delete).await,
+            Command::Membership(change) => effects.membership(change).await,
+            Command::RecordEvent(EventRecorded(event)) => effects.event(event).await,
+            Command::RecordEvents(events) => effects.events(events).await,
+            Command::UpdateCustomer(update) => effects.customer(update).await,
+            Command::Rule(rule) => effects.rule(rule).await,
+            Command::Score(score) => effects.score(score).await,
+            Command::ReadAlerts(read) => effects.alerts_read(read).await,
+            // The functions alone make these; what they do belongs to another command.
+            Command::Segment(_) | Command::Changed(_) | Command::Continued(_) => {
+                Ok(Standing::Pending)
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Whom a person follows, who follows them, and their own timeline.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::DynamoError;
+use shared::follows::{FollowChange, FollowState};
+use shared::runtime::hold::Hold;
+use shared::timelines::EntryRow;
+use shared::values::{ActorId, SortKey, ViewerId};
+
+use super::marks::Tombstone;
+use super::{AT_ONCE, Erasure, for_each};
+use crate::audit::{delete_unaccounted, followees, stored_entries};
+use crate::progress;
+use crate::soon;
+
+impl Erasure {
+    /// Makes everybody with an unmarked edge to the person unfollow them.
+    pub(super) async fn followers(&self) -> Result<usize, DynamoError> {
+        let followers = self.marks.live_followers(&self.actor, soon).await?;
+        for_each(&followers, "followers unfollowed", async |follower| {
+            // Whatever they published is deleted, so nothing needs to be hidden from anybody.
+            self.leave(async |state| {
+                let (follower_id, followee_id) = (follower.clone(), self.actor.clone());
+                let change = FollowChange { follower_id, followee_id, state };
+                self.follows.record_edge(&change, self.clock.now(), soon()).await
+            })
+            .await?;
+            self.mark_edge(follower, &self.actor).await
+        })
+        .await?;
+        Ok(followers.len())
+    }
+
+    /// Makes the person unfollow everybody, which removes their entries from the timeline.
+    pub(super) async fn followees(&self) -> Result<usize, DynamoError> {
+        let found = followees(&self.ledger, &self.viewer, soon).await?;
+        let bar = progress::bar(found.len() as u64, "followees unfollowed");
+        let left = stream::iter(&found)
+            .map(|followee| self.leave_followee(followee))
+            .buffer_unordered(AT_ONCE)
+            .inspect(|_| bar.inc(1))
+            .try_fold(0, async |sum, left| Ok(sum + usize::from(left)))
+            .await?;
+        bar.finish_and_clear();
+        Ok(left)
+    }
+
+    /// Makes the person unfollow an actor. False if that was done before.
+    async fn leave_followee(&self, followee: &ActorId) -> Result<bool, DynamoError> {
+        if self.marks.live_edge(&self.viewer, followee, soon()).await?.is_none() {
+            return Ok(false);
+        }
+        let unfollowed = self.leave(async |state| {
+            let (follower_id, followee_id) = (self.viewer.clone(), followee.clone());
+            let change = FollowChange { follower_id, followee_id, state };
+            let (now, hold) = (self.clock.now(), Hold::default());
+            let edge = self.follows.record(&change, now, self.retention, hold, soon()).await?;
+            Ok(edge.state)
+        });
+        let unfollowed = unfollowed.await?;
+        self.reconciler.reconcile(&self.viewer, followee, unfollowed, soon).await?;
+        self.mark_edge(&self.viewer, followee).await?;
+        Ok(true)
+    }
+
+    /// Records an unfollow that is later than whatever is on record.
+    async fn leave(
+        &self,
+        record: impl AsyncFn(FollowState) -> Result<FollowState, DynamoError>,
+    ) -> Result<FollowState, DynamoError> {
+        let mut changed_at = self.clock.now();
+        loop {
+            let in_force = record(FollowState { following: false, changed_at }).await?;
+            if !in_force.following {
+                return Ok(in_force);
+            }
+            // A clock that is ahead of this one recorded it.
+            changed_at = in_force.changed_at;
+        }
+    }
+
+    async fn mark_edge(&self, follower: &ViewerId, followee: &ActorId) -> Result<(), DynamoError> {
+        let edge = Tombstone::Edge(follower.clone(), followee.clone());
+        self.marks.mark_expired(&edge, self.until, soon()).await?;
+        Ok(())
+    }
+
+    /// Removes what is left in the person's timeline: entries past retention that the table has not
+    /// dropped yet, and whatever was put there by hand.
+    pub(super) async fn clear_own_timeline(&self) -> Result<usize, DynamoError> {
+        let rows = stored_entries(&self.timelines, &self.viewer, soon).await?;
+        let mut by_actor: BTreeMap<ActorId, Vec<SortKey>> = BTreeMap::new();
+        for row in &rows {
+            match row.target() {
+                Some((sort_key, actor)) => by_actor.entry(actor).or_default().push(sort_key),
+                None => self.delete_forged(row).await?,
+            }
+        }
+        let bar = progress::bar(rows.len() as u64, "entries of their own erased");
+        for (actor, sort_keys) in &by_actor {
+            self.clear_own_of(actor, sort_keys).await?;
+            bar.inc(sort_keys.len() as u64);
+        }
+        bar.finish_and_clear();
+        Ok(rows.len())
+    }
+
+    async fn delete_forged(&self, row: &EntryRow) -> Result<(), DynamoError> {
+        delete_unaccounted(&self.timelines, &self.ledger, &self.viewer, row, soon()).await
+    }
+
+    /// Removes one actor's entries while the person does not follow them: a follow that comes now is a
+    /// new fact.
+    async fn clear_own_of(
+        &self,
+        actor: &ActorId,
+        sort_keys: &[SortKey],
+    ) -> Result<(), DynamoError> {
+        let (timelines, viewer, deadline) = (&self.timelines, &self.viewer, soon());
+        let purge = match self.follows.state(viewer, actor, deadline).await? {
+            None => timelines.purge_strangers(viewer, actor, sort_keys, deadline).await?,
+            Some(state) if state.following => return Ok(()),
+            Some(state) => {
+                timelines.purge(viewer, actor, state, sort_keys, deadline, deadline).await?
+            }
+        };
+        purge.whole()
+    }
+}

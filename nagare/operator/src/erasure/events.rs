@@ -1,0 +1,298 @@
+//! Erasure of events: all of a tenant, or those of one of its customers.
+//!
+//! ```text
+//! mark       the row of each period that may have some: its keeper leaves it alone from then on
+//! wait       for keepers that may not have seen that
+//! table      the events deleted; a sealed table goes on refusing puts meanwhile
+//! archive    objects without them, each exchanged together with what is known of it
+//! unmark     the manifest put again, and the row without its mark
+//! ```
+//!
+//! Each of these may be done again, so a run that died is completed by the next one, which finds the marks. At every moment the archive
+//! holds what is known of it ([`Archives::exchange`]), and each event that is not erased is in its table or in the archive.
+//!
+//! A period whose archive is being made is left for later: where its chunks end is the key of an event, and two keepers have to
+//! find the same. The keeper is through with it in minutes. So it is with one that is disputed: somebody looks at it first.
+//!
+//! What is sent afterwards is recorded. How many keys a customer has in a period that was made never changes, so a busy customer's
+//! id stays in such rows until their tables are dropped.
+//!
+//! What is folded from events is lowered in the transactions that delete them ([`shared::summaries::Taking`]): by each that is only in a table, all
+//! three views of it; by those of an object, the witness of its period, together with what is known of the object. What else views
+//! count of them, [`super::summaries`] takes out.
+
+mod archived;
+mod counted;
+
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::item::{Key, Row, text};
+use shared::dynamo::{DynamoError, Query};
+use shared::events::manifest::ManifestError;
+use shared::events::{Archives, Events, Keepers, Period, PeriodRow, PeriodState, Seal, keys};
+use shared::ledger::Ledger;
+use shared::objects::{ObjectError, Objects};
+use shared::runtime::clock::Clock;
+use shared::summaries::Summaries;
+
+use crate::event_scope::EventScope;
+use crate::progress;
+use crate::soon;
+
+/// Events that are deleted at once.
+const AT_ONCE: usize = 16;
+/// Objects whose rows are read together.
+const OBJECTS: i32 = 200;
+/// How often it is looked whether keepers are done.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What was erased, in numbers.
+#[derive(Debug, Default)]
+pub struct ErasedEvents {
+    /// Events in tables.
+    pub in_tables: u64,
+    /// Events in archives.
+    pub in_archives: u64,
+    /// Objects that are left without them.
+    pub objects_rewritten: u64,
+    /// Objects of which nothing was left.
+    pub objects_deleted: u64,
+    /// Periods that could not be looked at yet.
+    pub waiting: Vec<Period>,
+    /// Periods that take events, or will. All others that were looked at have none of these any more.
+    pub open: Vec<Period>,
+}
+
+impl ErasedEvents {
+    /// Adds what was erased later. Which periods are which, the later says.
+    pub fn add(&mut self, later: Self) {
+        *self = Self {
+            in_tables: self.in_tables + later.in_tables,
+            in_archives: self.in_archives + later.in_archives,
+            objects_rewritten: self.objects_rewritten + later.objects_rewritten,
+            objects_deleted: self.objects_deleted + later.objects_deleted,
+            ..later
+        };
+    }
+}
+
+/// Events were not erased, or not completely. Running it again completes it.
+#[derive(Debug, thiserror::Error)]
+pub enum EventErasureError {
+    /// A table.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// An object.
+    #[error("an archive cannot be rewritten: {0}")]
+    Object(#[from] ObjectError),
+    /// An object is not what was noted of it.
+    #[error(
+        "{0} is not what was noted of it: see `nagare events verify`, and nothing of it is rewritten"
+    )]
+    Damaged(String),
+    /// Views count what is gone from the tables.
+    #[error(
+        "{0} views count events that are not folded yet, that keep coming, or that never were there: see whether the projector runs, have \
+         whoever sends them stop, and run this again; if that does not help, `nagare audit --tenant` says what differs"
+    )]
+    NotFolded(u64),
+    /// Somebody else does the same.
+    #[error(
+        "somebody else erases events of {0} at the same time: run this again when they are done"
+    )]
+    Overtaken(Period),
+}
+
+impl From<ManifestError> for EventErasureError {
+    fn from(error: ManifestError) -> Self {
+        match error {
+            ManifestError::Dynamo(error) => error.into(),
+            ManifestError::Object(error) => error.into(),
+        }
+    }
+}
+
+/// Whose events to erase, and where.
+#[derive(Debug)]
+pub struct EventErasure {
+    /// Whose.
+    pub scope: EventScope,
+    /// Tables and periods.
+    pub events: Events,
+    /// What is known of archives.
+    pub archives: Archives,
+    /// The archives.
+    pub objects: Objects,
+    /// The keepers of periods.
+    pub keepers: Keepers,
+    /// What counts the events.
+    pub summaries: Summaries,
+    /// What clients have seen is there, too.
+    pub ledger: Ledger,
+    /// What time it is in the stack.
+    pub clock: Clock,
+}
+
+impl EventErasure {
+    /// Erases the events from tables and archives.
+    ///
+    /// # Errors
+    /// [`EventErasureError`]; erasing again completes it.
+    pub async fn run(&self) -> Result<ErasedEvents, EventErasureError> {
+        let mut erased = ErasedEvents::default();
+        let mut marked = Vec::new();
+        for row in self.events.periods().newest_until(|_| false, soon()).await? {
+            marked.extend(self.mark(row.period, &mut erased).await?);
+        }
+        while let Some(longest) = self.keepers.at_work(soon()).await? {
+            tokio::time::sleep(PAUSE.min(longest)).await;
+        }
+        for row in marked {
+            self.period(row, &mut erased).await?;
+        }
+        self.forget_seen().await?;
+        Ok(erased)
+    }
+
+    /// Marks a period that may have such events. Returns its row, if there is something to do.
+    async fn mark(
+        &self,
+        period: Period,
+        erased: &mut ErasedEvents,
+    ) -> Result<Option<PeriodRow>, EventErasureError> {
+        loop {
+            let Some(row) = self.events.periods().row(period, soon()).await? else {
+                return Ok(None);
+            };
+            let mut next = PeriodRow { forgetting: true, ..row.clone() };
+            match row.state {
+                PeriodState::Planned => {
+                    if !self.forget_spread(&mut next) {
+                        erased.open.push(period);
+                        return Ok(None);
+                    }
+                    erased.open.push(period);
+                    // Nobody is kept from making it.
+                    next.forgetting = false;
+                }
+                PeriodState::Sealed | PeriodState::Archived | PeriodState::Disputed => {
+                    erased.waiting.push(period);
+                    return Ok(None);
+                }
+                PeriodState::Dropped if row.expired => return Ok(None),
+                PeriodState::Dropped if !row.forgetting && !self.has_objects(period).await? => {
+                    return Ok(None);
+                }
+                PeriodState::Made | PeriodState::Current | PeriodState::Past => {
+                    erased.open.push(period);
+                }
+                PeriodState::Verified | PeriodState::Dropped => {}
+            }
+            // Also where it is marked: whoever has done that and still lives finds that it was overtaken.
+            if self.events.periods().replace(&next, soon()).await? {
+                let version = row.version + 1;
+                return Ok(next.forgetting.then_some(PeriodRow { version, ..next }));
+            }
+        }
+    }
+
+    /// Takes the customers out of those that get more keys. False if none of them does.
+    fn forget_spread(&self, row: &mut PeriodRow) -> bool {
+        let before = row.spread.len();
+        row.spread.retain(|customer, _| {
+            !self.scope.holds(customer.tenant_id.as_str(), customer.customer_id.as_str())
+        });
+        row.spread.len() < before
+    }
+
+    async fn has_objects(&self, period: Period) -> Result<bool, DynamoError> {
+        let above = format!("{period}$");
+        let tenant = &self.scope.tenant_id;
+        let (objects, _) = self.archives.of_tenant(tenant, Some(&above), soon()).await?;
+        Ok(objects.first().is_some_and(|object| object.period == period))
+    }
+
+    /// Erases what there is in a period that is marked, and takes the mark away.
+    async fn period(
+        &self,
+        mut row: PeriodRow,
+        erased: &mut ErasedEvents,
+    ) -> Result<(), EventErasureError> {
+        let mut is_there = row.state != PeriodState::Dropped;
+        let arn = row.table.as_ref().map(|made| made.arn.clone()).unwrap_or_default();
+        let is_sealed = row.state == PeriodState::Verified;
+        if is_there {
+            if is_sealed {
+                is_there = self.seal(&row, &arn, Seal::Puts).await?;
+            }
+            erased.in_tables += match row.tally {
+                Some(_) => self.table(&row).await?,
+                None => self.counted_table(&row).await?,
+            };
+        }
+        if row.tally.is_some() {
+            row = self.archive(row, erased).await?;
+        }
+        if is_there && is_sealed {
+            self.seal(&row, &arn, Seal::All).await?;
+        }
+        let forgotten_at = Some(self.clock.now());
+        let done = PeriodRow { forgetting: false, forgotten_at, ..row.clone() };
+        match self.events.periods().replace(&done, soon()).await? {
+            true => Ok(()),
+            false => Err(EventErasureError::Overtaken(row.period)),
+        }
+    }
+
+    /// False if the table is gone.
+    async fn seal(&self, row: &PeriodRow, arn: &str, seal: Seal) -> Result<bool, DynamoError> {
+        match self.events.tables().seal((row.period, arn), seal, soon()).await {
+            Ok(()) => Ok(true),
+            Err(DynamoError::TableMissing(_)) => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Deletes the events from the table of a period that is archived. Returns how many there were.
+    async fn table(&self, row: &PeriodRow) -> Result<u64, DynamoError> {
+        let (table, bar) = (self.events.tables().table(row.period), progress::counter("events"));
+        let mut erased = 0;
+        let delete = async |rows: Vec<Row<'_>>| {
+            let found: Vec<_> = rows.iter().map(Key::of).collect::<Result<_, _>>()?;
+            erased += found.len() as u64;
+            let deletes = found.into_iter().map(|key| table.delete(key.into_item(), None, soon()));
+            stream::iter(deletes).buffer_unordered(AT_ONCE).try_collect::<Vec<_>>().await?;
+            Ok(())
+        };
+        self.scope.in_table(self.events.tables(), row, &bar, delete).await?;
+        bar.finish_and_clear();
+        Ok(erased)
+    }
+
+    /// Deletes what clients have seen of their histories.
+    async fn forget_seen(&self) -> Result<(), DynamoError> {
+        let query = match self.scope.customer() {
+            Some(customer) => Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(keys::seen(&customer)))],
+                ..Query::default()
+            },
+            None => Query {
+                filter: Some("begins_with(pk, :pk)"),
+                values: vec![(":pk", text(keys::seen_of(&self.scope.tenant_id)))],
+                ..Query::default()
+            },
+        };
+        let mut found = Vec::new();
+        crate::scan::scan(self.ledger.table(), "items of the ledger", query, |row| {
+            found.push(Key::of(row)?);
+            Ok(())
+        })
+        .await?;
+        for key in found {
+            self.ledger.delete(key, soon()).await?;
+        }
+        Ok(())
+    }
+}

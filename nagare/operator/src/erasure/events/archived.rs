@@ -1,0 +1,124 @@
+//! Events that are in archives: objects are put without them, and exchanged together with what is known of them.
+
+use futures::FutureExt;
+use shared::crypto::hash::sha256;
+use shared::events::archive::{self, Line, Packed, manifest_key};
+use shared::events::manifest::files;
+use shared::events::{ArchivedObject, Period, PeriodRow};
+use shared::runtime::deadline::Deadline;
+
+use super::{ErasedEvents, EventErasure, EventErasureError, OBJECTS};
+use crate::{PER_OBJECT, soon};
+
+impl EventErasure {
+    /// Exchanges the objects that have such events. Returns what the period's row has become.
+    pub(super) async fn archive(
+        &self,
+        mut row: PeriodRow,
+        erased: &mut ErasedEvents,
+    ) -> Result<PeriodRow, EventErasureError> {
+        let (period, mut behind, mut objects) = (row.period, None, 0);
+        loop {
+            let page = self.archives.of_period(period, behind, OBJECTS, soon()).await?;
+            objects += page.0.len() as u64;
+            for object in page.0.iter().filter(|it| it.tenant_id == self.scope.tenant_id) {
+                row = self.object(row, object, erased).await?;
+            }
+            behind = page.1;
+            if behind.is_none() {
+                break;
+            }
+        }
+        let tally = row.tally.unwrap_or_default();
+        let left = objects - self.drop_empty(period, erased).await?;
+        let patient = Deadline::after(PER_OBJECT);
+        self.archives.put_manifest(&self.objects, (period, tally), left, patient).await?;
+        for file in files(left)..files(objects) {
+            self.objects.delete(&manifest_key(period, file), soon()).await?;
+        }
+        Ok(row)
+    }
+
+    async fn object(
+        &self,
+        row: PeriodRow,
+        object: &ArchivedObject,
+        erased: &mut ErasedEvents,
+    ) -> Result<PeriodRow, EventErasureError> {
+        // Where a run has died behind the exchange.
+        if let Some(replaced) = object.replaced_key() {
+            self.objects.delete(&replaced, soon()).await?;
+        }
+        let patient = Deadline::after(PER_OBJECT);
+        let Some(left) = self.left_of(object, patient).await? else { return Ok(row) };
+        let edition = object.rewritten(&left);
+        self.objects.put(&edition.key(), left.bytes, patient).await?;
+        let (summaries, period) = (&self.summaries, row.period);
+        let mut gone = object.tally;
+        gone.subtract(edition.tally);
+        let lowered = || summaries.lower_witness(period, &object.tenant_id, gone, soon()).boxed();
+        let next = self.archives.exchange(&row, object, &edition, lowered, soon()).await?;
+        let Some(next) = next else {
+            return Err(EventErasureError::Overtaken(row.period));
+        };
+        self.objects.delete(&object.key(), soon()).await?;
+        erased.in_archives += object.tally.events - edition.tally.events;
+        erased.objects_rewritten += u64::from(edition.tally.events > 0);
+        Ok(next)
+    }
+
+    /// What is left of an object without the events; nothing if it has none of them.
+    async fn left_of(
+        &self,
+        object: &ArchivedObject,
+        deadline: Deadline,
+    ) -> Result<Option<Packed>, EventErasureError> {
+        if object.tally.events == 0 {
+            return Ok(None);
+        }
+        if self.scope.customer_id.is_none() {
+            return Ok(Some(archive::pack([])));
+        }
+        let damaged = || EventErasureError::Damaged(object.key());
+        let bytes = self.objects.get(&object.key(), deadline).await?.ok_or_else(damaged)?;
+        if sha256(&bytes) != object.sha256 {
+            return Err(damaged());
+        }
+        let mut lines = Vec::new();
+        let read = archive::read(&bytes, |line| {
+            let is_theirs = Line::parse(line)
+                .is_some_and(|line| self.scope.holds(line.tenant_id, line.customer_id));
+            if !is_theirs {
+                lines.push(line.to_owned());
+            }
+        });
+        read.map_err(|_| damaged())?;
+        let is_changed = (lines.len() as u64) < object.tally.events;
+        Ok(is_changed.then(|| archive::pack(lines.iter().map(String::as_str))))
+    }
+
+    /// Deletes objects that are empty, and then what is known of them. Returns how many there were.
+    async fn drop_empty(
+        &self,
+        period: Period,
+        erased: &mut ErasedEvents,
+    ) -> Result<u64, EventErasureError> {
+        let (mut dropped, mut behind) = (0, None);
+        loop {
+            let page = self.archives.of_period(period, behind, OBJECTS, soon()).await?;
+            for object in page.0.iter().filter(|it| it.tally.events == 0) {
+                if let Some(replaced) = object.replaced_key() {
+                    self.objects.delete(&replaced, soon()).await?;
+                }
+                self.objects.delete(&object.key(), soon()).await?;
+                self.archives.forget(object, soon()).await?;
+                dropped += 1;
+            }
+            behind = page.1;
+            if behind.is_none() {
+                erased.objects_deleted += dropped;
+                return Ok(dropped);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! What a person stated: likes, votes, hits, and what they opened.
+//!
+//! A row that says *liked* becomes one that does not, and a row of votes loses them, so the projector counts them no
+//! more; what is left is marked with the time at which it expires: what is still in flight and older does not win over
+//! it. A hit stays what it did, without the name. What the person opened loses what it says, and what others did there
+//! expires with it. A row that has brought back a change of such a row loses what it says, and is marked too.
+
+use std::collections::HashSet;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::activities::owner;
+use shared::battles::{BattleRow, VIEWER, keys as battles};
+use shared::dynamo::item::{Item, Key, Row, number, text, truth};
+use shared::dynamo::{DynamoError, Query, Update};
+use shared::ledger::FORGET_AT;
+use shared::likes::{self, Like, LikeList};
+use shared::notifications::keys;
+use shared::polls::erasure::Votes;
+use shared::polls::{BYTES, ERASED_AT, PollRow, VOTES, keys as polls};
+use shared::projection::redriven;
+use shared::values::{ActivityId, BattleId, PollId, Timestamp};
+
+use super::letters::stands_in;
+use super::{Erased, Erasure, for_each};
+use crate::scan::scan;
+use crate::soon;
+
+/// How many votes are taken out of a row at once: an expression has room for 4 KB.
+const VOTES_AT_ONCE: usize = 100;
+
+/// What is about the person because they published or opened it.
+#[derive(Default)]
+pub(super) struct Scope {
+    pub(super) activities: HashSet<ActivityId>,
+    pub(super) polls: HashSet<PollId>,
+    pub(super) battles: HashSet<BattleId>,
+    /// Whether there is, or was, anything that names the person in views until it is folded, and after.
+    pub(super) waits_for_projector: bool,
+}
+
+/// A fact about the person.
+enum Fact {
+    /// A like by them, or of an activity of theirs.
+    Like { key: Key, changed_at: String },
+    /// What they published.
+    Owner(Key),
+    /// How they voted, or anybody in a poll of theirs.
+    Votes(Key),
+    /// A hit by them, or in a battle of theirs.
+    Hit(Key),
+    /// A poll that they opened.
+    Poll(Key),
+    /// A battle that they opened.
+    Battle(Key),
+    /// What says nothing but what its key does.
+    Other(Key),
+    /// A row that has brought back a change of such a row.
+    BroughtBack(Key),
+}
+
+impl Erasure {
+    /// Erases facts until none is found. Who likes or hits what is listed nowhere, so all facts are scanned.
+    pub(super) async fn facts(&self, erased: &mut Erased) -> Result<Scope, DynamoError> {
+        let activities = self.marks.all_activities(&self.actor, soon).await?.into_iter().collect();
+        let mut scope = Scope { activities, ..Scope::default() };
+        loop {
+            let opened = scope.polls.len() + scope.battles.len();
+            let found = self.facts_found(&mut scope).await?;
+            // What others did to what was opened may have come before it in the scan.
+            if found.is_empty() && scope.polls.len() + scope.battles.len() == opened {
+                return Ok(scope);
+            }
+            for_each(&found, "facts erased", |fact| self.erase_fact(fact)).await?;
+            for fact in found {
+                match fact {
+                    Fact::Like { .. } => erased.likes += 1,
+                    Fact::Votes(_) => erased.votes += 1,
+                    Fact::Hit(_) => erased.hits += 1,
+                    Fact::Poll(_) => erased.polls += 1,
+                    Fact::Battle(_) => erased.battles += 1,
+                    Fact::Owner(_) | Fact::Other(_) | Fact::BroughtBack(_) => {}
+                }
+            }
+        }
+    }
+
+    async fn facts_found(&self, scope: &mut Scope) -> Result<Vec<Fact>, DynamoError> {
+        // Of what an earlier run has marked, those rows by which the scope is known.
+        let query = Query {
+            filter: Some(
+                "attribute_not_exists(#forget) OR #actor = :person OR pk = :votes OR sk = :hit",
+            ),
+            projection: Some("pk, sk, changed_at, #forget, #actor, #viewer, #change"),
+            names: vec![
+                ("#forget", FORGET_AT),
+                ("#actor", "actor"),
+                ("#viewer", VIEWER),
+                ("#change", redriven::CHANGE),
+            ],
+            values: vec![
+                (":person", text(self.actor.as_str())),
+                (":votes", text(polls::of_viewer(&self.viewer))),
+                (":hit", text(battles::HIT)),
+            ],
+            ..Query::default()
+        };
+        let mut found = Vec::new();
+        scan(self.facts.table(), "facts read", query, |row| {
+            found.extend(self.fact(row, scope)?);
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// What a row says about the person, if it does and is not marked.
+    fn fact(&self, row: &Row<'_>, scope: &mut Scope) -> Result<Option<Fact>, DynamoError> {
+        let (key, is_marked) = (Key::of(row)?, row.item.contains_key(FORGET_AT));
+        let fact = if let Some(of) = redriven::brought_back(&key) {
+            let change = row.optional_text(redriven::CHANGE)?;
+            let is_theirs = change.is_some_and(|change| stands_in(change, self.viewer.as_str()))
+                || self.fact_of(&of, row, scope)?.is_some();
+            is_theirs.then_some(Fact::BroughtBack(key))
+        } else {
+            self.fact_of(&key, row, scope)?
+        };
+        // Counts, notifications, sums and shares name the person until it is folded.
+        scope.waits_for_projector |= fact.is_some();
+        Ok(fact.filter(|_| !is_marked))
+    }
+
+    fn fact_of(
+        &self,
+        key: &Key,
+        row: &Row<'_>,
+        scope: &mut Scope,
+    ) -> Result<Option<Fact>, DynamoError> {
+        let other = || Fact::Other(key.clone());
+        if let Some((viewer, activity)) = likes::keys::of_key(key) {
+            if viewer != self.viewer && !scope.activities.contains(&activity) {
+                return Ok(None);
+            }
+            // A row that brings one back has none.
+            let changed_at = row.optional_text("changed_at")?.unwrap_or_default().to_owned();
+            return Ok(Some(Fact::Like { key: key.clone(), changed_at }));
+        }
+        if let Some((viewer, _)) = keys::of_mark(key) {
+            return Ok((viewer == self.viewer).then(other));
+        }
+        if let Some(activity) = owner::of_key(key) {
+            return Ok(scope.activities.contains(&activity).then(|| Fact::Owner(key.clone())));
+        }
+        let is = |name| row.item.get(name).and_then(|it| it.as_s().ok());
+        let opened = is("actor").is_some_and(|actor| actor == self.actor.as_str());
+        let fact = if let Some(of) = PollRow::of(key) {
+            match of {
+                PollRow::Opened(poll) => opened.then(|| {
+                    scope.polls.insert(poll);
+                    Fact::Poll(key.clone())
+                }),
+                PollRow::Vote(viewer, poll) => {
+                    let is_theirs = viewer == self.viewer || scope.polls.contains(&poll);
+                    is_theirs.then(|| Fact::Votes(key.clone()))
+                }
+                PollRow::End(poll, actor) => {
+                    let is_theirs = actor == self.actor || scope.polls.contains(&poll);
+                    is_theirs.then(other)
+                }
+            }
+        } else {
+            let of = BattleRow::of(key).ok_or_else(|| row.corrupt("pk", "the key of a fact"))?;
+            let is_theirs = is(VIEWER).is_some_and(|viewer| viewer == self.viewer.as_str());
+            match of {
+                BattleRow::Opened(battle) => opened.then(|| {
+                    scope.battles.insert(battle);
+                    Fact::Battle(key.clone())
+                }),
+                BattleRow::Hit(battle, _) => {
+                    // Erased before, and nobody knows any more whose it was.
+                    scope.waits_for_projector |= !row.item.contains_key(VIEWER);
+                    let is_theirs = is_theirs || scope.battles.contains(&battle);
+                    is_theirs.then(|| Fact::Hit(key.clone()))
+                }
+            }
+        };
+        Ok(fact)
+    }
+
+    /// What was changed since it was read is found again.
+    async fn erase_fact(&self, fact: &Fact) -> Result<(), DynamoError> {
+        let (key, expression) = match fact {
+            Fact::Like { key, changed_at } => return self.erase_like(key, changed_at).await,
+            Fact::Votes(key) => return self.erase_votes(key).await,
+            Fact::Owner(key) => (key, "SET deleted = :yes, #forget = :until"),
+            // Who opened it is how it is found again.
+            Fact::Poll(key) => (key, "SET #forget = :until REMOVE payload, choices"),
+            Fact::Battle(key) => (key, "SET #forget = :until REMOVE payload"),
+            Fact::Hit(key) => (key, "SET #forget = :until REMOVE #viewer"),
+            Fact::Other(key) => (key, "SET #forget = :until"),
+            // That it came back stays known until it expires.
+            Fact::BroughtBack(key) => (key, "SET #forget = :until REMOVE #change"),
+        };
+        let mut names = vec![("#forget", FORGET_AT)];
+        let mut values = vec![(":until", number(self.until))];
+        match fact {
+            Fact::Owner(_) => values.push((":yes", truth(true))),
+            Fact::Hit(_) => names.push(("#viewer", VIEWER)),
+            Fact::BroughtBack(_) => names.push(("#change", redriven::CHANGE)),
+            _ => {}
+        }
+        let condition = Some("attribute_exists(pk)");
+        let update = Update { expression, condition, names, values };
+        self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
+    }
+
+    /// The entry goes first: what is marked is not found again.
+    async fn erase_like(&self, key: &Key, changed_at: &str) -> Result<(), DynamoError> {
+        let like = likes::keys::of_key(key).zip(Timestamp::parse(changed_at).ok());
+        if let Some(((viewer, activity_id), liked_at)) = like {
+            let list = LikeList::new(&self.marks.0);
+            list.delete(&viewer, &Like { liked_at, activity_id }, soon()).await?;
+        }
+        let undo = Update {
+            expression: "SET liked = :no, #forget = :until REMOVE first_liked_at, moved_from",
+            condition: Some("changed_at = :seen"),
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![
+                (":until", number(self.until)),
+                (":no", truth(false)),
+                (":seen", text(changed_at)),
+            ],
+        };
+        self.facts.table().update(key.clone().into_item(), undo, soon()).await.map(|_| ())
+    }
+
+    /// Takes the votes out of a row, and says up to when none is recorded there any more. The mark comes last, so that
+    /// what was interrupted is found again.
+    async fn erase_votes(&self, key: &Key) -> Result<(), DynamoError> {
+        let table = self.facts.table();
+        let Some(row) = table.get(key.clone().into_item(), soon()).await? else { return Ok(()) };
+        let votes = Votes::of(&row.item);
+        let erased_at = self.erased_at(&row.item, &votes);
+        let mut chunks: Vec<_> = votes.instants.chunks(VOTES_AT_ONCE).collect();
+        let last = chunks.pop().unwrap_or_default();
+        for chunk in chunks {
+            self.take_out(key, chunk, erased_at, None).await?;
+        }
+        self.take_out(key, last, erased_at, Some(votes.elements)).await
+    }
+
+    /// Votes may lie ahead of the clock: those go as well, and do not come back.
+    fn erased_at(&self, row: &Item, votes: &Votes) -> Timestamp {
+        let before = row.get(ERASED_AT).and_then(|at| at.as_s().ok());
+        let before = before.and_then(|at| Timestamp::parse(at).ok());
+        let now = self.clock.now();
+        votes.last().into_iter().chain(before).fold(now, Timestamp::max)
+    }
+
+    /// Takes out attributes of instants, and with the last of them elements of the set, of which there are no more than
+    /// one row has.
+    async fn take_out(
+        &self,
+        key: &Key,
+        instants: &[String],
+        erased_at: Timestamp,
+        last: Option<Vec<String>>,
+    ) -> Result<(), DynamoError> {
+        let placeholders: Vec<_> = (0..instants.len()).map(|place| format!("#v{place}")).collect();
+        let mut removed: Vec<_> = placeholders.iter().map(String::as_str).collect();
+        let (mut set, mut delete) = ("SET #erased = :at", "");
+        // How long what stays is together is found out when somebody votes.
+        let mut names = vec![("#erased", ERASED_AT), ("#bytes", BYTES)];
+        removed.push("#bytes");
+        let mut values = vec![(":at", text(erased_at.to_string()))];
+        if let Some(elements) = last {
+            set = "SET #erased = :at, #forget = :until";
+            names.push(("#forget", FORGET_AT));
+            values.push((":until", number(self.until)));
+            if !elements.is_empty() {
+                delete = " DELETE #votes :votes";
+                names.push(("#votes", VOTES));
+                values.push((":votes", AttributeValue::Ss(elements)));
+            }
+        }
+        let expression = format!("{set} REMOVE {}{delete}", removed.join(", "));
+        names
+            .extend(placeholders.iter().zip(instants).map(|(p, name)| (p.as_str(), name.as_str())));
+        let condition = Some("attribute_exists(pk)");
+        let update = Update { expression: &expression, condition, names, values };
+        self.facts.table().update(key.clone().into_item(), update, soon()).await.map(|_| ())
+    }
+}

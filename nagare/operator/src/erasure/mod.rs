@@ -1,0 +1,236 @@
+//! Erasure of a person: everything about them, as viewer and as actor.
+//!
+//! The order is the writer's: state the fact, act on it, check again. What they published is deleted and
+//! what they follow is unfollowed before anything is cleared, so that every fan-out and backfill in
+//! flight sees it in its second check. At the end all of it is queried once more, until nothing new is
+//! found. What is done is marked (see [`marks`]), outbox rows last, so a run can be interrupted anywhere
+//! and repeated.
+
+mod activities;
+mod edges;
+pub mod events;
+mod facts;
+pub mod letters;
+pub mod marks;
+mod strays;
+pub mod summaries;
+mod tags;
+pub mod tenant;
+pub mod tenant_letters;
+pub mod tenants;
+pub mod traces;
+mod views;
+
+use std::time::Duration;
+
+use fanout_writer::Reconciler;
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::activities::{Activities, ActivityKey};
+use shared::dynamo::DynamoError;
+use shared::facts::Facts;
+use shared::follows::Follows;
+use shared::ledger::Ledger;
+use shared::projection::Views;
+use shared::rooms::Rooms;
+use shared::runtime::clock::Clock;
+use shared::runtime::hold::Hold;
+use shared::timelines::Timelines;
+use shared::values::{ActivityId, ActorId, IdError, Retention, Timestamp, ViewerId};
+
+use crate::audit::{AuditError, projected};
+use crate::progress;
+use marks::Marks;
+
+/// The longest time that a command is in flight: four days on its queue, fourteen on the dead-letter
+/// queue.
+const IN_FLIGHT: Duration = Duration::from_secs(18 * 86_400);
+/// Clocks differ, and DynamoDB's TTL takes up to a day anyway.
+const SLACK: Duration = Duration::from_secs(86_400);
+/// Edges and activities erased at once.
+const AT_ONCE: usize = 32;
+/// How often to look again for what came meanwhile.
+const ROUNDS: usize = 10;
+
+/// A person was not erased, or not completely. Running it again completes it.
+#[derive(Debug, thiserror::Error)]
+pub enum ErasureError {
+    /// A call of the tables failed.
+    #[error(transparent)]
+    Dynamo(#[from] DynamoError),
+    /// What was stated is not folded, so views may still be about to name them.
+    #[error(
+        "what was stated about {0} is not projected yet: see whether the projector runs, and run this again"
+    )]
+    NotProjected(ActorId),
+    /// Somebody keeps sending commands about them.
+    #[error("commands about {0} keep arriving: have whoever sends them stop, and run this again")]
+    KeepsArriving(ActorId),
+}
+
+/// What was found and erased, in numbers.
+#[derive(Debug, Default)]
+pub struct Erased {
+    /// What they published.
+    pub activities: usize,
+    /// Who followed them.
+    pub followers: usize,
+    /// Whom they followed.
+    pub followees: usize,
+    /// Entries of their own timeline that nobody they followed accounts for.
+    pub entries: usize,
+    /// Progress records that named them, and items about them alone.
+    pub progress: usize,
+    /// Tags of them.
+    pub tags: usize,
+    /// Likes, theirs and of what they published.
+    pub likes: usize,
+    /// Rows of votes, theirs and in polls that they opened.
+    pub votes: usize,
+    /// Hits, theirs and in battles that they opened.
+    pub hits: usize,
+    /// Polls that they opened.
+    pub polls: usize,
+    /// Battles that they opened.
+    pub battles: usize,
+    /// Messages that they posted, or had deleted before.
+    pub messages: usize,
+}
+
+/// The person to erase, and where.
+#[derive(Debug)]
+pub struct Erasure {
+    ledger: Ledger,
+    facts: Facts,
+    views: Views,
+    activities: Activities,
+    follows: Follows,
+    rooms: Rooms,
+    timelines: Timelines,
+    marks: Marks,
+    reconciler: Reconciler,
+    retention: Retention,
+    clock: Clock,
+    viewer: ViewerId,
+    actor: ActorId,
+    /// The second at which tombstones expire.
+    until: i64,
+}
+
+impl Erasure {
+    /// The erasure of a person from these tables.
+    ///
+    /// # Errors
+    /// [`IdError`]: no viewer can have that id.
+    pub fn new(
+        person: ActorId,
+        ledger: &Ledger,
+        (facts, views): (&Facts, &Views),
+        timelines: Timelines,
+        retention: Retention,
+        clock: Clock,
+    ) -> Result<Self, IdError> {
+        let viewer = ViewerId::new(person.as_str())?;
+        let now = clock.now();
+        let kept = retention.expires_at(now);
+        let in_flight = now.unix_millis() / 1000 + seconds(IN_FLIGHT);
+        let until = kept.max(in_flight) + seconds(SLACK);
+        Ok(Self {
+            activities: Activities::new(ledger),
+            follows: Follows::new(ledger),
+            rooms: Rooms::new(ledger),
+            marks: Marks(ledger.clone()),
+            reconciler: Reconciler::new(
+                ledger,
+                timelines.clone(),
+                retention,
+                clock.clone(),
+                Hold::default(),
+            ),
+            ledger: ledger.clone(),
+            facts: facts.clone(),
+            views: views.clone(),
+            timelines,
+            retention,
+            clock,
+            viewer,
+            actor: person,
+            until,
+        })
+    }
+
+    /// When the last tombstone expires.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.until * 1000)
+    }
+
+    /// Erases the person from ledger and timelines.
+    ///
+    /// # Errors
+    /// [`ErasureError`]; erasing again completes it.
+    pub async fn run(&self) -> Result<Erased, ErasureError> {
+        let mut erased = Erased::default();
+        self.known(&mut erased).await?;
+        self.strays(&mut erased).await?;
+        erased.entries = self.clear_own_timeline().await?;
+        self.known(&mut erased).await?;
+        self.facts_and_views(&mut erased).await?;
+        Ok(erased)
+    }
+
+    /// Erases what is stated as facts, and once that is folded what views say of it.
+    async fn facts_and_views(&self, erased: &mut Erased) -> Result<(), ErasureError> {
+        let scope = self.facts(erased).await?;
+        if scope.waits_for_projector {
+            let passed = projected(&self.facts, &self.views, &self.clock).await;
+            passed.map_err(|failure| match failure {
+                AuditError::Dynamo(failure) => failure.into(),
+                AuditError::NotProjected => ErasureError::NotProjected(self.actor.clone()),
+            })?;
+        }
+        self.views(&scope).await?;
+        Ok(())
+    }
+
+    /// Erases all that the ledger lists under the person, until it lists nothing more.
+    async fn known(&self, erased: &mut Erased) -> Result<(), ErasureError> {
+        for _ in 0..ROUNDS {
+            let found =
+                [self.activities().await?, self.followers().await?, self.followees().await?];
+            let [activities, followers, followees] = found;
+            erased.activities += activities;
+            erased.followers += followers;
+            erased.followees += followees;
+            if found == [0; 3] {
+                return Ok(());
+            }
+        }
+        Err(ErasureError::KeepsArriving(self.actor.clone()))
+    }
+
+    fn key(&self, activity: &ActivityId) -> ActivityKey {
+        ActivityKey { activity_id: activity.clone(), actor_id: self.actor.clone() }
+    }
+}
+
+fn seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Does something to each, several at once, and shows how far it has come.
+async fn for_each<'i, T, F>(
+    items: &'i [T],
+    what: &'static str,
+    work: impl FnMut(&'i T) -> F,
+) -> Result<(), DynamoError>
+where
+    F: Future<Output = Result<(), DynamoError>>,
+{
+    let bar = progress::bar(items.len() as u64, what);
+    let mut done = stream::iter(items).map(work).buffer_unordered(AT_ONCE);
+    while done.try_next().await?.is_some() {
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

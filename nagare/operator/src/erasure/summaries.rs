@@ -1,0 +1,251 @@
+//! Erasure of what is folded from events of a tenant or of one of its customers, and of what the tenant said of them.
+//!
+//! ```text
+//! events      deleted with what counts them                              [`super::events`]
+//! counts      what views count of days whose events are gone for longer, or were in an archive
+//! instants    the first and the last event of each name, looked up among those who are left
+//! emptied     the views, which keep their marks and go in three days; blocks, and who is listed
+//! ledger      payloads, rules, scores, alerts                            [`super::tenants`]
+//! ```
+//!
+//! # Why it is exact
+//!
+//! Each day is one of one period. Those of periods that take events are counted as often as there are such events, or will be once what is in the stream
+//! is folded: they are lowered with the events, whatever the order ([`shared::summaries::Taking`]). What views count of
+//! other days is taken out as it is found: nothing adds to it any more, for a table is sealed an hour after its last put. The customer's view
+//! says what its names count of it, and both are lowered in one transaction. So a run that died is completed by the next one.
+//!
+//! A view is emptied once it counts nothing, so nothing of its customer is in the stream. It keeps its marks: a change that comes again
+//! is known. Whatever comes for the first time was sent afterwards, is counted, and the view stays.
+//!
+//! A customer's first or last event may have been that of its name as well. Which is the first now, the views of all other customers say:
+//! the name forgets its instants, so that what comes from then on counts, and then learns those of the others. A mark in the customer's
+//! view says that this has begun.
+//!
+//! # What bounds it
+//!
+//! A call has one customer, or a page of a hundred. Of whoever is found it holds the id.
+
+mod names;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::item::{Key, text};
+use shared::dynamo::{DynamoError, Query};
+use shared::events::{Customer, Period};
+use shared::projection::{View, Write};
+use shared::runtime::clock::Clock;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+use shared::summaries::{
+    Day, MOST_NAMES, NamedDays, Summaries, SummaryItem, SummaryState, SummaryView, Taken, Taking,
+    keys, start_of,
+};
+
+use crate::event_scope::EventScope;
+use crate::progress;
+use crate::{scan, soon};
+
+/// How long to try while others write the same view.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long emptied views are kept for their marks.
+const KEPT: Duration = Duration::from_secs(3 * 86_400);
+/// Customers that are erased at once.
+const AT_ONCE: usize = 8;
+
+/// What was erased, in numbers.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ErasedSummaries {
+    /// Views of customers.
+    pub customers: u64,
+    /// Names of events of which none is left.
+    pub names: u64,
+    /// What still counts something that is not folded yet, or has come meanwhile.
+    pub left: u64,
+}
+
+/// Whose summaries to erase, and where.
+#[derive(Debug)]
+pub struct SummaryErasure {
+    /// Whose.
+    pub scope: EventScope,
+    /// The summaries.
+    pub summaries: Summaries,
+    /// What time it is in the stack.
+    pub clock: Clock,
+}
+
+/// Periods, by what becomes of the counts of their days.
+#[derive(Debug)]
+pub struct Lowered<'p> {
+    /// Those whose events are lowered with their deletion.
+    pub open: &'p [Period],
+    /// Those whose events are not deleted yet, so that their witnesses count them.
+    pub waiting: &'p [Period],
+}
+
+impl Lowered<'_> {
+    fn is_open(&self, day: Day) -> bool {
+        let at = start_of(day);
+        let is_within = |period: &Period| period.from() <= at && at < period.to();
+        // Behind the last period that is planned there is one that was planned meanwhile.
+        let is_behind = || self.open.iter().all(|period| period.to() <= at);
+        self.open.iter().any(is_within) || (!self.open.is_empty() && is_behind())
+    }
+}
+
+impl SummaryErasure {
+    /// Takes out of the views what counts the events, which are deleted.
+    ///
+    /// # Errors
+    /// [`DynamoError`]; erasing again completes it.
+    pub async fn run(&self, of: &Lowered<'_>) -> Result<ErasedSummaries, DynamoError> {
+        let mut erased = ErasedSummaries::default();
+        let found = self.customers().await?;
+        let bar = progress::bar(found.len() as u64, "customers");
+        let each = found.iter().map(|customer| self.customer(customer, of));
+        let mut each = stream::iter(each).buffer_unordered(AT_ONCE);
+        while let Some(is_gone) = each.try_next().await? {
+            bar.inc(1);
+            *(if is_gone { &mut erased.customers } else { &mut erased.left }) += 1;
+        }
+        bar.finish_and_clear();
+        if self.scope.customer_id.is_none() {
+            self.names(of, &mut erased).await?;
+            self.witnesses(of, &mut erased).await?;
+        }
+        Ok(erased)
+    }
+
+    /// The customers of whom there is something.
+    async fn customers(&self) -> Result<BTreeSet<Customer>, DynamoError> {
+        let tenant = &self.scope.tenant_id;
+        let query = match self.scope.customer() {
+            Some(customer) => Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(SummaryView::Customer(customer).key().pk))],
+                ..Query::default()
+            },
+            None => Query {
+                filter: Some("begins_with(pk, :views) OR pk = :list"),
+                values: vec![
+                    (":views", text(format!("{}{tenant}#", keys::CUSTOMER))),
+                    (":list", text(keys::customers(tenant))),
+                ],
+                ..Query::default()
+            },
+        };
+        let mut found = BTreeSet::new();
+        scan::scan(self.summaries.table().table(), "views", query, |row| {
+            let key = Key::of(row)?;
+            let view = SummaryView::of_key(&key);
+            found.extend(match (view, SummaryItem::of_key(&key)) {
+                (Some(SummaryView::Customer(customer)), _) => {
+                    let view = View::<shared::summaries::CustomerView>::read_from(row)?;
+                    // It was emptied before.
+                    (!view.state.is_nothing() || !view.is_going()).then_some(customer)
+                }
+                (
+                    _,
+                    Some(
+                        SummaryItem::Days(customer)
+                        | SummaryItem::Names(customer)
+                        | SummaryItem::Listed(customer),
+                    ),
+                ) => Some(customer),
+                (Some(SummaryView::Name(..) | SummaryView::Witness(..)) | None, None) => None,
+            });
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Takes out what there is of a customer. False if some of it is not folded yet, or has come meanwhile.
+    async fn customer(&self, customer: &Customer, of: &Lowered<'_>) -> Result<bool, DynamoError> {
+        let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
+        let mut together = MOST_NAMES;
+        loop {
+            let (view, counts, blocks) = self.summaries.stored(customer, soon()).await?;
+            if view.state.is_nothing() && view.is_going() {
+                self.delete_blocks(&view.state, blocks).await?;
+                return Ok(true);
+            }
+            let older = older(counts.days(), of, together);
+            let tried = if !older.is_empty() {
+                let from_names = self.scope.customer_id.is_some();
+                let customer = customer.clone();
+                let taking = Taking { customer, days: older, from_names, witness: None };
+                self.summaries.take(&taking, Vec::new(), soon()).await
+            } else if !counts.days().is_empty() {
+                return Ok(false);
+            } else {
+                if self.scope.customer_id.is_some()
+                    && !self.instants(customer, view.clone(), counts.tallies()).await?
+                {
+                    backoff.wait(deadline).await?;
+                    continue;
+                }
+                self.empty(customer, view, &blocks).await
+            };
+            match tried {
+                Ok(Taken::Done) => backoff.reset(),
+                Ok(Taken::TooMuch) if together > 1 => together /= 2,
+                Ok(Taken::TooMuch | Taken::Refused) => backoff.wait(deadline).await?,
+                Err(failure) if !failure.is_retryable() => return Err(failure),
+                Err(_) => backoff.wait(deadline).await?,
+            }
+        }
+    }
+
+    /// Empties the view of a customer that counts nothing.
+    async fn empty(
+        &self,
+        customer: &Customer,
+        view: View<shared::summaries::CustomerView>,
+        blocks: &[Key],
+    ) -> Result<Taken, DynamoError> {
+        let state = view.state.emptied();
+        let key = SummaryView::Customer(customer.clone()).key();
+        // A bucket of names is read by whoever counts a new one, so none of them may stay.
+        let names = blocks
+            .iter()
+            .filter(|block| matches!(SummaryItem::of_key(block), Some(SummaryItem::Names(_))));
+        let mut writes = vec![Write::Delete(keys::listed(customer))];
+        writes.extend(names.cloned().map(Write::Delete));
+        writes.push(view.with(state).until(self.forget_at()).write(key));
+        self.written(writes).await
+    }
+
+    async fn delete_blocks(
+        &self,
+        state: &shared::summaries::CustomerView,
+        blocks: Vec<Key>,
+    ) -> Result<(), DynamoError> {
+        for block in blocks.into_iter().filter(|block| state.is_past_block(&block.sk)) {
+            self.summaries.table().table().delete(block.into_item(), None, soon()).await?;
+        }
+        Ok(())
+    }
+
+    async fn written(&self, writes: Vec<Write>) -> Result<Taken, DynamoError> {
+        Ok(match self.summaries.table().write(writes, soon()).await? {
+            true => Taken::Done,
+            false => Taken::Refused,
+        })
+    }
+
+    fn forget_at(&self) -> i64 {
+        let kept = i64::try_from(KEPT.as_secs()).unwrap_or(i64::MAX);
+        self.clock.now().unix_millis() / 1000 + kept
+    }
+}
+
+/// The counts of days that are not in open periods, of some names.
+fn older(days: &NamedDays, of: &Lowered<'_>, names: usize) -> NamedDays {
+    let older =
+        days.iter().map(|(name, days)| (name.clone(), days.filtered(|day| !of.is_open(day))));
+    older.filter(|(_, days)| !days.is_empty()).take(names).collect()
+}

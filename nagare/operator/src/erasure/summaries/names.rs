@@ -1,0 +1,220 @@
+//! Names and witnesses of a tenant: sums of parts, which all customers are in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use shared::dynamo::item::{Key, text};
+use shared::dynamo::{DynamoError, Query};
+use shared::events::{Customer, Period};
+use shared::projection::View;
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+use shared::summaries::{
+    CustomerView, NameTally, NameView, PARTS, SummaryState, SummaryView, Taken, WitnessView, keys,
+};
+use shared::values::{EventName, TenantId};
+
+use super::{ErasedSummaries, Lowered, PATIENCE, SummaryErasure};
+use crate::progress;
+use crate::{scan, soon};
+
+/// How long a delivery may take that has written one view of an event and not yet another.
+const DELIVERY: Duration = Duration::from_secs(2);
+/// Customers that are read together.
+const PAGE: usize = 100;
+
+impl SummaryErasure {
+    /// Has each name of a customer say the first and the last event of those who are left. False if the customer's view has
+    /// changed.
+    pub(super) async fn instants(
+        &self,
+        customer: &Customer,
+        mut view: View<CustomerView>,
+        of: &BTreeMap<EventName, NameTally>,
+    ) -> Result<bool, DynamoError> {
+        let mut stale = BTreeSet::new();
+        for (name, theirs) in of {
+            let tenant = &customer.tenant_id;
+            let parts = self.summaries.parts_of_name(tenant, name, soon()).await?;
+            let all = NameTally::sum(parts.iter().filter_map(|(_, part)| part.state.tally));
+            let Some(all) = all.filter(|all| all.count > 0) else {
+                self.name_changed(tenant, name, |_| {}).await?;
+                continue;
+            };
+            let is_theirs = theirs.first_at <= all.first_at || theirs.last_at >= all.last_at;
+            if is_theirs || view.state.is_leaving {
+                stale.insert(name.clone());
+            }
+        }
+        if stale.is_empty() {
+            return Ok(true);
+        }
+        if !view.state.is_leaving {
+            view.state.is_leaving = true;
+            let key = SummaryView::Customer(customer.clone()).key();
+            self.written(vec![view.write(key)]).await?;
+            // It is read again, with its version.
+            return Ok(false);
+        }
+        self.relearn(customer, &stale).await?;
+        Ok(true)
+    }
+
+    /// Has names forget when their first and last event was, and learn it from the customers but one.
+    async fn relearn(
+        &self,
+        but: &Customer,
+        names: &BTreeSet<EventName>,
+    ) -> Result<(), DynamoError> {
+        let tenant = &but.tenant_id;
+        for name in names {
+            self.name_changed(tenant, name, NameView::forget_instants).await?;
+        }
+        tokio::time::sleep(DELIVERY).await;
+        let (mut known, mut after) = (BTreeMap::<EventName, NameTally>::new(), None);
+        let bar = progress::counter("customers");
+        loop {
+            let page = self.summaries.customers(tenant, after.as_ref(), PAGE, soon()).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            bar.inc(page.len() as u64);
+            for (_, summary) in page.iter().filter(|(id, _)| *id != but.customer_id) {
+                for (name, tally) in summary.names().filter(|(name, _)| names.contains(*name)) {
+                    let sum = known.get(name).copied();
+                    let sum = NameTally::sum(sum.into_iter().chain([tally]));
+                    known.extend(sum.map(|sum| (name.clone(), sum)));
+                }
+            }
+        }
+        bar.finish_and_clear();
+        for (name, tally) in known {
+            self.name_changed(tenant, &name, |part| part.learn_instants(tally)).await?;
+        }
+        Ok(())
+    }
+
+    /// Changes all parts of a name that say something. One of which no event is left is emptied.
+    async fn name_changed(
+        &self,
+        tenant: &TenantId,
+        name: &EventName,
+        change: impl Fn(&mut NameView),
+    ) -> Result<(), DynamoError> {
+        let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
+        loop {
+            let parts = self.summaries.parts_of_name(tenant, name, soon()).await?;
+            let there = parts.into_iter().filter(|(_, part)| part.is_there());
+            let there: Vec<_> = there.collect();
+            let mut sum = NameView::default();
+            there.iter().for_each(|(_, part)| sum.join(&part.state));
+            let is_gone = sum.is_nothing();
+            if is_gone && there.iter().all(|(_, part)| part.is_going()) {
+                return Ok(());
+            }
+            let writes = there.into_iter().map(|(key, mut part)| match is_gone {
+                true => part.with(NameView::default()).until(self.forget_at()).write(key),
+                false => {
+                    change(&mut part.state);
+                    part.write(key)
+                }
+            });
+            match self.written(writes.collect()).await {
+                Ok(Taken::Done) => return Ok(()),
+                Err(failure) if !failure.is_retryable() => return Err(failure),
+                Ok(_) | Err(_) => backoff.wait(deadline).await?,
+            }
+        }
+    }
+
+    /// Has the names of a tenant count what is in open periods alone.
+    pub(super) async fn names(
+        &self,
+        of: &Lowered<'_>,
+        erased: &mut ErasedSummaries,
+    ) -> Result<(), DynamoError> {
+        let mut found = BTreeSet::new();
+        for part in 0..PARTS {
+            let query = Query {
+                keys: Some("pk = :pk"),
+                values: vec![(":pk", text(keys::names(&self.scope.tenant_id, part)))],
+                ..Query::default()
+            };
+            scan::scan(self.summaries.table().table(), "names", query, |row| {
+                let view = View::<NameView>::read_from(row)?;
+                if !view.is_going() {
+                    found.insert(row.parsed::<EventName>("sk", "the name of an event")?);
+                }
+                Ok(())
+            })
+            .await?;
+        }
+        for name in found {
+            let tenant = &self.scope.tenant_id;
+            self.name_changed(tenant, &name, |part| part.retain(|day| of.is_open(day))).await?;
+            // It may count nothing now.
+            self.name_changed(tenant, &name, |_| {}).await?;
+            let parts = self.summaries.parts_of_name(tenant, &name, soon()).await?;
+            let is_gone = parts.iter().all(|(_, part)| part.state.is_nothing());
+            *(if is_gone { &mut erased.names } else { &mut erased.left }) += 1;
+        }
+        Ok(())
+    }
+
+    /// Empties the witnesses of a tenant that count nothing, or what is gone.
+    pub(super) async fn witnesses(
+        &self,
+        of: &Lowered<'_>,
+        erased: &mut ErasedSummaries,
+    ) -> Result<(), DynamoError> {
+        let tenant = &self.scope.tenant_id;
+        let query = Query {
+            filter: Some("begins_with(pk, :witness) AND sk = :tenant"),
+            values: vec![(":witness", text(keys::WITNESS)), (":tenant", text(tenant.to_string()))],
+            ..Query::default()
+        };
+        let mut periods = BTreeSet::new();
+        scan::scan(self.summaries.table().table(), "views", query, |row| {
+            let view = View::<WitnessView>::read_from(row)?;
+            if let Some(SummaryView::Witness(period, ..)) = SummaryView::of_key(&Key::of(row)?)
+                && !view.is_going()
+            {
+                periods.insert(period);
+            }
+            Ok(())
+        })
+        .await?;
+        for period in periods {
+            if !of.waiting.contains(&period) && !self.witness(period, of).await? {
+                erased.left += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// False if a period that takes events has some that are not lowered yet.
+    async fn witness(&self, period: Period, of: &Lowered<'_>) -> Result<bool, DynamoError> {
+        let tenant = &self.scope.tenant_id;
+        let key = |part| SummaryView::Witness(period, tenant.clone(), part).key();
+        let keys: Vec<Key> = (0..PARTS).map(key).collect();
+        let (deadline, mut backoff) = (Deadline::after(PATIENCE), Backoff::default());
+        loop {
+            let read = View::<WitnessView>::read_from;
+            let parts = self.summaries.table().read_all(&keys, read, soon()).await?;
+            let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+            let mut sum = WitnessView::default();
+            parts.iter().for_each(|part| sum.tally.add(part.state.tally));
+            if !sum.is_nothing() && of.open.contains(&period) {
+                return Ok(false);
+            }
+            let there = keys.iter().cloned().zip(parts).filter(|(_, part)| part.is_there());
+            let writes = there.map(|(key, part)| {
+                part.with(WitnessView::default()).until(self.forget_at()).write(key)
+            });
+            match self.written(writes.collect()).await {
+                Ok(Taken::Done) => return Ok(true),
+                Err(failure) if !failure.is_retryable() => return Err(failure),
+                Ok(_) | Err(_) => backoff.wait(deadline).await?,
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Tags of the person, and of others in what the person published.
+//!
+//! An erasure untags as a command does, with the instant that is on record: the tag, and then the listing. So the same
+//! tag does not win when it comes again, and a publish in flight lists nothing. Both are marked; a later tag is a new
+//! fact and takes the mark off.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use shared::dynamo::item::{Item, number, text, truth};
+use shared::dynamo::{Condition, DynamoError, Update};
+use shared::ledger::FORGET_AT;
+use shared::tags::{Tags, keys};
+use shared::values::{ActivityId, SortKey, ViewerId};
+
+use super::Erasure;
+use crate::soon;
+
+/// Tags of an activity that are read at once.
+const PAGE: usize = 500;
+/// People who are untagged at once in one activity, of which several are erased at once.
+const TAGS_AT_ONCE: usize = 8;
+
+impl Erasure {
+    /// Untags everybody in an activity, if it is the person's.
+    pub(super) async fn untag_all(&self, activity: &ActivityId) -> Result<(), DynamoError> {
+        let claimed = self.activities.claimed(activity, soon()).await?;
+        let Some((_, published_at)) = claimed.filter(|(actor, _)| *actor == self.actor) else {
+            return Ok(());
+        };
+        let sort_key = SortKey { published_at, activity_id: activity.clone() };
+        let (tags, mut after) = (Tags::new(&self.ledger), None);
+        loop {
+            let page = tags.of_activity(activity, after.as_ref(), PAGE, soon()).await?;
+            stream::iter(&page.tags)
+                .map(|tag| self.erase_tag(activity, &tag.tagged_id, Some(&sort_key)))
+                .buffer_unordered(TAGS_AT_ONCE)
+                .try_collect::<()>()
+                .await?;
+            after = page.next;
+            if after.is_none() {
+                return tags.forget_progress(activity, soon).await;
+            }
+        }
+    }
+
+    /// Untags somebody in one activity.
+    pub(super) async fn untag(
+        &self,
+        activity: &ActivityId,
+        tagged: &ViewerId,
+    ) -> Result<(), DynamoError> {
+        let claimed = self.activities.claimed(activity, soon()).await?;
+        let sort_key = claimed.map(|(_, published_at)| {
+            let activity_id = activity.clone();
+            SortKey { published_at, activity_id }
+        });
+        self.erase_tag(activity, tagged, sort_key.as_ref()).await
+    }
+
+    /// The tag first, and then the listing, as commands do.
+    async fn erase_tag(
+        &self,
+        activity: &ActivityId,
+        tagged: &ViewerId,
+        listed_at: Option<&SortKey>,
+    ) -> Result<(), DynamoError> {
+        let Some(at) = self.mark_tag(activity, tagged).await? else { return Ok(()) };
+        let Some(sort_key) = listed_at else { return Ok(()) };
+        let item =
+            Item::from([("at".to_owned(), text(&at)), (FORGET_AT.to_owned(), number(self.until))]);
+        let unless_later = Condition::new("attribute_not_exists(#at) OR #at <= :at");
+        let unless_later = unless_later.name("#at", "at").value(":at", text(&at));
+        let key = keys::listing(tagged, sort_key);
+        self.ledger.put_if(key, item, unless_later, soon()).await.map(|_| ())
+    }
+
+    /// Returns the instant of the tag, whatever it says by now, if there is one.
+    async fn mark_tag(
+        &self,
+        activity: &ActivityId,
+        tagged: &ViewerId,
+    ) -> Result<Option<String>, DynamoError> {
+        loop {
+            let key = keys::tag(activity, tagged);
+            let Some(row) = self.ledger.get(key.clone(), soon()).await? else { return Ok(None) };
+            let at = row.text("at")?.to_owned();
+            if row.item.contains_key(FORGET_AT) {
+                return Ok(Some(at));
+            }
+            let mark = Update {
+                expression: "SET tagged = :no, #forget = :until",
+                condition: Some("#at = :seen"),
+                names: vec![("#at", "at"), ("#forget", FORGET_AT)],
+                values: vec![
+                    (":no", truth(false)),
+                    (":until", number(self.until)),
+                    (":seen", text(&at)),
+                ],
+            };
+            if self.ledger.table().update(key.into_item(), mark, soon()).await?.is_some() {
+                return Ok(Some(at));
+            }
+        }
+    }
+}

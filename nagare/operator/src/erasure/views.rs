@@ -1,0 +1,314 @@
+//! What views say of a person.
+//!
+//! All that the person stated is erased and folded by now, so nothing brings a name back. A view of what is theirs is
+//! marked, with what belongs to it, and expires. Where they did something to what is somebody else's, the name is
+//! taken out of the item, and the view that the item belongs to is written with it: a projector that has read either
+//! before must not write it as it was.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::TryStreamExt;
+use shared::battles::keys::{self as battles, BattleView};
+use shared::battles::{Fought, erasure as hits};
+use shared::dynamo::item::{Item, Key, Row, number, text};
+use shared::dynamo::{Condition, DynamoError, Query, Update};
+use shared::ledger::FORGET_AT;
+use shared::likes;
+use shared::notifications::{ReadNotification, keys};
+use shared::polls::{Counted, ERASED_AT, erasure, keys as polls};
+use shared::projection::{State, View, Write, waiting};
+use shared::runtime::deadline::Deadline;
+use shared::runtime::retry::Backoff;
+use shared::values::{PollId, Timestamp};
+
+use super::facts::Scope;
+use super::{Erasure, for_each};
+use crate::progress;
+use crate::soon;
+
+/// How long to try while others write the same view.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An item among the views that is about the person.
+enum Found {
+    /// Their inbox, or the view of what they opened.
+    View(Key),
+    /// What belongs to such a view.
+    Beside(Key),
+    /// A notification of theirs, or what of a battle is theirs.
+    Own(Key),
+    /// A notification of somebody else's, which was read and names them.
+    Read { item: Item, likes: AttributeValue },
+    /// What belongs to a poll and names them.
+    InPoll { view: Key, item: Key },
+    /// What belongs to a battle and names them: the view itself, or a block.
+    InBattle { view: Key, item: Key },
+}
+
+impl Erasure {
+    /// Erases what views say until nothing is found. Who was told of a like is listed nowhere, nor who has hit, so all
+    /// views are scanned.
+    pub(super) async fn views(&self, scope: &Scope) -> Result<(), DynamoError> {
+        let activities: Vec<_> = scope.activities.iter().collect();
+        for_each(&activities, "counts of likes marked", |id| {
+            self.mark_view(likes::keys::count(id))
+        })
+        .await?;
+        loop {
+            let found = self.views_found(scope).await?;
+            if found.is_empty() {
+                return Ok(());
+            }
+            for_each(&found, "views erased", |found| self.erase_view(found)).await?;
+        }
+    }
+
+    async fn views_found(&self, scope: &Scope) -> Result<Vec<Found>, DynamoError> {
+        let bar = progress::counter("views read");
+        let now = self.clock.now();
+        let query = Query {
+            filter: Some(
+                "begins_with(pk, :notifications) OR begins_with(pk, :polls) OR begins_with(pk, :battles) \
+                 OR begins_with(pk, :hits)",
+            ),
+            values: vec![
+                (":notifications", text(keys::NOTIFICATIONS)),
+                (":polls", text(polls::POLLS)),
+                (":battles", text(battles::BATTLES)),
+                (":hits", text(battles::HITS)),
+            ],
+            ..Query::default()
+        };
+        let mut found = Vec::new();
+        let mut pages = pin!(self.views.table().pages(query, soon));
+        while let Some(page) = pages.try_next().await? {
+            bar.inc(page.scanned);
+            for row in page.rows {
+                let key = Key::of(&row)?;
+                found.extend(if let Some(poll) = polls::of_view(&key) {
+                    self.in_poll(&poll, key, row, scope).await?
+                } else if let Some(of) = BattleView::of(&key) {
+                    self.in_battle(of, key, row, scope)?
+                } else {
+                    self.notification(key, row, now)?
+                });
+            }
+        }
+        bar.finish_and_clear();
+        Ok(found)
+    }
+
+    async fn in_poll(
+        &self,
+        poll: &PollId,
+        key: Key,
+        row: Row<'_>,
+        scope: &Scope,
+    ) -> Result<Option<Found>, DynamoError> {
+        let (view, is_marked) = (polls::view(poll), row.item.contains_key(FORGET_AT));
+        if self.without_votes(poll, row).await?.is_some() {
+            return Ok(Some(Found::InPoll { view, item: key }));
+        }
+        Ok((scope.polls.contains(poll) && !is_marked).then_some(match key == view {
+            true => Found::View(key),
+            false => Found::Beside(key),
+        }))
+    }
+
+    /// A block of changes that wait without the person's votes, if it has any that were erased.
+    async fn without_votes(
+        &self,
+        poll: &PollId,
+        row: Row<'_>,
+    ) -> Result<Option<Item>, DynamoError> {
+        if !waiting::is_block(&Key::of(&row)?.sk) {
+            return Ok(None);
+        }
+        let without = |until: Option<Timestamp>| {
+            let mut row = row.clone();
+            let without = |change| erasure::without_votes(change, &self.viewer, until);
+            Ok(waiting::rewrite(&mut row, without)?.then_some(row.item))
+        };
+        let Some(item) = without(None)? else { return Ok(None) };
+        // What they voted since is a new fact.
+        let votes = polls::vote(&self.viewer, poll).into_item();
+        match self.facts.table().get(votes, soon()).await? {
+            Some(votes) => match votes.optional(ERASED_AT, "an instant")? {
+                Some(until) => without(Some(until)),
+                None => Ok(None),
+            },
+            None => Ok(Some(item)),
+        }
+    }
+
+    fn in_battle(
+        &self,
+        of: BattleView,
+        key: Key,
+        row: Row<'_>,
+        scope: &Scope,
+    ) -> Result<Option<Found>, DynamoError> {
+        let is_marked = row.item.contains_key(FORGET_AT);
+        let (battle, is_view) = match of {
+            BattleView::Share(_, viewer) if viewer == self.viewer => {
+                return Ok(Some(Found::Own(key)));
+            }
+            BattleView::Share(battle, _) | BattleView::Numbered(battle, _) => (battle, false),
+            BattleView::Itself(battle) => {
+                let view = battles::view(&battle);
+                let is_view = key == view;
+                let names = match is_view {
+                    true => View::<Fought>::read_to_fold(&row)?.state.forget(&self.viewer),
+                    false => self.without_hits(row)?.is_some(),
+                };
+                if names {
+                    return Ok(Some(Found::InBattle { view, item: key }));
+                }
+                (battle, is_view)
+            }
+        };
+        Ok((scope.battles.contains(&battle) && !is_marked).then_some(match is_view {
+            true => Found::View(key),
+            false => Found::Beside(key),
+        }))
+    }
+
+    /// A block of a battle without the person's name, if it has it.
+    fn without_hits(&self, mut row: Row<'_>) -> Result<Option<Item>, DynamoError> {
+        let sk = Key::of(&row)?.sk;
+        let names = if waiting::is_block(&sk) {
+            let without = |change| Some(hits::without_name(change, &self.viewer));
+            waiting::rewrite(&mut row, without)?
+        } else if battles::is_log(&sk) {
+            hits::forget_in_log(&mut row, &self.viewer)?
+        } else {
+            return Err(row.corrupt("sk", "a block of a battle"));
+        };
+        Ok(names.then_some(row.item))
+    }
+
+    fn notification(
+        &self,
+        key: Key,
+        row: Row<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Found>, DynamoError> {
+        let place = keys::of_view(&key);
+        let (viewer, place) = place.ok_or_else(|| row.corrupt("pk", "the key of a view"))?;
+        let (is_own, is_marked) = (viewer == self.viewer, row.item.contains_key(FORGET_AT));
+        Ok(match place {
+            None => (is_own && !is_marked).then_some(Found::View(key)),
+            Some(_) if is_own => Some(Found::Own(key)),
+            Some(place) if place.behind.is_some() => self.without_name(row, now)?,
+            Some(_) => None,
+        })
+    }
+
+    /// A notification of somebody else's without the person's name, if it has it.
+    fn without_name(&self, row: Row<'_>, now: Timestamp) -> Result<Option<Found>, DynamoError> {
+        let Some(mut read) = ReadNotification::read(&row, now)? else { return Ok(None) };
+        if !read.group.erase(self.viewer.as_str()) {
+            return Ok(None);
+        }
+        let mut item = row.item;
+        let likes = AttributeValue::B(Blob::new(read.group.to_bytes()));
+        let before = item.insert("likes".to_owned(), likes);
+        Ok(before.map(|likes| Found::Read { item, likes }))
+    }
+
+    async fn erase_view(&self, found: &Found) -> Result<(), DynamoError> {
+        let table = self.views.table();
+        match found {
+            Found::View(key) => self.mark_view(key.clone()).await,
+            Found::Beside(key) => {
+                let update = Update {
+                    expression: "SET #forget = :until",
+                    condition: Some("attribute_exists(pk)"),
+                    names: vec![("#forget", FORGET_AT)],
+                    values: vec![(":until", number(self.until))],
+                };
+                table.update(key.clone().into_item(), update, soon()).await.map(|_| ())
+            }
+            Found::Own(key) => {
+                table.delete(key.clone().into_item(), None, soon()).await.map(|_| ())
+            }
+            Found::Read { item, likes } => {
+                let unchanged = Condition::new("likes = :seen").value(":seen", likes.clone());
+                table.put_if(item.clone(), unchanged, soon()).await.map(|_| ())
+            }
+            Found::InPoll { .. } | Found::InBattle { .. } => self.take_name_out(found).await,
+        }
+    }
+
+    /// A view that goes at its time, whatever is folded into it until then.
+    async fn mark_view(&self, key: Key) -> Result<(), DynamoError> {
+        let update = Update {
+            // A projector that has read it before must not write it as it was.
+            expression: "SET #forget = :until ADD version :one",
+            condition: Some("attribute_exists(pk) AND attribute_not_exists(#forget)"),
+            names: vec![("#forget", FORGET_AT)],
+            values: vec![(":until", number(self.until)), (":one", number(1))],
+        };
+        self.views.table().update(key.into_item(), update, soon()).await.map(|_| ())
+    }
+
+    /// Tries until the view is the one that was read.
+    async fn take_name_out(&self, found: &Found) -> Result<(), DynamoError> {
+        let (mut backoff, deadline) = (Backoff::default(), Deadline::after(PATIENCE));
+        loop {
+            let writes = match found {
+                Found::InPoll { view, item } => self.writes_of_poll(view, item).await?,
+                Found::InBattle { view, item } => self.writes_of_battle(view, item).await?,
+                _ => None,
+            };
+            let Some(writes) = writes else { return Ok(()) };
+            match self.views.write(writes, soon()).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(failure) if failure.is_retryable() => {}
+                Err(failure) => return Err(failure),
+            }
+            backoff.wait(deadline).await?;
+        }
+    }
+
+    /// The view is read first: where it is the same when it is written, the block is as well.
+    async fn seen<S: State>(&self, view: &Key) -> Result<View<S>, DynamoError> {
+        self.views.read(view.clone(), View::read_to_fold, soon()).await
+    }
+
+    async fn block(&self, key: &Key) -> Result<Option<Row<'_>>, DynamoError> {
+        self.views.table().get(key.clone().into_item(), soon()).await
+    }
+
+    async fn writes_of_poll(
+        &self,
+        view: &Key,
+        block: &Key,
+    ) -> Result<Option<Vec<Write>>, DynamoError> {
+        let seen = self.seen::<Counted>(view).await?;
+        let (Some(row), Some(poll)) = (self.block(block).await?, polls::of_view(view)) else {
+            return Ok(None);
+        };
+        let item = self.without_votes(&poll, row).await?;
+        Ok(item.map(|item| vec![seen.write(view.clone()), Write::Put(item)]))
+    }
+
+    async fn writes_of_battle(
+        &self,
+        view: &Key,
+        item: &Key,
+    ) -> Result<Option<Vec<Write>>, DynamoError> {
+        let mut seen = self.seen::<Fought>(view).await?;
+        if item == view {
+            let is_there = seen.state.forget(&self.viewer);
+            return Ok(is_there.then(|| vec![seen.write(view.clone())]));
+        }
+        let Some(row) = self.block(item).await? else { return Ok(None) };
+        let item = self.without_hits(row)?;
+        Ok(item.map(|item| vec![seen.write(view.clone()), Write::Put(item)]))
+    }
+}

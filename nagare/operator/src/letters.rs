@@ -1,0 +1,41 @@
+//! Sending a dead letter's command again.
+
+use shared::dead_letters::{DeadLetter, DeadLetters, ORIGIN, StreamBatch, fits};
+use shared::queue::Message;
+
+use super::soon;
+use nagare_client::failure::Failure;
+use nagare_client::sender::Sender;
+
+/// What Lambda sent of changes that it gave up says which they are, and not what they say.
+fn check(letter: &DeadLetter) -> Result<(), Failure> {
+    match StreamBatch::read(&letter.body) {
+        None => Ok(()),
+        Some(batch) => Err(Failure::No(format!(
+            "this is no command; it stands for {batch}. docs/OPERATIONS.md says how to set the views right: \
+             \"Changes of facts that were given up\". Then drop it"
+        ))),
+    }
+}
+
+/// Sends a letter's command again, then removes the letter. If it is interrupted in between, the letter
+/// stays, and running it again is safe.
+///
+/// # Errors
+/// [`Failure`]; the command may have been sent.
+pub async fn redrive(
+    letters: &DeadLetters,
+    sender: &Sender,
+    letter: &DeadLetter,
+) -> Result<(), Failure> {
+    check(letter)?;
+    let mut attributes = vec![(ORIGIN, letter.id.clone())];
+    // The longest bodies leave no room for the id; such a letter comes back under another one.
+    attributes.retain(|attribute| fits(&letter.body, std::slice::from_ref(attribute)));
+    let (body, group) = (letter.body.clone(), letter.group.clone());
+    let message = Message { body, group, attributes, delay_seconds: None };
+    sender.send_batch(&[message]).await?;
+    // A letter that has come back already stays.
+    letters.remove(letter, soon()).await?;
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! What goes on in a local stack: what its functions say, what was counted, and what goes wrong on purpose. The stack writes
+//! it, the console shows it, and neither knows the other.
+//!
+//! ```text
+//! journal  what the functions say, line by line
+//! numbers  what was counted: commands, entries, units, times
+//! faults   what goes wrong on purpose, and how often
+//! playing  what the built-in sample has open
+//! ```
+
+pub mod faults;
+pub mod journal;
+pub mod numbers;
+pub mod playing;
+
+use faults::FaultsHandle;
+use journal::Journal;
+use numbers::Numbers;
+use playing::Playing;
+
+/// What is known of a stack in this process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct LocalTelemetry {
+    /// What the functions say.
+    pub journal: Journal,
+    /// What was counted.
+    pub numbers: Numbers,
+    /// What goes wrong on purpose. It may change while the stack runs.
+    pub faults: FaultsHandle,
+    /// What the built-in sample has open.
+    pub playing: Playing,
+}

@@ -1,0 +1,69 @@
+//! The functions, built as their own programs build them.
+
+use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use projector::Projector;
+use shared::activities::ChangeLog;
+use shared::command::InternalSeal;
+use shared::crypto::seal::{MIN_SECRET_LENGTH, Secrets};
+use shared::dead_letters::LetterSeal;
+use shared::outbound::Bus;
+use shared::queue::Sender;
+use shared::rooms::RoomQueues;
+use shared::runtime::hold::Hold;
+use shared::runtime::metrics::Metrics;
+use shared::values::Retention;
+
+use super::stage::{Stage, broken};
+use nagare::Failure;
+use nagare_local::{COMMANDS, DEAD_LETTERS};
+
+/// The writer, otherwise as the function builds it.
+pub(super) fn writer(stage: &Stage) -> Result<Writer, Failure> {
+    let secrets = secrets()?;
+    Ok(Writer {
+        ledger: stage.tables.ledger.clone(),
+        facts: stage.tables.facts.clone(),
+        views: stage.tables.views.clone(),
+        timelines: stage.tables.timelines.clone(),
+        commands: CommandQueue::new(sender(stage, COMMANDS), InternalSeal::new(&secrets)),
+        dead_letters: DeadLetterQueue::new(sender(stage, DEAD_LETTERS), LetterSeal::new(&secrets)),
+        sizes: Sizes::default(),
+        retention: Retention::default(),
+        metrics: Metrics::off(),
+        clock: stage.clock.clone(),
+        change_log: ChangeLog::default(),
+        room_queues: RoomQueues::default(),
+        events: stage.tables.events.clone(),
+        hold: Hold::default(),
+        bus: Bus::off(),
+    })
+}
+
+/// The projector, otherwise as the function builds it.
+pub(super) fn projector(stage: &Stage) -> Result<Projector, Failure> {
+    let secrets = secrets()?;
+    Ok(Projector {
+        facts: stage.tables.facts.clone(),
+        views: stage.tables.views.clone(),
+        metrics: Metrics::off(),
+        clock: stage.clock.clone(),
+        dead_letters: projector::DeadLetterQueue::new(
+            sender(stage, DEAD_LETTERS),
+            InternalSeal::new(&secrets),
+            LetterSeal::new(&secrets),
+        ),
+        read_notifications: Retention::default(),
+        tables: stage.tables.events.tables().clone(),
+        rules: shared::tenants::Rules::new(&stage.tables.ledger),
+        bus: Bus::off(),
+    })
+}
+
+/// What sends to one of the queues.
+pub(super) fn sender(stage: &Stage, queue: &str) -> Sender {
+    Sender::new(stage.sqs.clone(), stage.wire.queue_url(queue))
+}
+
+fn secrets() -> Result<Secrets, Failure> {
+    Secrets::new(&[0; MIN_SECRET_LENGTH]).map_err(|e| broken(&e))
+}

@@ -1,0 +1,44 @@
+//! What single commands cost in each design.
+
+use super::super::NAGARE;
+use super::super::stage::Stage;
+use super::m3::{self, Design};
+use super::ours::{self, Pace};
+use super::plan::Plan;
+use super::report::Lone;
+use nagare::Failure;
+use nagare_local::faults::Faults;
+
+/// Of m3's and of the code that ships.
+pub(super) async fn lone() -> Result<[Lone; 2], Failure> {
+    Ok([lone_m3().await?, lone_nagare().await?])
+}
+
+async fn lone_m3() -> Result<Lone, Failure> {
+    let (stage, design) = (Stage::new(&Faults::default())?, Design::in_four());
+    let now = stage.clock.now();
+    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
+    let mut units = Vec::new();
+    for plan in [&like, &like, &undo] {
+        stage.meter.reset();
+        m3::run(&stage, &design, plan, 1).await?;
+        let measured = stage.meter.read();
+        units.push(measured.all_units() + measured.refused_units);
+    }
+    Ok(Lone { design: "m3", like: units[0], duplicate: units[1], undo: units[2] })
+}
+
+async fn lone_nagare() -> Result<Lone, Failure> {
+    let stage = Stage::new(&Faults::default())?;
+    ours::publish(&stage).await?;
+    let now = stage.clock.now();
+    let (like, undo) = (Plan::one(now)?, Plan::undo(now)?);
+    let mut units = Vec::new();
+    for plan in [&like, &like, &undo] {
+        stage.meter.reset();
+        ours::run(&stage, plan, 1, Pace::Storm).await?;
+        let measured = stage.meter.read();
+        units.push(measured.all_units() + measured.refused_units);
+    }
+    Ok(Lone { design: NAGARE, like: units[0], duplicate: units[1], undo: units[2] })
+}

@@ -1,0 +1,170 @@
+//! The followers of the actor that the benchmarks publish as: the ones that `nagare-bench fanout` writes
+//! to. There may be millions of them, more than the embedded tables hold. So only the sort keys of their
+//! edges are kept, and a page is generated when it is requested.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use shared::dynamo::Limits;
+use shared::follows::keys;
+use shared::values::{ActorId, Timestamp, ViewerId};
+
+use super::super::{ACTOR, follower};
+use nagare::Failure;
+use nagare_local::engine::edges::EdgesQuery;
+use nagare_operator::progress;
+
+/// The value of an edge's `following`.
+const FOLLOWING: &str = r#"{"BOOL":true}"#;
+
+#[derive(Debug)]
+pub(super) struct Followers {
+    partition: String,
+    /// The sort keys of the edges, in order.
+    sort_keys: Vec<Box<str>>,
+    following: Box<RawValue>,
+    /// The size of every edge as DynamoDB counts it, in bytes, without its sort key and its follower.
+    bytes: usize,
+}
+
+impl Followers {
+    pub(super) fn new(count: u64) -> Result<Self, Failure> {
+        let actor = ActorId::new(ACTOR).map_err(|e| Failure::Usage(e.to_string()))?;
+        let bar = progress::bar(count, "follows");
+        let sort_key = |n| {
+            bar.inc(1);
+            let viewer = ViewerId::new(follower(n)).map_err(|e| Failure::Usage(e.to_string()))?;
+            Ok(keys::edge(&viewer, &actor).sk.into_boxed_str())
+        };
+        let mut sort_keys = (0..count).map(sort_key).collect::<Result<Vec<_>, Failure>>()?;
+        sort_keys.sort_unstable();
+        bar.finish_and_clear();
+        let following = RawValue::from_string(FOLLOWING.to_owned());
+        let following = following.map_err(|e| Failure::Usage(e.to_string()))?;
+        let partition = keys::followers(&actor);
+        let names = ["pk", "sk", "follower_id", "followee_id", "following", "changed_at"];
+        let names: usize = names.map(str::len).iter().sum();
+        let instant = Timestamp::LAST.to_string();
+        let bytes = names + partition.len() + ACTOR.len() + 1 + instant.len();
+        Ok(Self { partition, sort_keys, following, bytes })
+    }
+
+    /// The answer to a query for these followers. None for any other query.
+    pub(super) fn answer(&self, body: &[u8]) -> Option<String> {
+        self.edges(body).or_else(|| self.listed(body))
+    }
+
+    /// The answer to the query of a page of the list, none of whom has left.
+    fn listed(&self, body: &[u8]) -> Option<String> {
+        let query: Value = serde_json::from_slice(body).ok()?;
+        let says =
+            |pointer, text: &str| query.pointer(pointer).and_then(Value::as_str) == Some(text);
+        let is_list = says("/KeyConditionExpression", "pk = :pk")
+            && says("/ExpressionAttributeValues/:pk/S", &self.partition)
+            && says("/FilterExpression", "following = :yes")
+            && says("/ExpressionAttributeNames/#since", "changed_at");
+        let limit = query.get("Limit").filter(|_| is_list)?.as_u64()?;
+        let start = query.pointer("/ExclusiveStartKey/sk/S").and_then(Value::as_str).unwrap_or("");
+        let first = self.sort_keys.partition_point(|sort_key| **sort_key <= *start);
+        let rest = &self.sort_keys[first..];
+        let found = &rest[..rest.len().min(usize::try_from(limit).ok()?)];
+        let since = Timestamp::LAST.to_string();
+        let items = found.iter().map(|sk| json!({"sk": {"S": sk}, "changed_at": {"S": since}}));
+        let items: Vec<_> = items.collect();
+        let mut answer = json!({"Count": found.len(), "ScannedCount": found.len(), "Items": items});
+        if let Some(last) = found.last().filter(|_| found.len() as u64 == limit) {
+            answer["LastEvaluatedKey"] = json!({"pk": {"S": self.partition}, "sk": {"S": last}});
+        }
+        Some(answer.to_string())
+    }
+
+    fn edges(&self, body: &[u8]) -> Option<String> {
+        let query = EdgesQuery::read(body)?;
+        if query.partition() != self.partition {
+            return None;
+        }
+        let first = self.sort_keys.partition_point(|sort_key| query.is_before(sort_key));
+        let mut page = query.page(Limits::DYNAMODB.page_bytes);
+        for sort_key in
+            self.sort_keys[first..].iter().take_while(|sort_key| !query.is_behind(sort_key))
+        {
+            let follower = sort_key.split_once('#').map_or("", |(_, follower)| follower);
+            let bytes = self.bytes + sort_key.len() + follower.len();
+            if !page.add(sort_key, Some(&self.following), bytes) {
+                break;
+            }
+        }
+        page.print().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_smithy_runtime_api::client::http::{
+        HttpConnector, HttpConnectorFuture, SharedHttpConnector,
+    };
+    use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+    use aws_smithy_runtime_api::http::StatusCode;
+    use aws_smithy_types::body::SdkBody;
+    use fastrand::Rng;
+    use shared::dynamo::Dynamo;
+    use shared::follows::{FollowerRange, Follows};
+    use shared::ledger::Ledger;
+    use shared::runtime::deadline::Deadline;
+
+    use super::super::load::edge;
+    use super::*;
+    use nagare_local::engine::Engine;
+    use nagare_local::{connector, schema};
+
+    /// Answers from the tables, and asserts that the generated followers answer the same.
+    #[derive(Debug)]
+    struct Compared(Followers, Engine);
+
+    impl HttpConnector for Compared {
+        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+            let Self(followers, engine) = self;
+            let query = request.body().bytes().expect("a body");
+            let (status, stored) = engine.call("Query", query);
+            let generated = followers.answer(query).expect("a query for them");
+            let [read, expected] = [&generated, &stored]
+                .map(|text| serde_json::from_str::<Value>(text).expect("JSON"));
+            assert_eq!(read, expected, "{request:?}");
+            let status = StatusCode::try_from(status).expect("a status");
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::from(stored))))
+        }
+    }
+
+    /// Whatever is queried, the answer is the one that the tables would give.
+    #[tokio::test]
+    async fn they_are_read_as_from_the_tables() {
+        const COUNT: u64 = 10_000;
+        let engine = Engine::in_memory().expect("tables");
+        let (actor, at) = (ActorId::new(ACTOR).expect("an id"), Timestamp::LAST);
+        let viewer = |n| ViewerId::new(follower(n)).expect("an id");
+        let edges = (0..COUNT).map(|n| edge(&viewer(n), &actor, at)).collect();
+        engine.import(&schema::names().ledger, edges).expect("loaded");
+        let compared = Compared(Followers::new(COUNT).expect("followers"), engine);
+        let client = connector::dynamodb(SharedHttpConnector::new(compared));
+        let ledger = Ledger::new(Dynamo::new(client).table(&schema::names().ledger));
+        let follows = Follows::new(&ledger);
+        let deadline = Deadline::after(Duration::from_secs(60));
+        let mut random = Rng::with_seed(1);
+        for _ in 0..50 {
+            let ranges = FollowerRange::split(random.usize(1..4));
+            let range = ranges[random.usize(0..ranges.len())];
+            let [first, last] = range.bounds();
+            let after = keys::edge(&viewer(random.u64(0..COUNT)), &actor).sk;
+            let after = (random.bool() && (&first..&last).contains(&&after)).then_some(after);
+            let limit = if random.bool() { random.u16(1..3_000) } else { u16::MAX };
+            let page = follows.edges(&actor, range, after.as_deref(), limit, deadline).await;
+            assert!(!page.expect("a page").edges.is_empty());
+            let former = follows.former_followers(&actor, &first, &last, deadline).await;
+            assert_eq!(former.expect("pages"), []);
+            let (after, limit) = (viewer(random.u64(0..COUNT)), random.usize(1..101));
+            let list = follows.followers(&actor, Some(&after), limit, deadline).await;
+            assert!(list.expect("a page").listed.len() <= limit);
+        }
+    }
+}
