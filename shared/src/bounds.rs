@@ -243,7 +243,7 @@ impl Kind {
         };
         let battle = || {
             Some(match BattleView::of(key)? {
-                BattleView::Share(..) => Self::ViewerHits,
+                BattleView::ViewerHits(..) => Self::ViewerHits,
                 BattleView::Numbered(..) => Self::NumberedHit,
                 BattleView::Itself(_) if battles::is_log(&key.sk) => Self::BattleLog,
                 BattleView::Itself(_) if is_waiting(&key.sk) => Self::BattleWaiting,

@@ -119,7 +119,7 @@ impl Log {
     pub(crate) fn whole(&self, page: &Page<'_>) -> Result<(), String> {
         let mut problems: Vec<Problem> = Vec::new();
         for events in page.asked.events..=page.answered.events {
-            let moment = Moment::of(self, page.walk.viewer, events);
+            let moment = ExpectedState::of(self, page.walk.viewer, events);
             for retained in moment.retained(page) {
                 match moment.answers(page, retained) {
                     Ok(()) => return Ok(()),
@@ -185,7 +185,7 @@ impl fmt::Display for Command {
 /// What the commands say at one moment to one viewer. Those in effect are certain; those in flight, and no
 /// others besides, may count or not.
 #[derive(Default)]
-struct Moment<'a> {
+struct ExpectedState<'a> {
     /// By actor.
     follows: BTreeMap<&'a str, Vec<Change>>,
     /// By id.
@@ -219,7 +219,7 @@ struct Update<'a> {
     certain: bool,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> ExpectedState<'a> {
     fn of(log: &'a Log, viewer: &str, events: usize) -> Self {
         let mut moment = Self::default();
         for command in log.commands.iter().take_while(|command| command.begun < events) {

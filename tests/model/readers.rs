@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use serde_json::Value;
-use shared::activities::KeptRecords;
+use shared::activities::RecordCache;
 use shared::runtime::clock::Clock;
 use shared::values::Timestamp;
 use tests::{World, api_event, soon};
@@ -38,8 +38,8 @@ impl KeptReader {
     /// A reader that has read nothing yet.
     fn new(world: &World, ahead: i64, room: usize) -> Rc<Self> {
         let clock = Clock::manual(world.clock.now());
-        let kept = Arc::new(KeptRecords::new(room));
-        let reader = Reader { clock, kept, ..world.reader.clone() };
+        let records = Arc::new(RecordCache::new(room));
+        let reader = Reader { clock, records, ..world.reader.clone() };
         let kept = Self { reader, ahead, time: world.clock.clone(), frozen: Cell::new(false) };
         kept.keep_time();
         Rc::new(kept)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use fastrand::Rng;
 use nagare::local::faults::{Faults, Faulty, Rates};
 use shared::runtime::hold::Hold;
@@ -71,9 +71,10 @@ pub(crate) fn run(seed: u64, history: &[Sent]) -> Result<(), String> {
     (world.writer.hold, world.reader.hold) = (fault_plan.hold, fault_plan.hold);
     world.reader.seal = world.reader.seal.holding(fault_plan.inline);
     if fault_plan.small_segments {
-        world.writer.sizes = Sizes { page: 2, segment: 1, segments: 64, ..world.writer.sizes };
+        world.writer.limits =
+            FanOutLimits { page: 2, segment: 1, segments: 64, ..world.writer.limits };
     }
-    world.writer.sizes.repeated = fault_plan.repeated;
+    world.writer.limits.repeated = fault_plan.repeated;
     let observed = RefCell::new(Observed::default());
     // Unconstrained: what is polled here would otherwise be made to wait for this task's next turn.
     runtime.block_on(tokio::task::unconstrained(async {

@@ -212,9 +212,9 @@ async fn bit_by_bit(timelines: &Timelines, name: usize, entries: usize) -> (Usag
     let mut last = Instant::now();
     while done < entries {
         let puts = viewers[done..].iter().take(2_500).map(|viewer| put(viewer, &actor));
-        let (enough, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
-        let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-        let written = timelines.write(puts, enough, deadline).await.unwrap();
+        let (begin_until, deadline) = (Duration::from_secs(5), Duration::from_secs(15));
+        let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
+        let written = timelines.write(puts, begin_until, deadline).await.unwrap();
         sum += written.usage;
         done += written.leading;
         if written.leading > 0 {
@@ -319,9 +319,9 @@ async fn fan_out_to_busy(timelines: &Timelines, name: usize) {
         (0..399).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap()).collect();
     viewers.insert(fastrand::usize(0..399), ViewerId::new("busy").unwrap());
     let puts = viewers.iter().map(|viewer| put(viewer, &actor));
-    let (enough, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
-    let (enough, deadline) = (Deadline::after(enough), Deadline::after(deadline));
-    let written = timelines.write(puts, enough, deadline).await.unwrap();
+    let (begin_until, deadline) = (Duration::from_secs(8), Duration::from_secs(10));
+    let (begin_until, deadline) = (Deadline::after(begin_until), Deadline::after(deadline));
+    let written = timelines.write(puts, begin_until, deadline).await.unwrap();
     assert!(!written.complete, "the busy one was served");
 }
 

@@ -70,12 +70,12 @@ pub(crate) fn key(request: &HttpRequest) -> Option<String> {
 
 /// Answers what is for the bucket; the rest goes inside.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct BucketConnector {
     pub(crate) bucket: Bucket,
     pub(crate) inside: SharedHttpConnector,
 }
 
-impl HttpConnector for Beside {
+impl HttpConnector for BucketConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         match key(&request) {
             Some(_) => HttpConnectorFuture::ready(Ok(self.bucket.answer(&request))),

@@ -30,7 +30,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use nagare::cli::Sender;
 use nagare::local::bus::{self as local_bus, LocalBus};
 use nagare::local::connector::{self, InProcess};
@@ -40,7 +40,7 @@ use nagare::local::schema;
 use nagare::local::sqs::{QueueConfig, Queues, Wire};
 use nagare::local::stream_source;
 use nagare::tables::{TableNames, Tables};
-use period_keeper::{Keeper, Mappings, Sizes as KeeperSizes};
+use period_keeper::{Keeper, KeeperLimits, Mappings};
 use projector::Projector;
 use serde_json::Value;
 use shared::activities::ChangeLog;
@@ -49,7 +49,7 @@ use shared::crypto::seal::Secrets;
 use shared::dead_letters::LetterSeal;
 use shared::dynamo::{Dynamo, Limits};
 use shared::events::{Archives, EventSettings, EventTables, Keepers, Periods};
-use shared::likes::KeptCounts;
+use shared::likes::LikeCountCache;
 use shared::objects::Objects;
 use shared::outbound::Bus;
 use shared::paging::CursorSeal;
@@ -200,7 +200,7 @@ impl World {
 
     /// The same, with functions that tell a bus of what happened.
     #[must_use]
-    pub fn telling(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
+    pub fn with_bus(wrap: impl FnOnce(SharedHttpConnector) -> SharedHttpConnector) -> Self {
         Self::built(&schema::names(), &Limits::DYNAMODB, true, wrap)
     }
 
@@ -224,7 +224,7 @@ impl World {
         let bus = LocalBus::new(&clock);
         let inside = InProcess::new(engine.clone(), wire.clone()).with_bus(bus.clone());
         let (inside, bucket) = (dynamodb_local::unless_embedded(inside), Bucket::default());
-        let inside = bucket::Beside { bucket: bucket.clone(), inside };
+        let inside = bucket::BucketConnector { bucket: bucket.clone(), inside };
         let inside = wrap(SharedHttpConnector::new(inside));
         let tables = Tables::within(limits, connector::dynamodb(inside.clone()), names);
         let of = |function| {
@@ -275,7 +275,7 @@ impl World {
             lambda::ENDPOINT,
             lambda::mapping_request(),
         );
-        let (sizes, keeper_metrics) = (Sizes::default(), metrics.clone());
+        let (limits, keeper_metrics) = (FanOutLimits::default(), metrics.clone());
         Self {
             writer: Writer {
                 ledger: writers.ledger,
@@ -284,7 +284,7 @@ impl World {
                 timelines: writers.timelines,
                 commands,
                 dead_letters,
-                sizes,
+                limits,
                 retention,
                 metrics: metrics.clone(),
                 clock: clock.clone(),
@@ -301,9 +301,9 @@ impl World {
                 events: readers.events,
                 timelines: readers.timelines,
                 objects: Some(reader_objects),
-                kept: Arc::default(),
+                records: Arc::default(),
                 // Tests read what was folded just now.
-                counts: Arc::new(KeptCounts::keeping_for(Duration::ZERO)),
+                counts: Arc::new(LikeCountCache::keeping_for(Duration::ZERO)),
                 // Whatever a page takes: one thing happens after the other, unless a test says so.
                 hold: Hold::new(Duration::MAX),
                 seal: CursorSeal::new(&secrets(7)),
@@ -344,7 +344,7 @@ impl World {
                 clock: clock.clone(),
                 read_notifications: retention,
                 tables: projectors.events.tables().clone(),
-                rules: shared::tenants::Rules::new(&projectors.ledger).telling(&by_projector),
+                rules: shared::tenants::Rules::new(&projectors.ledger).with_bus(&by_projector),
                 bus: by_projector,
             },
             keeper: Keeper {
@@ -354,11 +354,11 @@ impl World {
                 tables: EventTables::new(&keeper_dynamo, EVENTS_TABLE_PREFIX),
                 objects,
                 mappings,
-                daily: Daily::new(&keepers.ledger).telling(&by_keeper),
+                daily: Daily::new(&keepers.ledger).with_bus(&by_keeper),
                 bus: by_keeper,
                 summaries: Summaries::new(&keepers.views),
                 settings: EventSettings::default(),
-                sizes: KeeperSizes::default(),
+                limits: KeeperLimits::default(),
                 metrics: keeper_metrics,
                 clock: clock.clone(),
             },

@@ -11,7 +11,7 @@ use crate::log::Outcome;
 /// What a request came to.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
-struct Taken {
+struct IntakeRecord {
     /// Events that are on the queue.
     events_accepted: Count,
     /// Requests that their sender has to correct.
@@ -24,13 +24,14 @@ struct Taken {
     sends_retried: Count,
 }
 
-impl Record for Taken {
+impl Record for IntakeRecord {
     const BY: Option<&'static str> = None;
 }
 
 /// Counts a request.
 pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
-    let mut taken = Taken { sends_retried: outcome.retries.into(), ..Taken::default() };
+    let mut taken =
+        IntakeRecord { sends_retried: outcome.retries.into(), ..IntakeRecord::default() };
     match outcome.accepted {
         Ok(events) => taken.events_accepted = (events as u64).into(),
         Err(Problem::TooMuch(_)) => taken.requests_limited = 1.into(),

@@ -18,7 +18,7 @@ use shared::timelines::Timelines;
 use shared::values::{Retention, Timestamp};
 
 use crate::{
-    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, Reconciler, Sizes, Writer,
+    CommandQueue, DeadLetterQueue, Delivery, Disposition, Failure, FanOutLimits, Reconciler, Writer,
 };
 
 /// One delivery of one command, and all that it may work with. What its calls cost is counted by itself.
@@ -38,7 +38,7 @@ pub(crate) struct Context {
     pub(crate) events: Events,
     pub(crate) commands: CommandQueue,
     pub(crate) dead_letters: DeadLetterQueue,
-    pub(crate) sizes: Sizes,
+    pub(crate) limits: FanOutLimits,
     pub(crate) retention: Retention,
     pub(crate) clock: Clock,
     pub(crate) hold: Hold,
@@ -71,7 +71,7 @@ impl Context {
             events: writer.events.over(dynamo),
             commands,
             dead_letters,
-            sizes: writer.sizes,
+            limits: writer.limits,
             retention: writer.retention,
             clock: writer.clock.clone(),
             hold: writer.hold,
@@ -100,7 +100,7 @@ impl Context {
     /// Sends the rest of a command back to the queue that it came from.
     pub(crate) async fn hand_on(&self, rest: Command) -> Result<Disposition, Failure> {
         let rest = self.delivery.rest(rest);
-        self.commands.send(&[rest], self.delivery.end).await?;
+        self.commands.send(&[rest], self.delivery.hard_deadline).await?;
         Ok(Disposition::Continued)
     }
 }

@@ -62,7 +62,7 @@ impl DeadLetterQueue {
         refused: &[RefusedEvent<'_>],
     ) -> Result<(), SendError> {
         let letters = refused.iter().map(|it| letter_of(&self.seal, delivery, group, it));
-        self.sender.send(&letters.collect::<Vec<_>>(), delivery.end).await
+        self.sender.send(&letters.collect::<Vec<_>>(), delivery.hard_deadline).await
     }
 }
 

@@ -20,11 +20,11 @@ pub struct Delivery {
     /// By when its work has to end.
     pub deadline: Deadline,
     /// By when it has to be handed on, or given up, if it did not come to its end.
-    pub end: Deadline,
+    pub hard_deadline: Deadline,
     /// From when on it begins nothing more, notes how far it has come and hands on the rest: half of
     /// its time, so that what has begun can end. Time is what a slow table takes, so being slow never
     /// uses up receives.
-    pub enough: Deadline,
+    pub checkpoint_at: Deadline,
     /// The id of the message with which the command came first. Progress is noted under it.
     pub origin: Origin,
     /// An earlier delivery may have died half-way.
@@ -40,14 +40,14 @@ pub struct Delivery {
 impl Delivery {
     /// The first and only delivery of a command, which came without a message.
     #[must_use]
-    pub fn only(end: Deadline) -> Self {
-        let time = end.remaining();
-        let deadline = end.within(time - RESERVE.min(time / 4));
-        let (enough, origin) = (end.within(time / 2), Origin::unknown());
+    pub fn only(hard_deadline: Deadline) -> Self {
+        let time = hard_deadline.remaining();
+        let deadline = hard_deadline.within(time - RESERVE.min(time / 4));
+        let (checkpoint_at, origin) = (hard_deadline.within(time / 2), Origin::unknown());
         Self {
             deadline,
-            end,
-            enough,
+            hard_deadline,
+            checkpoint_at,
             origin,
             redelivered: false,
             continued: false,
@@ -57,7 +57,7 @@ impl Delivery {
     }
 
     /// The delivery of a message that was received this often.
-    pub(crate) fn of(message: &SqsMessage, receives: u32, end: Deadline) -> Self {
+    pub(crate) fn of(message: &SqsMessage, receives: u32, hard_deadline: Deadline) -> Self {
         // One that was redriven begins to count again, but it has been delivered before.
         let redriven = message.message_attributes.get(ORIGIN);
         let redelivered = receives > 1 || redriven.is_some();
@@ -65,7 +65,7 @@ impl Delivery {
         let origin = first.or(message.message_id.as_deref()).unwrap_or_default();
         let origin = Origin::new(origin.to_owned()).unwrap_or_else(|_| Origin::unknown());
         let sent_millis = sent_millis(message).to_owned();
-        Self { origin, redelivered, receives, sent_millis, ..Self::only(end) }
+        Self { origin, redelivered, receives, sent_millis, ..Self::only(hard_deadline) }
     }
 
     /// The command itself, if it is the rest of one, and the delivery of that.
@@ -98,7 +98,7 @@ impl Delivery {
 
     /// Until when to work before noting how far it has come.
     pub(crate) fn slice(&self) -> Deadline {
-        self.enough.within(SLICE)
+        self.checkpoint_at.within(SLICE)
     }
 }
 

@@ -63,7 +63,7 @@ pub use dead_letters::DeadLetterQueue;
 pub use delivery::Delivery;
 pub use disposition::{Disposition, FanOutEnd};
 pub use failure::Failure;
-pub use fanout::Sizes;
+pub use fanout::FanOutLimits;
 pub use reconcile::Reconciler;
 
 /// What the writer works with. Made once; every invocation borrows it.
@@ -82,7 +82,7 @@ pub struct Writer {
     /// Where commands go that cannot be applied.
     pub dead_letters: DeadLetterQueue,
     /// When a fan-out is cut into segments, and into how large ones.
-    pub sizes: Sizes,
+    pub limits: FanOutLimits,
     /// How long activities are shown.
     pub retention: Retention,
     /// Where what becomes of commands is counted.

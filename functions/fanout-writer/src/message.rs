@@ -141,7 +141,7 @@ async fn apply_or_hand_on(cx: &Context, command: Command) -> Result<Disposition,
     match applied {
         Err(failure) if failure.is_slowness() || failure.waits().is_some() => {
             let (rest, delay) = (delivery.rest(command), failure.waits());
-            let sent = cx.commands.send_later(&[rest], delay, delivery.end).await;
+            let sent = cx.commands.send_later(&[rest], delay, delivery.hard_deadline).await;
             sent.map_err(|_| failure)?;
             Ok(Disposition::Continued)
         }

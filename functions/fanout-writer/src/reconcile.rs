@@ -116,7 +116,7 @@ pub(crate) struct Pair<'a> {
 }
 
 /// How far some rows were gone through.
-enum Passed {
+enum ChunkOutcome {
     /// This many of them.
     Rows(usize),
     /// The viewer has followed again: begin again, with this follow.
@@ -135,10 +135,10 @@ pub(crate) enum Step {
 }
 
 impl Pair<'_> {
-    /// Goes on through the outbox, beginning nothing after `enough`.
+    /// Goes on through the outbox, beginning nothing after `checkpoint_at`.
     pub(crate) async fn go_on(
         &mut self,
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<Step, DynamoError> {
         if std::mem::take(&mut self.is_complete) {
@@ -155,23 +155,23 @@ impl Pair<'_> {
             let passed = match self.state.following {
                 true => {
                     self.has_copied |= !rows.is_empty();
-                    self.backfill(&rows, enough, deadline).await?
+                    self.backfill(&rows, checkpoint_at, deadline).await?
                 }
                 false => {
                     self.wait_before_purge(&rows).await;
-                    self.clear(&rows, enough, deadline).await?
+                    self.clear(&rows, checkpoint_at, deadline).await?
                 }
             };
             let passed = match passed {
-                Passed::Rows(passed) => passed,
-                Passed::Again(state) => {
+                ChunkOutcome::Rows(passed) => passed,
+                ChunkOutcome::Again(state) => {
                     (self.state, self.position) = (state, None);
-                    if enough.has_passed() {
+                    if checkpoint_at.has_passed() {
                         return Ok(Step::Stopped);
                     }
                     continue;
                 }
-                Passed::Over => return Ok(Step::Whole),
+                ChunkOutcome::Over => return Ok(Step::Whole),
             };
             self.passed += passed;
             if let Some(last) = rows[..passed].last() {
@@ -183,7 +183,7 @@ impl Pair<'_> {
                     Some(later) => (self.state, self.position) = (later, None),
                 }
             }
-            if enough.has_passed() {
+            if checkpoint_at.has_passed() {
                 return Ok(Step::Stopped);
             }
         }
@@ -217,13 +217,13 @@ impl Pair<'_> {
     async fn backfill(
         &mut self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
-    ) -> Result<Passed, DynamoError> {
-        let passed = self.copy(rows, enough, deadline).await?;
+    ) -> Result<ChunkOutcome, DynamoError> {
+        let passed = self.copy(rows, checkpoint_at, deadline).await?;
         let copied = &rows[..passed];
         let (Some(newest), Some(oldest)) = (copied.first(), copied.last()) else {
-            return Ok(Passed::Rows(0));
+            return Ok(ChunkOutcome::Rows(0));
         };
         let Reconciler { follows, activities, .. } = self.of;
         let (edge, mut deleted) = try_join(
@@ -233,18 +233,18 @@ impl Pair<'_> {
         .await?;
         if let Some(now) = edge.filter(|now| *now != self.state) {
             if now.following {
-                return Ok(Passed::Again(now));
+                return Ok(ChunkOutcome::Again(now));
             }
             self.wait_before_purge(copied).await;
             self.purge(now, copied, deadline, deadline).await?.whole()?;
-            return Ok(Passed::Over);
+            return Ok(ChunkOutcome::Over);
         }
         // Marked since they were copied.
         deleted.retain(|row| !copied.contains(row));
         if self.copy(&deleted, deadline, deadline).await? < deleted.len() {
             return Err(DynamoError::Throttled);
         }
-        Ok(Passed::Rows(passed))
+        Ok(ChunkOutcome::Rows(passed))
     }
 
     /// Writes rows into the timeline. Entries of deleted activities are removed instead: they may have
@@ -252,12 +252,12 @@ impl Pair<'_> {
     async fn copy(
         &self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<usize, DynamoError> {
         let sort_keys: Vec<_> = rows.iter().map(|row| row.sort_key.to_string()).collect();
         let writes = rows.iter().zip(&sort_keys).map(|(row, key)| self.write(row, key));
-        Ok(self.timeline.write(writes, enough, deadline).await?.leading)
+        Ok(self.timeline.write(writes, checkpoint_at, deadline).await?.leading)
     }
 
     fn write<'w>(&'w self, row: &OutboxRow, sort_key: &'w str) -> EntryWrite<'w> {
@@ -272,13 +272,13 @@ impl Pair<'_> {
     async fn clear(
         &self,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
-    ) -> Result<Passed, DynamoError> {
-        Ok(match self.purge(self.state, rows, enough, deadline).await? {
-            Purge::Done => Passed::Rows(rows.len()),
-            Purge::Stopped(passed) => Passed::Rows(passed),
-            Purge::Overtaken => Passed::Over,
+    ) -> Result<ChunkOutcome, DynamoError> {
+        Ok(match self.purge(self.state, rows, checkpoint_at, deadline).await? {
+            Purge::Done => ChunkOutcome::Rows(rows.len()),
+            Purge::Stopped(passed) => ChunkOutcome::Rows(passed),
+            Purge::Overtaken => ChunkOutcome::Over,
         })
     }
 
@@ -286,11 +286,11 @@ impl Pair<'_> {
         &self,
         unfollowed: FollowState,
         rows: &[OutboxRow],
-        enough: Deadline,
+        checkpoint_at: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let keys: Vec<_> = rows.iter().map(|row| row.sort_key.clone()).collect();
         let timelines = &self.of.timelines;
-        timelines.purge(self.viewer, self.actor, unfollowed, &keys, enough, deadline).await
+        timelines.purge(self.viewer, self.actor, unfollowed, &keys, checkpoint_at, deadline).await
     }
 }

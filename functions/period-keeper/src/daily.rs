@@ -28,21 +28,21 @@ use crate::{Keeper, Ticked};
 /// Customers of a page: a hundred views are one call.
 const PAGE: usize = 100;
 /// Tenants that are read of the register at once.
-const TENANTS: usize = 100;
+const TENANTS_PER_PAGE: usize = 100;
 /// Tenants that are walked beside each other.
-const BESIDE: usize = 4;
+const TENANTS_IN_FLIGHT: usize = 4;
 /// How long a walk goes on before it notes how far it has come: one that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
 
 /// By when no further page is begun, and by when all calls have to be done.
 #[derive(Clone, Copy)]
 struct Time {
-    enough: Deadline,
+    checkpoint_at: Deadline,
     deadline: Deadline,
 }
 
 /// A customer with what is known of them.
-type Known = (CustomerId, CustomerView, Decisions);
+type DecidableCustomer = (CustomerId, CustomerView, Decisions);
 
 /// What came of it, which several tenants add to.
 #[derive(Debug, Default)]
@@ -72,15 +72,18 @@ impl Keeper {
 
     async fn decide_all(&self, now: Timestamp, deadline: Deadline, counts: &Counts) {
         let half = deadline.remaining() / 2;
-        let time =
-            Time { enough: deadline.within(half), deadline: deadline.within(half + half / 4) };
+        let time = Time {
+            checkpoint_at: deadline.within(half),
+            deadline: deadline.within(half + half / 4),
+        };
         let mut after = None;
         loop {
-            let tenants = match self.daily.tenants(after.as_ref(), TENANTS, time.deadline).await {
-                Ok(tenants) => tenants,
-                Err(failure) => return counts.note("the register of tenants", &failure.into()),
-            };
-            let is_last = tenants.len() < TENANTS;
+            let tenants =
+                match self.daily.tenants(after.as_ref(), TENANTS_PER_PAGE, time.deadline).await {
+                    Ok(tenants) => tenants,
+                    Err(failure) => return counts.note("the register of tenants", &failure.into()),
+                };
+            let is_last = tenants.len() < TENANTS_PER_PAGE;
             after = tenants.last().map(|(tenant, _)| tenant.clone());
             let walks = tenants.into_iter().map(|(tenant, progress)| async move {
                 let decided = match progress {
@@ -92,7 +95,7 @@ impl Keeper {
                 }
             });
             let walks: Vec<_> = walks.collect();
-            stream::iter(walks).buffer_unordered(BESIDE).collect::<()>().await;
+            stream::iter(walks).buffer_unordered(TENANTS_IN_FLIGHT).collect::<()>().await;
             if is_last {
                 return;
             }
@@ -109,7 +112,7 @@ impl Keeper {
     ) -> Result<(), DecideError> {
         let last_due = last_due(now);
         while progress.decided < last_due {
-            if time.enough.has_passed() {
+            if time.checkpoint_at.has_passed() {
                 return Err(out_of_time());
             }
             let tenant = &progress.tenant_id;
@@ -145,7 +148,7 @@ impl Keeper {
     ) -> Result<Option<DailyProgress>, DecideError> {
         let DueDay { tenant_id: tenant, day, .. } = due;
         let mut position = progress.position(*day).cloned();
-        let mut slice = time.enough.within(SLICE);
+        let mut slice = time.checkpoint_at.within(SLICE);
         loop {
             let ids = self.summaries.ids(tenant, position.as_ref(), PAGE, time.deadline).await?;
             let is_last = ids.len() < PAGE;
@@ -161,10 +164,10 @@ impl Keeper {
                 let Some(noted) = self.daily.note(come, time.deadline).await? else {
                     return Ok(None);
                 };
-                if time.enough.has_passed() {
+                if time.checkpoint_at.has_passed() {
                     return Err(out_of_time());
                 }
-                (progress, slice) = (noted, time.enough.within(SLICE));
+                (progress, slice) = (noted, time.checkpoint_at.within(SLICE));
             }
         }
     }
@@ -202,7 +205,7 @@ impl Keeper {
         tenant: &TenantId,
         ids: Vec<CustomerId>,
         deadline: Deadline,
-    ) -> Result<Vec<(CustomerId, Result<Known, DynamoError>)>, DynamoError> {
+    ) -> Result<Vec<(CustomerId, Result<DecidableCustomer, DynamoError>)>, DynamoError> {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
         let (views, mut decisions): (_, BTreeMap<_, _>) = futures::try_join!(
             self.summaries.each_view(tenant, &ids, deadline),
@@ -220,7 +223,7 @@ impl Keeper {
     async fn decide_customer(
         &self,
         due: &DueDay,
-        (customer_id, view, before): Known,
+        (customer_id, view, before): DecidableCustomer,
         deadline: Deadline,
     ) -> Result<(), DecideError> {
         let customer = Customer { tenant_id: due.tenant_id.clone(), customer_id };

@@ -111,7 +111,7 @@ pub struct Keeper {
     /// How long things last.
     pub settings: EventSettings,
     /// How much is done at once.
-    pub sizes: Sizes,
+    pub limits: KeeperLimits,
     /// Where ticks are counted.
     pub metrics: Metrics,
     /// What time it is.
@@ -120,7 +120,7 @@ pub struct Keeper {
 
 /// How much is done at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Sizes {
+pub struct KeeperLimits {
     /// The bytes of memory that a chunk may take. The event that reaches this is its last.
     pub chunk_bytes: usize,
     /// The bytes of a table that are one segment. A larger table has more segments.
@@ -131,7 +131,7 @@ pub struct Sizes {
     pub page_items: Option<i32>,
 }
 
-impl Default for Sizes {
+impl Default for KeeperLimits {
     fn default() -> Self {
         Self {
             chunk_bytes: 64 << 20,

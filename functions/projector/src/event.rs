@@ -72,10 +72,10 @@ pub enum EventError {
     #[error("the event has no `shardId`: give the event source mapping a tumbling window")]
     NoShard,
     /// A record that no stream of DynamoDB has.
-    #[error("record {place} of the batch: {problem}")]
+    #[error("record {index} of the batch: {problem}")]
     Record {
         /// Which, from 0 on.
-        place: usize,
+        index: usize,
         /// What was expected.
         problem: &'static str,
     },
@@ -131,8 +131,8 @@ impl StreamEvent {
 }
 
 fn changes(records: Vec<Record>) -> Result<Vec<Change>, EventError> {
-    let changes = records.into_iter().enumerate().map(|(place, record)| {
-        change(record.dynamodb).map_err(|problem| EventError::Record { place, problem })
+    let changes = records.into_iter().enumerate().map(|(index, record)| {
+        change(record.dynamodb).map_err(|problem| EventError::Record { index, problem })
     });
     changes.collect()
 }

@@ -219,7 +219,7 @@ impl Folding<'_> {
         if !view.state.is_nothing() {
             view.stay();
         }
-        let beside = view.state.beside(&key, before.is_nothing());
+        let beside = view.state.side_writes(&key, before.is_nothing());
         let mut writes = vec![view.write(key)];
         writes.extend(beside);
         if self.is_too_much(&writes) {

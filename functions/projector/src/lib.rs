@@ -44,8 +44,8 @@ use shared::dynamo::IN_FLIGHT;
 use shared::events::EventTables;
 use shared::facts::Facts;
 use shared::outbound::Bus;
-use shared::polls::Counted;
-use shared::projection::{Change, Passed, Sequence, Shard, Unfolded, Views};
+use shared::polls::PollTally;
+use shared::projection::{BarrierProgress, Change, Sequence, Shard, Unfolded, Views};
 use shared::runtime::clock::Clock;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::metrics::Metrics;
@@ -120,7 +120,8 @@ impl Projector {
                     Subject::Barrier(_) => barriers.push((subject, changes)),
                     Subject::Summary(view) => drop(summaries.insert(view, changes)),
                     Subject::Poll(_) => {
-                        let fold = blocks::fold::<Counted>(self, shard, subject, changes, deadline);
+                        let fold =
+                            blocks::fold::<PollTally>(self, shard, subject, changes, deadline);
                         folds.push(fold.boxed());
                     }
                     Subject::Battle(_) => {
@@ -136,7 +137,7 @@ impl Projector {
             let end = first_failed(&outcomes);
             for (barrier, mut changes) in barriers {
                 changes.retain(|change| end.is_none_or(|end| change.sequence < end));
-                let rows = single::fold::<Passed>(self, shard, barrier, changes, deadline);
+                let rows = single::fold::<BarrierProgress>(self, shard, barrier, changes, deadline);
                 outcomes.push(rows.await);
             }
             Ok(self.answer(shard, &changes, outcomes, deadline).await)

@@ -161,7 +161,7 @@ impl<'p> Attempt<'p> {
     async fn views(
         self,
         tasks: &[Task<'_>],
-    ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, Known), DynamoError> {
+    ) -> Result<(Vec<Result<View<ActivityLikes>, DynamoError>>, OwnerFacts), DynamoError> {
         let keys: Vec<_> = tasks.iter().map(|task| likes::keys::count(&task.activity)).collect();
         let Projector { views, clock, .. } = self.projector;
         let views =
@@ -179,9 +179,9 @@ impl<'p> Attempt<'p> {
     }
 
     /// Who published these activities, and what is on record of their own likes.
-    async fn known(self, activities: &[ActivityId]) -> Result<Known, DynamoError> {
+    async fn known(self, activities: &[ActivityId]) -> Result<OwnerFacts, DynamoError> {
         let table = self.projector.facts.table();
-        let mut known = Known::default();
+        let mut known = OwnerFacts::default();
         for some in activities.chunks(BATCH_GET) {
             let keys = some.iter().map(|activity| owner::key(activity).into_item()).collect();
             for row in table.batch_get(keys, self.deadline).await? {
@@ -213,11 +213,11 @@ impl<'p> Attempt<'p> {
         self,
         mut task: Task<'a>,
         mut view: View<ActivityLikes>,
-        known: &Known,
+        known: &OwnerFacts,
     ) -> Result<Ready<'a>, End<'a>> {
         let before = view.state.clone();
         if let Some(owner) = known.owners.get(&task.activity) {
-            view.state.learn(owner.clone(), known.own_likes.get(&task.activity));
+            view.state.set_owner(owner.clone(), known.own_likes.get(&task.activity));
         }
         let (facts, now) = (self.projector.facts.table().name(), self.projector.clock.now());
         let first = task.begin.max(view.passed(self.shard, &task.changes));
@@ -338,7 +338,7 @@ fn not_notified<'a>(ready: impl Iterator<Item = Ready<'a>>, failure: DynamoError
 
 /// What is known of activities beside their views.
 #[derive(Default)]
-struct Known {
+struct OwnerFacts {
     owners: BTreeMap<ActivityId, Owner>,
     own_likes: BTreeMap<ActivityId, Recorded>,
     /// Of which something cannot be read.

@@ -26,9 +26,9 @@ use crate::outcome::Outcome;
 use crate::subject::Subject;
 
 /// The names of events that a batch has of each customer.
-pub(crate) type Counted = BTreeMap<Customer, BTreeSet<EventName>>;
+pub(crate) type NamesCounted = BTreeMap<Customer, BTreeSet<EventName>>;
 
-pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
+pub(crate) fn counted(by_view: &ByView<'_>) -> NamesCounted {
     let of = |(view, changes): (&SummaryView, &Vec<_>)| match view {
         SummaryView::Customer(customer) => {
             let names = changes.iter().filter_map(|change: &&Change| name_of(change));
@@ -43,7 +43,7 @@ pub(crate) fn counted(by_view: &ByView<'_>) -> Counted {
 pub(crate) async fn decide(
     projector: &Projector,
     outcomes: Vec<Outcome>,
-    counted: &Counted,
+    counted: &NamesCounted,
     deadline: Deadline,
 ) -> Vec<Outcome> {
     let mut names = BTreeMap::<TenantId, BTreeSet<EventName>>::new();

@@ -57,12 +57,12 @@ use std::time::Duration;
 
 use aws_lambda_events::event::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use futures::future::BoxFuture;
-use shared::activities::KeptRecords;
+use shared::activities::RecordCache;
 use shared::dynamo::Dynamo;
 use shared::events::Events;
 use shared::facts::Facts;
 use shared::ledger::Ledger;
-use shared::likes::KeptCounts;
+use shared::likes::LikeCountCache;
 use shared::objects::Objects;
 use shared::paging::CursorSeal;
 use shared::projection::Views;
@@ -104,9 +104,9 @@ pub struct Reader {
     /// Where archives of events are, if there are any.
     pub objects: Option<Objects>,
     /// Records of activities that were read before. Readers that share them are one process.
-    pub kept: Arc<KeptRecords>,
+    pub records: Arc<RecordCache>,
     /// Counts of likes that were read a moment ago, likewise.
-    pub counts: Arc<KeptCounts>,
+    pub counts: Arc<LikeCountCache>,
     /// Within what time the reads of a page are of one moment: that of the writers.
     pub hold: Hold,
     /// Seals cursors and opens them.

@@ -51,11 +51,11 @@ impl Record for Answers {
 #[derive(Debug, Clone)]
 pub struct RequestMetrics {
     metrics: Metrics,
-    gathered: Arc<Mutex<Gathered>>,
+    gathered: Arc<Mutex<PendingMetrics>>,
 }
 
 #[derive(Debug, Default)]
-struct Gathered {
+struct PendingMetrics {
     answers: Answers,
     pages: usize,
     /// When the latest of them was answered.
@@ -84,7 +84,7 @@ impl RequestMetrics {
     }
 }
 
-impl Gathered {
+impl PendingMetrics {
     fn add(&mut self, outcome: &Outcome<'_>, now: Timestamp) {
         match outcome.items {
             Ok(_) => {

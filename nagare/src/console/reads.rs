@@ -178,7 +178,7 @@ impl Reads {
             views: tables.views,
             timelines: tables.timelines,
             objects: None,
-            kept: Arc::default(),
+            records: Arc::default(),
             counts: Arc::default(),
             events: tables.events,
             hold: Hold::default(),

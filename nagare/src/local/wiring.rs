@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use axum::Router;
 use dlq_alerter::Alerter;
 use event_intake::{Intake, TenantRates};
-use fanout_writer::{CommandQueue, DeadLetterQueue, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, FanOutLimits, Writer};
 use futures::future::BoxFuture;
 use period_keeper::{Keeper, Mappings};
 use projector::Projector;
@@ -223,7 +223,7 @@ impl Wiring {
             views: self.tables.views.clone(),
             timelines: self.tables.timelines.clone(),
             objects: Some(self.archive.clone()),
-            kept: Arc::default(),
+            records: Arc::default(),
             counts: Arc::default(),
             events: self.tables.events.clone(),
             hold: Hold::default(),
@@ -266,11 +266,11 @@ impl Wiring {
             tables: self.tables.events.tables().clone(),
             objects: self.archive.clone(),
             mappings: self.mappings.clone(),
-            daily: Daily::new(&self.tables.ledger).telling(&self.bus),
+            daily: Daily::new(&self.tables.ledger).with_bus(&self.bus),
             bus: self.bus.clone(),
             summaries: Summaries::new(&self.tables.views),
             settings: self.events,
-            sizes: period_keeper::Sizes::default(),
+            limits: period_keeper::KeeperLimits::default(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
         };
@@ -295,7 +295,7 @@ impl Wiring {
             timelines: self.tables.timelines.clone(),
             commands: CommandQueue::new(self.sender(COMMANDS), self.internal.clone()),
             dead_letters: DeadLetterQueue::new(self.sender(DEAD_LETTERS), self.letter_seal.clone()),
-            sizes: Sizes::default(),
+            limits: FanOutLimits::default(),
             retention: Retention::default(),
             metrics: self.numbers.metrics(),
             clock: self.clock.clone(),
@@ -325,7 +325,7 @@ impl Wiring {
             clock: self.clock.clone(),
             read_notifications: Retention::default(),
             tables: self.tables.events.tables().clone(),
-            rules: shared::tenants::Rules::new(&self.tables.ledger).telling(&self.bus),
+            rules: shared::tenants::Rules::new(&self.tables.ledger).with_bus(&self.bus),
             bus: self.bus.clone(),
         };
         let numbers = [(); 3].map(|()| self.numbers.clone());

@@ -11,7 +11,7 @@
 //! reader has missed is the difference of two counts. A reader that was frozen for an hour, a change that was
 //! appended late, clocks a minute apart make no difference. If the item does not hold as many entries as the
 //! reader has missed, or was begun again (its `epoch` differs), the reader trusts nothing that it kept
-//! ([`KeptRecords`](super::KeptRecords)).
+//! ([`RecordCache`](super::RecordCache)).
 //!
 //! A change is appended after the record says it. A reader that reads the record in between has kept the new
 //! one and drops it for nothing; one that kept the old one is told before the change is acknowledged. An append

@@ -1,7 +1,7 @@
 //! The commands on activities.
 
 use super::{ActivityKey, Change, Edit, Published};
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ActorId, Kind, Payload, SortKey, Timestamp};
 
 /// An actor published an activity.
@@ -62,7 +62,7 @@ pub(crate) fn subject(activity: &ActivityId, actor: &ActorId) -> Subject {
     Subject { activity_id, actor_id, ..Subject::default() }
 }
 
-impl Fact for Publish {
+impl CommandPayload for Publish {
     const TYPES: &'static [&'static str] = &["activity.published"];
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "kind", "payload"];
@@ -95,7 +95,7 @@ impl Fact for Publish {
     }
 }
 
-impl Fact for Update {
+impl CommandPayload for Update {
     const TYPES: &'static [&'static str] = &["activity.updated"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id", "at", "kind", "payload"];
 
@@ -131,7 +131,7 @@ impl Fact for Update {
     }
 }
 
-impl Fact for Delete {
+impl CommandPayload for Delete {
     const TYPES: &'static [&'static str] = &["activity.deleted"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "actor_id"];
 

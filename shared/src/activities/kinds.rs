@@ -11,7 +11,7 @@
 //! list.*
 //!
 //! * Whoever is about to write a record that is of another kind than before lists it first, with the instant of
-//!   the edit ([`Standing::since`]).
+//!   the edit ([`KindSince::since`]).
 //! * Whoever has written a record takes out the rows of the kinds that it is not of: that which it had before, and
 //!   those that were listed for it in vain. But only rows whose edit loses against the one that the record holds. The row of
 //!   an edit that is yet to win is later than that, so it stays.
@@ -52,13 +52,13 @@ const PUBLISHED: &str = "0";
 
 /// Of which kind an activity is, and since which edit. The greater of two wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Standing {
+pub(super) struct KindSince {
     /// The instant of the edit; none if it was published so.
     since: Option<Timestamp>,
     kind: Kind,
 }
 
-impl Standing {
+impl KindSince {
     /// That of a record, if anybody is shown it.
     fn of(record: &ActivityRecord) -> Option<Self> {
         let published = record.published.as_ref().filter(|_| !record.deleted)?;
@@ -87,15 +87,15 @@ impl Listing {
         now: &ActivityRecord,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let (Some(published), Some(standing)) = (&now.published, Standing::of(now)) else {
+        let (Some(published), Some(current)) = (&now.published, KindSince::of(now)) else {
             return Ok(());
         };
-        let is_known = Standing::of(known).is_some_and(|known| known.kind == standing.kind);
-        if is_known || self.0.contains(&standing.kind) {
+        let is_known = KindSince::of(known).is_some_and(|known| known.kind == current.kind);
+        if is_known || self.0.contains(&current.kind) {
             return Ok(());
         }
-        activities.list_by_kind(key, &published.sort_key(key), &standing, deadline).await?;
-        self.0.push(standing.kind);
+        activities.list_by_kind(key, &published.sort_key(key), &current, deadline).await?;
+        self.0.push(current.kind);
         Ok(())
     }
 
@@ -107,8 +107,8 @@ impl Listing {
         now: &ActivityRecord,
     ) -> Leaving {
         let Some(published) = &now.published else { return Leaving::default() };
-        let now = Standing::of(now);
-        self.0.extend(Standing::of(before).map(|before| before.kind));
+        let now = KindSince::of(now);
+        self.0.extend(KindSince::of(before).map(|before| before.kind));
         self.0.sort();
         self.0.dedup();
         self.0.retain(|kind| now.as_ref().is_none_or(|now| now.kind != *kind));
@@ -131,7 +131,7 @@ impl Listing {
 pub(super) struct Leaving {
     rows: Vec<(LedgerKey, Kind)>,
     /// What the record says; nothing if nobody is shown it.
-    now: Option<Standing>,
+    now: Option<KindSince>,
 }
 
 impl Leaving {
@@ -146,16 +146,16 @@ impl Activities {
         &self,
         key: &ActivityKey,
         sort_key: &SortKey,
-        standing: &Standing,
+        current: &KindSince,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let later = Update {
             expression: "SET #at = :at",
             condition: Some("attribute_not_exists(pk) OR #at < :at"),
             names: vec![("#at", "at")],
-            values: vec![(":at", text(standing.since()))],
+            values: vec![(":at", text(current.since()))],
         };
-        let row = row_key(key, sort_key, &standing.kind).into_item();
+        let row = row_key(key, sort_key, &current.kind).into_item();
         self.ledger.table().update(row, later, deadline).await.map(|_| ())
     }
 

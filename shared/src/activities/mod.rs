@@ -12,29 +12,29 @@
 //! owner     who published what, as a fact that others are folded with
 //! changes   which records were changed a moment ago, as readers see it
 //! appending the same as writers append to it
-//! kept      records that a reader need not read again
+//! record_cache records that a reader need not read again
 //! ```
 
 mod appending;
 pub mod changes;
 mod command;
-mod kept;
 pub mod keys;
 mod kinds;
 mod outbox;
 pub mod owner;
 mod pages;
 mod record;
+mod record_cache;
 mod relisting;
 mod store;
 
 pub use appending::ChangeLog;
 pub(crate) use command::subject;
 pub use command::{Delete, Publish, Update};
-pub use kept::{KeptRecords, LogReading};
 pub use keys::ActivityItem;
 pub use outbox::{OUTBOX_PAGE, OutboxPage, OutboxRow};
 pub use record::{ActivityKey, ActivityRecord, Change, Edit, Published};
+pub use record_cache::{LogReading, RecordCache};
 pub use relisting::Unlisted;
 pub use store::{Claim, Merged, read_record};
 

@@ -32,7 +32,7 @@ pub struct OutboxPage {
 }
 
 /// Which rows of one outbox are asked for.
-struct Asked<'a> {
+struct OutboxQuery<'a> {
     actor: &'a ActorId,
     first: String,
     last: String,
@@ -90,7 +90,8 @@ impl Activities {
         }
         let (first, last) = (from.to_string(), format!("{}~", Timestamp::LAST));
         let after = after.map(ToString::to_string);
-        let asked = Asked { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
+        let asked =
+            OutboxQuery { actor, first, last, after, limit: Some(OUTBOX_PAGE), deleted: false };
         let (rows, next) = self.query_outbox(&asked, deadline).await?;
         Ok(OutboxPage { rows, more: next.is_some() })
     }
@@ -107,7 +108,7 @@ impl Activities {
         deadline: Deadline,
     ) -> Result<Vec<OutboxRow>, DynamoError> {
         let (first, last) = (oldest.to_string(), newest.to_string());
-        let mut asked = Asked { actor, first, last, after: None, limit: None, deleted: true };
+        let mut asked = OutboxQuery { actor, first, last, after: None, limit: None, deleted: true };
         let mut found = Vec::new();
         loop {
             let (rows, next) = self.query_outbox(&asked, deadline).await?;
@@ -135,7 +136,7 @@ impl Activities {
 
     async fn query_outbox(
         &self,
-        asked: &Asked<'_>,
+        asked: &OutboxQuery<'_>,
         deadline: Deadline,
     ) -> Result<(Vec<OutboxRow>, Option<String>), DynamoError> {
         let pk = keys::outbox(asked.actor);

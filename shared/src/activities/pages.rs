@@ -6,7 +6,7 @@ use super::outbox::outbox_row;
 use super::{Activities, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
-use crate::paging::{Stretch, merged};
+use crate::paging::{RowChunk, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Kind, SortKey, Span};
 
@@ -23,9 +23,9 @@ impl Activities {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<SortKey>, DynamoError> {
+    ) -> Result<RowChunk<SortKey>, DynamoError> {
         let pk = keys::outbox(actor);
-        Stretch::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
     }
 
     /// The same of what may be of some kinds: the records decide. One Query for each of them, all at once.
@@ -40,10 +40,10 @@ impl Activities {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<SortKey>, DynamoError> {
+    ) -> Result<RowChunk<SortKey>, DynamoError> {
         let lists = kinds.into_iter().map(|kind| async move {
             let pk = keys::of_kind(actor, kind);
-            Stretch::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
+            RowChunk::read(&self.ledger, &pk, span, after, limit, kind_row, deadline).await
         });
         Ok(merged(try_join_all(lists).await?, span.order, ToString::to_string))
     }

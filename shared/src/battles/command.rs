@@ -1,6 +1,6 @@
 //! The commands on battles.
 
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
 
 /// The most hit points a boss can have.
@@ -38,7 +38,7 @@ pub struct BattleHit {
     pub at: Timestamp,
 }
 
-impl Fact for BattleOpened {
+impl CommandPayload for BattleOpened {
     const TYPES: &'static [&'static str] = &["battle.opened"];
     const MEMBERS: &'static [&'static str] = &["battle_id", "actor_id", "hp", "at", "payload"];
 
@@ -70,7 +70,7 @@ impl Fact for BattleOpened {
     }
 }
 
-impl Fact for BattleHit {
+impl CommandPayload for BattleHit {
     const TYPES: &'static [&'static str] = &["battle.hit"];
     const MEMBERS: &'static [&'static str] = &["battle_id", "hit_id", "viewer_id", "damage", "at"];
 

@@ -121,7 +121,7 @@ pub fn first_of_log(sort_key: &str) -> Option<u64> {
 pub fn of_view(key: &Key) -> Option<BattleId> {
     match BattleView::of(key)? {
         BattleView::Itself(battle) => Some(battle),
-        BattleView::Share(..) | BattleView::Numbered(..) => None,
+        BattleView::ViewerHits(..) | BattleView::Numbered(..) => None,
     }
 }
 
@@ -131,7 +131,7 @@ pub enum BattleView {
     /// How it stands, or what belongs to that.
     Itself(BattleId),
     /// What of it is a viewer's.
-    Share(BattleId, ViewerId),
+    ViewerHits(BattleId, ViewerId),
     /// As which one a hit has landed.
     Numbered(BattleId, HitId),
 }
@@ -148,7 +148,7 @@ impl BattleView {
         Some(match of.split_once('#') {
             None => Self::Itself(BattleId::new(of).ok()?),
             Some((battle, viewer)) => {
-                Self::Share(BattleId::new(battle).ok()?, ViewerId::new(viewer).ok()?)
+                Self::ViewerHits(BattleId::new(battle).ok()?, ViewerId::new(viewer).ok()?)
             }
         })
     }
@@ -170,8 +170,8 @@ mod tests {
             let hit = HitId::new(viewer.as_str()).expect("an id");
             let of_hit = BattleView::Numbered(battle.clone(), hit.clone());
             prop_assert_eq!(BattleView::of(&numbered(&battle, &hit)), Some(of_hit));
-            let share = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
-            prop_assert_eq!(BattleView::of(&share), Some(BattleView::Share(battle, viewer)));
+            let viewer_hits = Key { pk: of_viewer(&battle, &viewer), sk: landed(7) };
+            prop_assert_eq!(BattleView::of(&viewer_hits), Some(BattleView::ViewerHits(battle, viewer)));
         }
     }
 }

@@ -27,18 +27,18 @@
 mod command;
 mod definition;
 pub mod erasure;
-mod fought;
 pub mod keys;
 pub mod log;
 mod replay;
+mod state;
 mod store;
-mod told;
+mod viewer_hits;
 
 pub use command::{BattleHit, BattleOpened, MAX_DAMAGE, MAX_HP};
 pub use definition::{Definition, Hit, VIEWER};
-pub use fought::Fought;
 pub use keys::BattleRow;
 pub use log::Landed;
-pub use replay::{Contradiction, Replay, Standing, Total};
+pub use replay::{BattleStatus, Contradiction, Replay, Total};
+pub use state::BattleState;
 pub use store::{Battle, Battles, HitState};
-pub use told::{Share, ShareItem, Shown, numbered, read_number};
+pub use viewer_hits::{Shown, ViewerHits, ViewerHitsItem, numbered, read_number};

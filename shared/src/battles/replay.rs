@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::told::{Share, shares};
-use super::{Definition, Fought, Hit, Landed, keys};
-use crate::projection::Followed;
+use super::viewer_hits::{ViewerHits, by_viewer};
+use super::{BattleState, Definition, Hit, Landed, keys};
+use crate::projection::DerivedItem;
 use crate::values::{ActorId, BattleId, HitId, ViewerId};
 
 /// How a battle stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct BattleStatus {
     /// Who opened it.
     pub actor_id: ActorId,
     /// How much damage the boss withstands.
@@ -52,9 +52,9 @@ type Totals = BTreeMap<u64, Total>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
     /// Those of the block alone.
-    pub in_block: Share,
+    pub in_block: ViewerHits,
     /// All up to its end.
-    pub so_far: Share,
+    pub so_far: ViewerHits,
 }
 
 /// A battle that was fought again.
@@ -64,7 +64,7 @@ pub struct Replay {
     hits: u64,
     hp_left: u64,
     last: Option<Hit>,
-    shares: BTreeMap<ViewerId, Totals>,
+    by_viewer: BTreeMap<ViewerId, Totals>,
     numbers: BTreeMap<HitId, u64>,
     contradictions: Vec<(HitId, Contradiction)>,
 }
@@ -78,14 +78,14 @@ impl Replay {
         definition: Definition,
         blocks: &[(u64, Vec<Landed>)],
         on_record: &HashMap<HitId, Hit>,
-        stored: &Fought,
+        stored: &BattleState,
     ) -> Self {
         let mut replay = Self {
             hp_left: definition.hp,
             definition,
             hits: 0,
             last: None,
-            shares: BTreeMap::new(),
+            by_viewer: BTreeMap::new(),
             numbers: BTreeMap::new(),
             contradictions: Vec::new(),
         };
@@ -101,8 +101,8 @@ impl Replay {
                 replay.numbers.insert(hit.hit_id.clone(), number);
                 replay.land(hit, is_new, on_record.get(&hit.hit_id), stored);
             }
-            for (viewer, in_block) in shares(hits) {
-                let totals = replay.shares.entry(viewer.clone()).or_default();
+            for (viewer, in_block) in by_viewer(hits) {
+                let totals = replay.by_viewer.entry(viewer.clone()).or_default();
                 let before = totals.last_key_value().map(|(_, total)| total.so_far);
                 let so_far = before.unwrap_or_default().and(in_block);
                 totals.insert(first, Total { in_block, so_far });
@@ -118,7 +118,7 @@ impl Replay {
         replay
     }
 
-    fn land(&mut self, hit: &Landed, is_new: bool, on_record: Option<&Hit>, stored: &Fought) {
+    fn land(&mut self, hit: &Landed, is_new: bool, on_record: Option<&Hit>, stored: &BattleState) {
         let mut contradicts = |how| self.contradictions.push((hit.hit_id.clone(), how));
         if !is_new {
             contradicts(Contradiction::LandedTwice);
@@ -142,10 +142,10 @@ impl Replay {
 
     /// How it stands.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn status(&self) -> BattleStatus {
         let Definition { actor_id, hp, .. } = &self.definition;
         let (hp_left, hits, last_hit) = (self.hp_left, self.hits, self.last.clone());
-        Standing { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
+        BattleStatus { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
     }
 
     /// What the log says that cannot be, about which hit.
@@ -156,9 +156,9 @@ impl Replay {
 
     /// What of it is a viewer's.
     #[must_use]
-    pub fn share(&self, viewer: &ViewerId) -> Share {
-        let last = self.shares.get(viewer).and_then(BTreeMap::last_key_value);
-        last.map_or_else(Share::default, |(_, total)| total.so_far)
+    pub fn viewer_hits(&self, viewer: &ViewerId) -> ViewerHits {
+        let last = self.by_viewer.get(viewer).and_then(BTreeMap::last_key_value);
+        last.map_or_else(ViewerHits::default, |(_, total)| total.so_far)
     }
 
     /// True if the log is whole, and says nothing that cannot be.
@@ -175,8 +175,8 @@ impl Replay {
 
     /// The viewers whose hits have landed, each with what those come to.
     #[must_use]
-    pub fn shares(&self) -> &BTreeMap<ViewerId, Totals> {
-        &self.shares
+    pub fn by_viewer(&self) -> &BTreeMap<ViewerId, Totals> {
+        &self.by_viewer
     }
 
     /// As which one each hit has landed.
@@ -187,8 +187,8 @@ impl Replay {
 
     /// The items that say what a viewer's hits come to.
     #[must_use]
-    pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<Followed> {
-        let totals = self.shares.get(viewer).into_iter().flatten();
+    pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<DerivedItem> {
+        let totals = self.by_viewer.get(viewer).into_iter().flatten();
         totals.map(|(first, total)| total.so_far.total(battle, viewer, *first)).collect()
     }
 }
@@ -227,7 +227,7 @@ mod tests {
         let blocks =
             blocks.iter().map(|(first, hits)| (*first, hits.iter().map(Landed::from).collect()));
         let on_record = on_record.iter().map(|hit| (hit.hit_id.clone(), hit.clone())).collect();
-        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &Fought::default())
+        Replay::of(definition, &blocks.collect::<Vec<_>>(), &on_record, &BattleState::default())
     }
 
     fn contradictions(replay: &Replay) -> Vec<(&str, Contradiction)> {
@@ -239,9 +239,9 @@ mod tests {
         let (a, b, late) = (hit("a", 4), hit("b", 9), hit("c", 1));
         let fought = replay(&[(0, from_ref(&a)), (1, from_ref(&b))], &[a.clone(), b.clone(), late]);
         assert_eq!(contradictions(&fought), []);
-        let Standing { hp_left, hits, last_hit, .. } = fought.standing();
+        let BattleStatus { hp_left, hits, last_hit, .. } = fought.status();
         assert_eq!((hp_left, hits, last_hit), (0, 2, Some(b)));
-        let totals = fought.shares().values().next().expect("bob's");
+        let totals = fought.by_viewer().values().next().expect("bob's");
         let hits: Vec<_> = totals.iter().map(|(at, it)| (*at, it.so_far.hits)).collect();
         assert_eq!(hits, [(0, 1), (1, 2)], "one for each block");
     }

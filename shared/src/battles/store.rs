@@ -2,8 +2,10 @@
 
 use futures::future::try_join;
 
-use super::told::NUMBERS;
-use super::{BattleHit, Definition, Fought, Hit, Share, ShareItem, Shown, keys, read_number};
+use super::viewer_hits::NUMBERS;
+use super::{
+    BattleHit, BattleState, Definition, Hit, Shown, ViewerHits, ViewerHitsItem, keys, read_number,
+};
 use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{DynamoError, Query};
 use crate::facts::{Claim, Facts};
@@ -19,7 +21,7 @@ pub struct Battle {
     /// How it stands.
     pub shown: Shown,
     /// What of it is the viewer's that was asked for.
-    pub share: Option<Share>,
+    pub viewer_hits: Option<ViewerHits>,
 }
 
 /// What became of a hit.
@@ -83,32 +85,32 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<Battle>, DynamoError> {
         let opened = self.facts.unerased(keys::opened(battle), deadline);
-        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
         let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         // One that is not folded yet has no hits.
         let unhurt = || Shown { hp_left: definition.hp, hits: 0, last_hit: None };
         let shown = view.state.shown().unwrap_or_else(unhurt);
-        let share = match viewer {
+        let viewer_hits = match viewer {
             None => None,
-            Some(_) if shown.hits == 0 => Some(Share::default()),
-            Some(viewer) => Some(self.share(battle, viewer, shown.hits, deadline).await?),
+            Some(_) if shown.hits == 0 => Some(ViewerHits::default()),
+            Some(viewer) => Some(self.viewer_hits(battle, viewer, shown.hits, deadline).await?),
         };
-        Ok(Some(Battle { definition, shown, share }))
+        Ok(Some(Battle { definition, shown, viewer_hits }))
     }
 
     /// What a viewer's hits come to among so many that have landed.
-    async fn share(
+    async fn viewer_hits(
         &self,
         battle: &BattleId,
         viewer: &ViewerId,
         hits: u64,
         deadline: Deadline,
-    ) -> Result<Share, DynamoError> {
+    ) -> Result<ViewerHits, DynamoError> {
         let key = Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(hits) };
         let numbers = self.views.total_before(&key, &NUMBERS, deadline).await?;
-        Ok(Share::of(&numbers))
+        Ok(ViewerHits::of(&numbers))
     }
 
     /// A hit, and what became of it: two reads at once, and one as of what they say.
@@ -122,7 +124,7 @@ impl Battles {
         deadline: Deadline,
     ) -> Result<Option<(Hit, HitState)>, DynamoError> {
         let fact = self.facts.table().get(keys::hit(battle, hit_id).into_item(), deadline);
-        let view = self.views.read(keys::view(battle), View::<Fought>::read_from, deadline);
+        let view = self.views.read(keys::view(battle), View::<BattleState>::read_from, deadline);
         let (fact, view) = try_join(fact, view).await?;
         let Some(fact) = fact else { return Ok(None) };
         let hit = Hit::read(hit_id.clone(), &fact)?;
@@ -137,7 +139,7 @@ impl Battles {
         };
         let state = match has_landed {
             true => HitState::Landed,
-            false if shown.hp_left == 0 && state.is_settled() => HitState::Late,
+            false if shown.hp_left == 0 && state.is_all_written() => HitState::Late,
             false => HitState::Pending,
         };
         Ok(Some((hit, state)))
@@ -173,7 +175,7 @@ impl Battles {
             ..Query::default()
         };
         let rows = self.views.table().all(query, || deadline).await?;
-        let items = rows.iter().map(ShareItem::read).collect::<Result<Vec<_>, _>>()?;
+        let items = rows.iter().map(ViewerHitsItem::read).collect::<Result<Vec<_>, _>>()?;
         Ok(items.iter().any(|item| item.ids.contains(hit)))
     }
 

@@ -40,10 +40,10 @@ pub enum DynamoError {
         message: String,
     },
     /// A stored attribute is not what it should be.
-    #[error("{place}: expected {expected}")]
+    #[error("{location}: expected {expected}")]
     Corrupt {
         /// The table, key and attribute.
-        place: String,
+        location: String,
         /// What should stand there.
         expected: &'static str,
     },

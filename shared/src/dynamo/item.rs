@@ -62,7 +62,7 @@ pub fn list(values: Vec<AttributeValue>) -> AttributeValue {
 #[must_use]
 pub fn corrupt(table: &str, item: &str, attribute: &str, expected: &'static str) -> DynamoError {
     DynamoError::Corrupt {
-        place: format!("table {table}, item {item}, attribute {attribute}"),
+        location: format!("table {table}, item {item}, attribute {attribute}"),
         expected,
     }
 }

@@ -15,7 +15,7 @@ use futures::stream::FuturesUnordered;
 
 use super::batch_write::{self, BatchItem};
 use super::client::once;
-use super::pacing::{Attempt, Call, FEW, Pacer, Priority, Share, Ticket, WeakPacer};
+use super::pacing::{Attempt, Call, FEW, FairShare, Pacer, Priority, Ticket, WeakPacer};
 use super::{Dynamo, DynamoError, IN_FLIGHT, Table, Usage};
 use crate::runtime::deadline::Deadline;
 use crate::runtime::retry::Backoff;
@@ -64,7 +64,7 @@ pub struct PacedTable {
     priority: Priority,
     pacer: Pacer,
     /// The work that these calls are part of: each piece takes its turn.
-    share: Share,
+    share: FairShare,
     partition_pacers: Arc<PartitionPacers>,
     most_in_flight: usize,
 }
@@ -83,7 +83,7 @@ impl PacedTable {
             table,
             priority: Priority::Normal,
             pacer: Pacer::of_table(most_in_flight),
-            share: Share::default(),
+            share: FairShare::default(),
             partition_pacers: Arc::default(),
             most_in_flight,
         }
@@ -93,7 +93,7 @@ impl PacedTable {
     /// the others.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
-        Self { table: self.table.over(dynamo), share: Share::default(), ..self.clone() }
+        Self { table: self.table.over(dynamo), share: FairShare::default(), ..self.clone() }
     }
 
     /// The same, for writes that give way to others.
@@ -107,7 +107,7 @@ impl PacedTable {
     #[must_use]
     pub fn for_partition(&self, key: &str) -> Self {
         let pacer = self.partition_pacers.of(key, self.most_in_flight);
-        Self { pacer, share: Share::default(), ..self.clone() }
+        Self { pacer, share: FairShare::default(), ..self.clone() }
     }
 
     /// The table.
@@ -116,8 +116,8 @@ impl PacedTable {
         &self.table
     }
 
-    /// Writes items in order, up to 25 a call, several calls at once. From `enough` on no further call is
-    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
+    /// Writes items in order, up to 25 a call, several calls at once. From `begin_until` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `begin_until` only if all is
     /// written. A key that is named twice is written once: DynamoDB refuses a batch that repeats a key.
     ///
     /// Too little capacity is not an error but a [`Written`] that is not complete.
@@ -127,14 +127,14 @@ impl PacedTable {
     pub async fn write<'a, I: BatchItem<'a>>(
         &self,
         writes: impl IntoIterator<Item = I>,
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Written, DynamoError> {
         let given: Vec<_> = writes.into_iter().collect();
         let mut seen = HashSet::with_capacity_and_hasher(given.len(), RandomState::default());
         let mut distinct = given.clone();
         distinct.retain(|write| seen.insert(write.key()));
-        let Sent { usage, missing } = self.write_distinct(&distinct, enough, deadline).await?;
+        let Sent { usage, missing } = self.write_distinct(&distinct, begin_until, deadline).await?;
         let first = missing.map(|nth| distinct[nth].key());
         let leading = given.iter().position(|write| Some(write.key()) == first);
         let leading = leading.unwrap_or(given.len());
@@ -151,12 +151,12 @@ impl PacedTable {
     async fn write_distinct<'a, I: BatchItem<'a>>(
         &self,
         writes: &[I],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Sent, DynamoError> {
         let (mut sum, mut missing) = (Usage::default(), writes.len());
         let mut in_flight = FuturesUnordered::new();
-        let mut next = pin!(self.begin(writes, 0, enough));
+        let mut next = pin!(self.begin(writes, 0, begin_until));
         let mut more = true;
         loop {
             tokio::select! {
@@ -169,7 +169,7 @@ impl PacedTable {
                 begun = &mut next, if more => match begun {
                     Begun::Call(first, batch, ticket) => {
                         in_flight.push(self.complete(first, batch, ticket, deadline));
-                        next.set(self.begin(writes, first + batch.len(), enough));
+                        next.set(self.begin(writes, first + batch.len(), begin_until));
                     }
                     Begun::TooLate(first) => {
                         missing = missing.min(first);
@@ -188,14 +188,14 @@ impl PacedTable {
         &'b self,
         writes: &'b [I],
         first: usize,
-        enough: Deadline,
+        begin_until: Deadline,
     ) -> Begun<'b, I> {
         let rest = &writes[first..];
         let batch = &rest[..rest.len().min(self.call_items())];
         if batch.is_empty() {
             return Begun::All;
         }
-        match self.admit(batch.len(), Attempt::First, enough).await {
+        match self.admit(batch.len(), Attempt::First, begin_until).await {
             Ok(ticket) => Begun::Call(first, batch, ticket),
             Err(_) => Begun::TooLate(first),
         }

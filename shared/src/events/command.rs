@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::{Customer, Event, EventKey};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Names, Subject, TYPE};
+use crate::message::{
+    Body, CommandError, CommandPayload, MemberError, Members, Names, Subject, TYPE,
+};
 use crate::values::{CustomerId, EventId, EventName, TenantId, Timestamp};
 
 /// The most events of one message.
@@ -88,7 +90,7 @@ impl Event {
     }
 }
 
-impl Fact for EventRecorded {
+impl CommandPayload for EventRecorded {
     const TYPES: &'static [&'static str] = &["event.recorded"];
     const MEMBERS: &'static [&'static str] =
         &["tenant_id", "customer_id", "event_id", "name", "at", "properties"];
@@ -110,7 +112,7 @@ impl Fact for EventRecorded {
     }
 }
 
-impl Fact for EventsRecorded {
+impl CommandPayload for EventsRecorded {
     const TYPES: &'static [&'static str] = &["events.recorded"];
     const MEMBERS: &'static [&'static str] = &[EVENTS];
 

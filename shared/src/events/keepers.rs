@@ -27,7 +27,7 @@ pub struct Keepers {
 
 /// A keeper that is at work.
 #[derive(Debug)]
-pub struct AtWork(LedgerKey);
+pub struct KeeperLease(LedgerKey);
 
 impl Keepers {
     /// Those of this ledger.
@@ -40,7 +40,7 @@ impl Keepers {
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
-    pub async fn begin(&self, deadline: Deadline) -> Result<AtWork, DynamoError> {
+    pub async fn begin(&self, deadline: Deadline) -> Result<KeeperLease, DynamoError> {
         let key = keys::keeper(fastrand::u64(..));
         let millis = i64::try_from((deadline.remaining() + SLACK).as_millis()).unwrap_or(i64::MAX);
         let until = Clock::system().now().plus_millis(millis);
@@ -50,15 +50,15 @@ impl Keepers {
             (FORGET_AT.to_owned(), number(forgotten)),
         ];
         self.ledger.put(key.clone(), attributes, deadline).await?;
-        Ok(AtWork(key))
+        Ok(KeeperLease(key))
     }
 
     /// It is done.
     ///
     /// # Errors
     /// [`DynamoError`]; then it is waited for until its deadline.
-    pub async fn end(&self, at_work: AtWork, deadline: Deadline) -> Result<(), DynamoError> {
-        self.ledger.delete(at_work.0, deadline).await
+    pub async fn end(&self, lease: KeeperLease, deadline: Deadline) -> Result<(), DynamoError> {
+        self.ledger.delete(lease.0, deadline).await
     }
 
     /// For how long those that are at work may still be; nothing if there are none.

@@ -17,7 +17,7 @@
 //! exchanging an object is replaced by what is left of it
 //! keepers    which keepers are at work
 //! tables     the tables, one for each period
-//! known      what a process knows of periods
+//! period_cache what a process knows of periods
 //! recording  one conditional put an event
 //! reading    what a customer did, over the tables of periods
 //! ```
@@ -48,9 +48,9 @@ mod exchanging;
 mod keepers;
 pub mod keeping;
 pub mod keys;
-mod known;
 pub mod manifest;
 mod period;
+mod period_cache;
 pub mod periods;
 mod reading;
 mod recording;
@@ -61,7 +61,7 @@ mod tally;
 
 use std::sync::Arc;
 
-use known::Known;
+use period_cache::PeriodCache;
 
 use crate::dynamo::Dynamo;
 use crate::ledger::Ledger;
@@ -70,7 +70,7 @@ pub use archived::ArchivedObject;
 pub use archives::Archives;
 pub use command::{EventRecorded, EventsRecorded, MOST_EVENTS, SentEvent};
 pub use event::{Customer, CustomerError, Event, EventKey};
-pub use keepers::{AtWork, Keepers};
+pub use keepers::{KeeperLease, Keepers};
 pub use period::{Period, PeriodError, PeriodLength};
 pub use periods::{MadeTable, PeriodRow, PeriodState, Periods};
 pub use reading::{History, ListedEvent, MOST_BYTES, ROUNDS, TABLES, UNITS};
@@ -87,7 +87,7 @@ pub struct Events {
     pub settings: EventSettings,
     tables: EventTables,
     periods: Periods,
-    known: Arc<Known>,
+    known: Arc<PeriodCache>,
 }
 
 impl Events {

@@ -2,7 +2,7 @@
 
 use crate::activities::{ActivityKey, subject};
 use crate::follows::{FollowerRange, FollowerRangeError};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Plain, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Plain, Subject};
 use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
 
 /// One segment of a large fan-out: make these followers' timelines agree with the activity.
@@ -36,7 +36,7 @@ impl From<FollowerRangeError> for MemberError {
     }
 }
 
-impl Fact for FanOutSegment {
+impl CommandPayload for FanOutSegment {
     const TYPES: &'static [&'static str] = &["fanout.part"];
     const MEMBERS: &'static [&'static str] =
         &["activity_id", "actor_id", "published_at", "followers"];

@@ -1,7 +1,7 @@
 //! The commands on follows.
 
 use super::FollowState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActorId, ViewerId};
 
 /// A viewer began or ceased to follow an actor.
@@ -15,7 +15,7 @@ pub struct FollowChange {
     pub state: FollowState,
 }
 
-impl Fact for FollowChange {
+impl CommandPayload for FollowChange {
     const TYPES: &'static [&'static str] = &["follow.created", "follow.deleted"];
     const MEMBERS: &'static [&'static str] = &["follower_id", "followee_id", "at"];
 

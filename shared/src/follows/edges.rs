@@ -52,7 +52,7 @@ pub struct EdgePage {
 }
 
 /// Which edges of one followee are asked for.
-struct Asked<'a> {
+struct EdgeSelection<'a> {
     followee: &'a ActorId,
     first: &'a str,
     last: &'a str,
@@ -76,7 +76,8 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
-        let asked = Asked { followee, first, last, after, limit: Some(limit), former: false };
+        let asked =
+            EdgeSelection { followee, first, last, after, limit: Some(limit), former: false };
         self.query_edges(&asked, deadline).await
     }
 
@@ -95,7 +96,7 @@ impl Follows {
         let (mut found, mut next) = (Vec::new(), None);
         loop {
             let after = next.as_deref();
-            let asked = Asked { followee, first, last, after, limit: None, former: true };
+            let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
             let page = self.query_edges(&asked, deadline).await?;
             found.extend(page.edges);
             next = page.next;
@@ -118,13 +119,13 @@ impl Follows {
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let [first, last] = &range.bounds();
-        let asked = Asked { followee, first, last, after, limit: None, former: true };
+        let asked = EdgeSelection { followee, first, last, after, limit: None, former: true };
         self.query_edges(&asked, deadline).await
     }
 
     async fn query_edges(
         &self,
-        asked: &Asked<'_>,
+        asked: &EdgeSelection<'_>,
         deadline: Deadline,
     ) -> Result<EdgePage, DynamoError> {
         let table = self.ledger.table();
@@ -134,7 +135,7 @@ impl Follows {
     }
 }
 
-impl Asked<'_> {
+impl EdgeSelection<'_> {
     fn body(&self, table: &str) -> String {
         let pk = keys::followers(self.followee);
         let mut query = json!({

@@ -1,7 +1,7 @@
 //! The commands on likes.
 
 use super::LikeState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ViewerId};
 
 /// A viewer likes an activity, or no longer does.
@@ -15,7 +15,7 @@ pub struct LikeChange {
     pub state: LikeState,
 }
 
-impl Fact for LikeChange {
+impl CommandPayload for LikeChange {
     const TYPES: &'static [&'static str] = &["like.created", "like.deleted"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", "activity_id", "at"];
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::kept::Moment;
-use super::{KeptCounts, Standing, keys};
+use super::count_cache::DualInstant;
+use super::{LikeCountCache, LikeSummary, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::projection::{Own, Recent, Views};
@@ -28,17 +28,17 @@ impl LikeCount {
     /// What somebody is shown, of whom it is on record whether they like it: the count is that of the moment in which this
     /// was counted ([`recent`](crate::projection::recent)).
     #[must_use]
-    pub fn standing(&self, viewer: &ViewerId, likes: bool) -> Standing {
+    pub fn summary(&self, viewer: &ViewerId, likes: bool) -> LikeSummary {
         let counted = match self.recent.of(viewer) {
-            Own::Told(counted) => counted,
+            Own::Counted(counted) => counted,
             Own::Nothing => false,
             // Where nobody is counted they are not, whatever they have said since.
             Own::Unknown => {
-                return Standing { count: self.count, liked: Some(likes && self.count > 0) };
+                return LikeSummary { count: self.count, liked: Some(likes && self.count > 0) };
             }
         };
         let others = self.count.saturating_sub(u64::from(counted));
-        Standing { count: others + u64::from(likes), liked: Some(likes) }
+        LikeSummary { count: others + u64::from(likes), liked: Some(likes) }
     }
 }
 
@@ -62,7 +62,7 @@ impl LikeCounts {
         read(&self.views.table().batch_get(keys_of(activities), deadline).await?)
     }
 
-    /// The same for pages, as it was a moment ago: what was [kept](KeptCounts), and what the others were in some replica of the table. Those
+    /// The same for pages, as it was a moment ago: what was [kept](LikeCountCache), and what the others were in some replica of the table. Those
     /// that nobody ever liked are there with nothing counted.
     ///
     /// # Errors
@@ -70,11 +70,11 @@ impl LikeCounts {
     pub async fn lately(
         &self,
         activities: &[ActivityId],
-        kept: &KeptCounts,
+        kept: &LikeCountCache,
         now: Timestamp,
         deadline: Deadline,
     ) -> Result<HashMap<ActivityId, LikeCount>, DynamoError> {
-        let now = Moment::now(now);
+        let now = DualInstant::now(now);
         let (mut counts, mut left) = (HashMap::new(), Vec::new());
         for activity in activities {
             match kept.get(activity, now) {

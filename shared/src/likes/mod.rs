@@ -26,7 +26,7 @@
 
 mod command;
 mod count;
-mod kept;
+mod count_cache;
 pub mod keys;
 pub mod list;
 mod state;
@@ -34,7 +34,7 @@ mod store;
 
 pub use command::LikeChange;
 pub use count::{LikeCount, LikeCounts};
-pub use kept::{KEPT_FOR, KeptCounts};
+pub use count_cache::{KEPT_FOR, LikeCountCache};
 pub use list::LikeList;
-pub use state::{LikeState, Recorded, Standing};
+pub use state::{LikeState, LikeSummary, Recorded};
 pub use store::{Like, Likes, ROWS_AT_ONCE};

@@ -41,7 +41,7 @@ impl Recorded {
 
 /// What is shown of the likes of an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct LikeSummary {
     /// How many like it.
     pub count: u64,
     /// Whether the caller does, if it is known who that is.

@@ -14,7 +14,7 @@ pub use subject::Subject;
 pub use write::{Body, Plain};
 
 /// A command as its feature declares it.
-pub trait Fact: Sized {
+pub trait CommandPayload: Sized {
     /// The values of `type` that it is sent with.
     const TYPES: &'static [&'static str];
     /// The members that it has besides `type`.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::ViewerId;
 
 /// A viewer has read notifications.
@@ -46,7 +46,7 @@ fn read_list(json: &str) -> Option<Vec<ReadThrough>> {
 const READ: &str = "read";
 const ALL: &str = "all";
 
-impl Fact for MarkRead {
+impl CommandPayload for MarkRead {
     const TYPES: &'static [&'static str] = &["notifications.read"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", READ, ALL];
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::keys::Place;
+use super::keys::NotificationKey;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number};
 use crate::projection::State;
@@ -27,7 +27,7 @@ pub struct Listing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Its place.
-    pub place: Place,
+    pub position: NotificationKey,
     /// How many likes it is about.
     pub count: u64,
 }
@@ -36,7 +36,7 @@ impl Listed {
     /// Its item, if it has one of its own.
     #[must_use]
     pub fn write(&self, viewer: &ViewerId) -> Item {
-        let mut item = self.place.key(viewer).into_item();
+        let mut item = self.position.key(viewer).into_item();
         item.insert("count".to_owned(), number(self.count));
         item
     }
@@ -46,7 +46,7 @@ impl Listed {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        Ok(Self { place: Place::of(row)?, count: row.count("count")? })
+        Ok(Self { position: NotificationKey::of(row)?, count: row.count("count")? })
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Inbox {
     unread: u64,
     /// Activities with unread likes: those that changed last, the last one at the end. The others have items.
     listed: VecDeque<Listed>,
-    spills: BTreeMap<Place, Option<Listed>>,
+    spills: BTreeMap<NotificationKey, Option<Listed>>,
 }
 
 impl Inbox {
@@ -89,7 +89,7 @@ impl Inbox {
 
     /// What of the list has an item of its own since the inbox was read, and what has none any more.
     #[must_use]
-    pub fn spills(&self) -> &BTreeMap<Place, Option<Listed>> {
+    pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<Listed>> {
         &self.spills
     }
 
@@ -103,28 +103,28 @@ impl Inbox {
         let count = |listing: Option<Listing>| listing.map_or(0, |listing| listing.count);
         self.unread = (self.unread + count(after)).saturating_sub(count(before));
         let listed = |Listing { last_at, count }| Listed {
-            place: Place { last_at, activity_id: activity.clone(), behind: None },
+            position: NotificationKey { last_at, activity_id: activity.clone(), behind: None },
             count,
         };
-        if let Some(Listed { place, .. }) = before.map(listed) {
+        if let Some(Listed { position, .. }) = before.map(listed) {
             let there = self.listed.len();
-            self.listed.retain(|one| one.place.activity_id != *activity);
+            self.listed.retain(|one| one.position.activity_id != *activity);
             if self.listed.len() == there {
-                self.spills.insert(place, None);
+                self.spills.insert(position, None);
             }
         }
         self.listed.extend(after.map(listed));
         while self.pack().len() > LISTED && self.listed.len() > 1 {
             let longest_ago = self.listed.pop_front();
-            self.spills.extend(longest_ago.map(|listed| (listed.place.clone(), Some(listed))));
+            self.spills.extend(longest_ago.map(|listed| (listed.position.clone(), Some(listed))));
         }
     }
 
     fn pack(&self) -> Vec<u8> {
         let mut packer = Packer::default();
-        for Listed { place, count } in &self.listed {
-            packer.instant(place.last_at);
-            packer.text(place.activity_id.as_str());
+        for Listed { position, count } in &self.listed {
+            packer.instant(position.last_at);
+            packer.text(position.activity_id.as_str());
             packer.number(*count);
         }
         packer.into_bytes()
@@ -140,8 +140,8 @@ impl State for Inbox {
             while !unpacker.is_empty() {
                 let last_at = unpacker.instant()?;
                 let activity_id = ActivityId::new(unpacker.text()?).ok()?;
-                let place = Place { last_at, activity_id, behind: None };
-                listed.push_back(Listed { place, count: unpacker.number()? });
+                let position = NotificationKey { last_at, activity_id, behind: None };
+                listed.push_back(Listed { position, count: unpacker.number()? });
             }
             Some(listed)
         })?;

@@ -72,7 +72,7 @@ pub fn is_inbox(key: &Key) -> bool {
 
 /// The place of a notification among those of its viewer: what pages are ordered by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct NotificationKey {
     /// Its latest like.
     pub last_at: Timestamp,
     /// What is liked.
@@ -81,7 +81,7 @@ pub struct Place {
     pub behind: Option<u64>,
 }
 
-impl Place {
+impl NotificationKey {
     /// Its key.
     #[must_use]
     pub fn key(&self, viewer: &ViewerId) -> Key {
@@ -104,8 +104,8 @@ impl Place {
     /// # Errors
     /// [`DynamoError::Corrupt`] if it is no notification's.
     pub fn of(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let place = of_view(&Key::of(row)?).and_then(|(_, place)| place);
-        place.ok_or_else(|| row.corrupt("sk", "the key of a notification"))
+        let position = of_view(&Key::of(row)?).and_then(|(_, position)| position);
+        position.ok_or_else(|| row.corrupt("sk", "the key of a notification"))
     }
 
     /// Reads a sort key; nothing if it is another.
@@ -115,18 +115,18 @@ impl Place {
         let last_at = Timestamp::parse(parts.next()?).ok()?;
         let activity_id = ActivityId::new(parts.next()?).ok()?;
         let behind = parts.next().map(str::parse).transpose().ok()?;
-        let place = Self { last_at, activity_id, behind };
-        (place.to_text() == text).then_some(place)
+        let position = Self { last_at, activity_id, behind };
+        (position.to_text() == text).then_some(position)
     }
 }
 
 /// Viewer and place, if a key of the views is that of a notification; no place, if it is an inbox's.
 #[must_use]
-pub fn of_view(key: &Key) -> Option<(ViewerId, Option<Place>)> {
+pub fn of_view(key: &Key) -> Option<(ViewerId, Option<NotificationKey>)> {
     let viewer = ViewerId::new(key.pk.strip_prefix(NOTIFICATIONS)?).ok()?;
     match key.sk.as_str() {
         INBOX => Some((viewer, None)),
-        text => Some((viewer, Some(Place::of_text(text)?))),
+        text => Some((viewer, Some(NotificationKey::of_text(text)?))),
     }
 }
 
@@ -135,10 +135,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn places() -> impl Strategy<Value = Place> {
+    fn positions() -> impl Strategy<Value = NotificationKey> {
         let at = 0..4_000_000_000_000_i64;
         (at, "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", proptest::option::of(any::<u64>())).prop_map(
-            |(at, activity, behind)| Place {
+            |(at, activity, behind)| NotificationKey {
                 last_at: Timestamp::from_unix_millis(at),
                 activity_id: ActivityId::new(activity).expect("an id"),
                 behind,
@@ -148,18 +148,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", place in places()) {
+        fn keys_say_whose_they_are(viewer in "[A-Za-z0-9._:@-]{0,127}[A-Za-z0-9_:@-]", position in positions()) {
             let viewer = ViewerId::new(viewer).expect("an id");
-            prop_assert_eq!(of_view(&place.key(&viewer)), Some((viewer.clone(), Some(place.clone()))));
+            prop_assert_eq!(of_view(&position.key(&viewer)), Some((viewer.clone(), Some(position.clone()))));
             prop_assert_eq!(of_view(&inbox(&viewer)), Some((viewer.clone(), None)));
-            prop_assert!(inbox(&viewer).sk > place.to_text());
-            let mark = mark(&viewer, &place.activity_id);
-            prop_assert_eq!(of_mark(&mark), Some((viewer, place.activity_id)));
+            prop_assert!(inbox(&viewer).sk > position.to_text());
+            let mark = mark(&viewer, &position.activity_id);
+            prop_assert_eq!(of_mark(&mark), Some((viewer, position.activity_id)));
             prop_assert_eq!(of_view(&mark), None);
         }
 
         #[test]
-        fn the_latest_is_last(one in places(), other in places()) {
+        fn the_latest_is_last(one in positions(), other in positions()) {
             prop_assume!(one.last_at != other.last_at);
             prop_assert_eq!(one.to_text() < other.to_text(), one.last_at < other.last_at);
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::group::{LikeGroup, Liker, Unread};
 use super::inbox::Listing;
-use super::keys::{self, Place};
+use super::keys::{self, NotificationKey};
 use super::mark::Mark;
 use super::read::ReadNotification;
 use crate::activities::owner::{self, Owner};
@@ -41,7 +41,7 @@ pub struct ActivityLikes {
     /// The last notification that was read.
     last_read: Option<ReadNotification>,
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
-    moves: BTreeMap<Place, Option<ReadNotification>>,
+    moves: BTreeMap<NotificationKey, Option<ReadNotification>>,
     /// When the latest like was of the last notification that has an item.
     stored: Option<(Timestamp, u64)>,
 }
@@ -139,7 +139,7 @@ impl ActivityLikes {
 
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     #[must_use]
-    pub fn moves(&self) -> &BTreeMap<Place, Option<ReadNotification>> {
+    pub fn moves(&self) -> &BTreeMap<NotificationKey, Option<ReadNotification>> {
         &self.moves
     }
 
@@ -154,7 +154,7 @@ impl ActivityLikes {
     }
 
     /// Takes in who published the activity, and what is on record of their own like of it, which is no news to them.
-    pub fn learn(&mut self, owner: Owner, own: Option<&Recorded>) {
+    pub fn set_owner(&mut self, owner: Owner, own: Option<&Recorded>) {
         if owner.deleted {
             self.delete();
         }
@@ -210,20 +210,20 @@ impl ActivityLikes {
             return;
         }
         let Some(mut last) = self.last_read.take() else { return };
-        let before = last.place(activity);
+        let before = last.position(activity);
         if last.group.move_back(viewer, at) {
             self.remove(before);
-            self.moves.insert(last.place(activity), Some(last.clone()));
+            self.moves.insert(last.position(activity), Some(last.clone()));
         }
         self.last_read = Some(last);
     }
 
     /// A notification has no item any more. One that has got none yet needs no removing: marks in one batch, however
     /// many, leave one item of each notification to write and one to remove.
-    fn remove(&mut self, place: Place) {
-        match self.stored == place.behind.map(|behind| (place.last_at, behind)) {
-            true => self.moves.insert(place, None),
-            false => self.moves.remove(&place).flatten().map(Some),
+    fn remove(&mut self, position: NotificationKey) {
+        match self.stored == position.behind.map(|behind| (position.last_at, behind)) {
+            true => self.moves.insert(position, None),
+            false => self.moves.remove(&position).flatten().map(Some),
         };
     }
 
@@ -242,13 +242,13 @@ impl ActivityLikes {
         let mut behind = self.read;
         if let Some(last) = self.last_read.take().filter(|last| last.behind == mark.behind) {
             // One and the same notification, marked once more with a greater number.
-            self.remove(last.place(activity));
+            self.remove(last.position(activity));
             group.join(last.group);
             behind = last.behind;
         }
         self.read = through;
         let last = ReadNotification { behind, read_at: mark.read_at, group };
-        self.moves.insert(last.place(activity), Some(last.clone()));
+        self.moves.insert(last.position(activity), Some(last.clone()));
         self.last_read = Some(last);
     }
 }

@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::command::{Marked, ReadThrough};
 use super::inbox::Inbox;
-use super::keys::{self, Place};
+use super::keys::{self, NotificationKey};
 use super::mark::{Mark, Marks};
 use super::store::Notifications;
 use super::{ActivityLikes, NotificationId};
@@ -148,7 +148,7 @@ impl Notifications {
         let inbox = self.views.read(keys::inbox(viewer), View::<Inbox>::read_from, deadline);
         let inbox = inbox.await?.state;
         let mut activities: BTreeSet<_> =
-            inbox.listed().map(|one| one.place.activity_id.clone()).collect();
+            inbox.listed().map(|one| one.position.activity_id.clone()).collect();
         if inbox.lists_all() {
             return Ok(activities);
         }
@@ -161,7 +161,7 @@ impl Notifications {
         let mut pages = pin!(self.views.table().pages(query, || deadline));
         while let Some(page) = pages.try_next().await? {
             for row in &page.rows {
-                let Place { activity_id, behind, .. } = Place::of(row)?;
+                let NotificationKey { activity_id, behind, .. } = NotificationKey::of(row)?;
                 activities.extend(behind.is_none().then_some(activity_id));
             }
         }

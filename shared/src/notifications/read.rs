@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::group::LikeGroup;
-use super::keys::Place;
+use super::keys::NotificationKey;
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text};
 use crate::ledger::FORGET_AT;
@@ -25,15 +25,15 @@ pub struct ReadNotification {
 impl ReadNotification {
     /// Its place among those of its viewer.
     #[must_use]
-    pub fn place(&self, activity: &ActivityId) -> Place {
+    pub fn position(&self, activity: &ActivityId) -> NotificationKey {
         let (last_at, activity_id) = (self.group.last_at, activity.clone());
-        Place { last_at, activity_id, behind: Some(self.behind) }
+        NotificationKey { last_at, activity_id, behind: Some(self.behind) }
     }
 
     /// Its item. It expires when it has been read for as long as those are kept.
     #[must_use]
-    pub fn write(&self, place: &Place, viewer: &ViewerId, kept: Retention) -> Item {
-        let mut item = place.key(viewer).into_item();
+    pub fn write(&self, position: &NotificationKey, viewer: &ViewerId, kept: Retention) -> Item {
+        let mut item = position.key(viewer).into_item();
         item.insert("read_at".to_owned(), text(self.read_at.to_string()));
         item.insert("likes".to_owned(), AttributeValue::B(Blob::new(self.group.to_bytes())));
         item.insert(FORGET_AT.to_owned(), number(kept.expires_at(self.read_at)));
@@ -48,7 +48,7 @@ impl ReadNotification {
         if row.number(FORGET_AT)? <= now.unix_millis().div_euclid(1000) {
             return Ok(None);
         }
-        let behind = Place::of(row)?.behind;
+        let behind = NotificationKey::of(row)?.behind;
         let behind = behind.ok_or_else(|| row.corrupt("sk", "the key of one that was read"))?;
         let group = row.packed("likes", "likes", LikeGroup::from_bytes)?;
         let group = group.ok_or_else(|| row.corrupt("likes", "likes"))?;

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, MutexGuard};
 
-use super::put::{BATCH, Each, put};
+use super::put::{BATCH, PutResults, put};
 use super::{BusError, OutboundEvent, PATIENCE_MILLIS};
 use crate::runtime::clock::Clock;
 use crate::runtime::deadline::Deadline;
@@ -157,7 +157,7 @@ impl Inner {
         while ticket.is_waiting() {
             let group = self.group(&ticket, most);
             let failed = match self.put(&group, deadline).await {
-                Ok(each) => self.settle(&group, each, &ticket),
+                Ok(each) => self.resolve(&group, each, &ticket),
                 // One of them is wrong, and it does not say which.
                 Err(BusError::Refused(_)) if group.len() > 1 => {
                     most = 1;
@@ -165,7 +165,7 @@ impl Inner {
                 }
                 Err(error) => {
                     let each = group.values().map(|_| Err(error.clone())).collect();
-                    self.settle(&group, each, &ticket)
+                    self.resolve(&group, each, &ticket)
                 }
             };
             match failed {
@@ -204,12 +204,12 @@ impl Inner {
         own.chain(others).take(most).map(|(number, event)| (*number, event.clone())).collect()
     }
 
-    async fn put(&self, group: &Group, deadline: Deadline) -> Result<Each, BusError> {
+    async fn put(&self, group: &Group, deadline: Deadline) -> Result<PutResults, BusError> {
         put(&self.http, &self.url, &self.name, group.values(), deadline).await
     }
 
     /// Takes out what is accepted, or refused for good. Returns why something of the ticket's is neither.
-    fn settle(&self, group: &Group, each: Each, ticket: &Ticket<'_>) -> Option<BusError> {
+    fn resolve(&self, group: &Group, each: PutResults, ticket: &Ticket<'_>) -> Option<BusError> {
         let mut failed = None;
         for ((number, event), said) in group.iter().zip(each) {
             match said {

@@ -6,7 +6,7 @@
 //! seen         what a client has been shown, so that it is shown what became visible since
 //! fingerprint  what something that was shown is remembered by
 //! seen_sets    what was shown, where a cursor has no room for it
-//! stretch      rows of a list; several lists read as one
+//! row_chunk    rows of a list; several lists read as one
 //! ```
 //!
 //! What is on a page, and where it comes from, is the concern of each list. Here is what all of them have in
@@ -15,15 +15,15 @@
 mod cursor;
 mod fingerprint;
 mod list;
+mod row_chunk;
 mod seen;
 mod seen_sets;
-mod stretch;
 
 pub use cursor::{
     Cursor, CursorError, CursorSeal, Floor, MAX_CURSOR_LENGTH, MAX_FILTER_BYTES, Position, Range,
 };
 pub use fingerprint::Salt;
 pub use list::List;
+pub use row_chunk::{RowChunk, merged};
 pub use seen::{Capacity, INLINE, MOST, NewSet, Seen, SeenSet};
 pub use seen_sets::{SeenSets, seen_sets};
-pub use stretch::{Stretch, merged};

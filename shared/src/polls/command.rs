@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::{ActorId, Choice, Payload, PollId, Timestamp, ViewerId};
 
 /// The choices that a poll may have.
@@ -73,7 +73,7 @@ fn choices(members: &Members<'_>) -> Result<Vec<Choice>, CommandError> {
     Ok(choices)
 }
 
-impl Fact for PollOpened {
+impl CommandPayload for PollOpened {
     const TYPES: &'static [&'static str] = &["poll.opened"];
     const MEMBERS: &'static [&'static str] =
         &["poll_id", "actor_id", "choices", "opens_at", "closes_at", "payload"];
@@ -113,7 +113,7 @@ impl Fact for PollOpened {
     }
 }
 
-impl Fact for PollClosed {
+impl CommandPayload for PollClosed {
     const TYPES: &'static [&'static str] = &["poll.closed"];
     const MEMBERS: &'static [&'static str] = &["poll_id", "actor_id", "at"];
 
@@ -139,7 +139,7 @@ impl Fact for PollClosed {
     }
 }
 
-impl Fact for Vote {
+impl CommandPayload for Vote {
     const TYPES: &'static [&'static str] = &["vote.cast", "vote.withdrawn"];
     const MEMBERS: &'static [&'static str] = &["poll_id", "viewer_id", "choice", "at"];
 

@@ -16,8 +16,8 @@ const INSTANT: usize = 8;
 pub(super) fn write(at: Timestamp, cast: &Cast) -> String {
     // No command is from before 2015.
     let millis = u64::try_from(at.unix_millis()).unwrap_or(0);
-    let digit = |place| DIGITS[(millis >> (place * BITS)) as usize % DIGITS.len()];
-    let digits = (0..INSTANT as u32).rev().map(|place| char::from(digit(place)));
+    let digit = |index| DIGITS[(millis >> (index * BITS)) as usize % DIGITS.len()];
+    let digits = (0..INSTANT as u32).rev().map(|index| char::from(digit(index)));
     digits.chain(cast.as_str().chars()).collect()
 }
 

@@ -36,11 +36,11 @@ impl Event {
 
 /// The events of one viewer's history.
 fn of_history(history: &History, rules: &Rules) -> BTreeSet<Event> {
-    let place = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
+    let index = |choice: &Choice| rules.choices.iter().position(|one| one == choice);
     let (mut events, mut from) = (BTreeSet::new(), None);
     for (at, cast) in history.between(rules.opens_at, rules.closes_at, &rules.choices) {
         let to = match cast {
-            Cast::For(choice) => place(choice).and_then(|place| u8::try_from(place).ok()),
+            Cast::For(choice) => index(choice).and_then(|index| u8::try_from(index).ok()),
             Cast::Withdrawn => None,
         };
         if from != to {
@@ -89,7 +89,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Option<Vec<Event>> {
         };
         let mut choice = || match unpacker.number()? {
             0 => Some(None),
-            place => u8::try_from(place - 1).ok().map(Some),
+            index => u8::try_from(index - 1).ok().map(Some),
         };
         events.push(Event { at, from: choice()?, to: choice()? });
     }

@@ -26,7 +26,6 @@
 //! Votes that come before their poll wait in blocks beside its view ([`crate::projection::Waiting`]).
 
 mod command;
-mod counted;
 mod counting_vote;
 mod definition;
 mod element;
@@ -37,12 +36,13 @@ pub mod keys;
 mod recording;
 mod recount;
 mod store;
+mod tally;
 
 pub use command::{PollClosed, PollOpened, Vote};
-pub use counted::Counted;
 pub use definition::{Definition, Rules};
 pub use history::{BYTES, Cast, ERASED_AT, History, VOTES};
 pub use keys::PollRow;
 pub use recording::Recorded;
 pub use recount::{EventDigest, Recount, Sums};
 pub use store::{Poll, Polls};
+pub use tally::PollTally;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::counted::{self, Counted};
 use super::events::{self, Event};
+use super::tally::{self, PollTally};
 use super::{History, Rules};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
@@ -40,8 +40,8 @@ impl EventDigest {
     pub(super) fn add(&mut self, event: Event) {
         let mut sums = [0; 32];
         event.add(&mut sums, 1);
-        for (place, sum) in (0_u64..).zip(sums) {
-            let of = mixed(mixed(event.at.unix_millis().cast_unsigned()) ^ place);
+        for (index, sum) in (0_u64..).zip(sums) {
+            let of = mixed(mixed(event.at.unix_millis().cast_unsigned()) ^ index);
             self.0 = self.0.wrapping_add(of.wrapping_mul(i64::cast_unsigned(sum)));
         }
     }
@@ -51,7 +51,7 @@ impl EventDigest {
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn add_block(&mut self, block: &Row<'_>, end: Timestamp) -> Result<(), DynamoError> {
-        let events = counted::events_of(block)?.into_iter().filter(|event| event.at < end);
+        let events = tally::events_of(block)?.into_iter().filter(|event| event.at < end);
         events.for_each(|event| self.add(event));
         Ok(())
     }
@@ -121,13 +121,13 @@ impl Recount {
     /// The view that says so, and the blocks that have to be written before it. They are where no projector writes that
     /// has read the view as it was stored.
     #[must_use]
-    pub fn repaired(self, stored: &Counted, view: &Key) -> (Counted, Vec<Item>) {
+    pub fn repaired(self, stored: &PollTally, view: &Key) -> (PollTally, Vec<Item>) {
         let mut events = self.events.unwrap_or_default();
         events.sort_unstable();
         let first = beyond(stored.blocks(), fastrand::u64(..GENERATIONS));
         let blocks: Vec<_> = (first..)
-            .zip(events.chunks(counted::EVENTS_IN_BLOCK))
-            .map(|(number, events)| counted::block(view, number, events))
+            .zip(events.chunks(tally::EVENTS_IN_BLOCK))
+            .map(|(number, events)| tally::block(view, number, events))
             .collect();
         let numbers = first..first + blocks.len() as u64;
         (stored.recounted(self.rules, self.end, self.sums, numbers), blocks)

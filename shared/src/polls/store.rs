@@ -2,7 +2,7 @@
 
 use futures::future::try_join3;
 
-use super::{Counted, Definition, History, PollClosed, Rules, keys};
+use super::{Definition, History, PollClosed, PollTally, Rules, keys};
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Update};
 use crate::facts::{Claim, Facts};
@@ -82,7 +82,7 @@ impl Polls {
                 None => Ok(History::default()),
             }
         };
-        let view = self.views.read(keys::view(poll), View::<Counted>::read_from, deadline);
+        let view = self.views.read(keys::view(poll), View::<PollTally>::read_from, deadline);
         let opened = self.facts.unerased(keys::opened(poll), deadline);
         let (opened, own, view) = try_join3(opened, own, view).await?;
         let Some(opened) = opened else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! The command on profiles.
 
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{Payload, Timestamp, ViewerId};
 
 /// Somebody changed their profile.
@@ -15,7 +15,7 @@ pub struct ProfileUpdate {
     pub payload: Payload,
 }
 
-impl Fact for ProfileUpdate {
+impl CommandPayload for ProfileUpdate {
     const TYPES: &'static [&'static str] = &["profile.updated"];
     const MEMBERS: &'static [&'static str] = &["viewer_id", "at", "payload"];
 

@@ -57,8 +57,8 @@ impl Barrier {
         &self,
         views: &Views,
         deadline: Deadline,
-    ) -> Result<Option<View<Passed>>, DynamoError> {
-        let passed = views.read(self.view(), View::<Passed>::read_from, deadline).await?;
+    ) -> Result<Option<View<BarrierProgress>>, DynamoError> {
+        let passed = views.read(self.view(), View::<BarrierProgress>::read_from, deadline).await?;
         Ok(Some(passed).filter(|passed| passed.state.rows >= ROWS))
     }
 
@@ -88,12 +88,12 @@ impl Barrier {
 
 /// How many rows of a barrier are folded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Passed {
+pub struct BarrierProgress {
     rows: u64,
     forget_at: i64,
 }
 
-impl State for Passed {
+impl State for BarrierProgress {
     const ATTRIBUTES: &'static [&'static str] = &["rows"];
 
     fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
@@ -108,7 +108,7 @@ impl State for Passed {
     }
 }
 
-impl Fold for Passed {
+impl Fold for BarrierProgress {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
         if let (None, Some(item)) = (&change.before, &change.after) {
             self.forget_at = Row { table: facts, item: item.clone() }.number(FORGET_AT)?;

@@ -5,7 +5,7 @@
 //! stay as they are until the view does not. A repair writes new ones under numbers that no view has reached, and the
 //! view then; those of before expire a day later, as somebody may have read the view before it was repaired.
 //!
-//! A view that has to look at blocks before it goes on says so ([`Blocks::wants`]). It is then written once for every
+//! A view that has to look at blocks before it goes on says so ([`Blocks::needed_blocks`]). It is then written once for every
 //! few of them, so that no invocation has to look at all: another one goes on where it ended.
 
 use super::totals::RUNNING;
@@ -15,7 +15,7 @@ use crate::dynamo::{Attributes, BatchItem, DynamoError, Limits};
 
 /// Which blocks are wanted: those from one sort key to another, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct BlockRange {
     /// The first sort key.
     pub first: String,
     /// The last one.
@@ -26,7 +26,7 @@ pub struct Wanted {
 
 /// An item that follows from what was decided: it may be written any number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Followed {
+pub struct DerivedItem {
     /// Where it is.
     pub key: Key,
     /// Its numbers.
@@ -37,7 +37,7 @@ pub struct Followed {
     pub goes_on: bool,
 }
 
-impl Followed {
+impl DerivedItem {
     /// A running total, with its numbers as they are.
     #[must_use]
     pub fn total(key: Key, mut numbers: Vec<(&'static str, i64)>) -> Self {
@@ -55,7 +55,7 @@ impl Followed {
     }
 }
 
-impl<'a> BatchItem<'a> for &'a Followed {
+impl<'a> BatchItem<'a> for &'a DerivedItem {
     const KEY: [&'static str; 2] = ["pk", "sk"];
 
     fn key(&self) -> (&'a str, &'a str) {
@@ -74,39 +74,43 @@ impl<'a> BatchItem<'a> for &'a Followed {
 
 /// What follows from a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owed {
+pub struct PendingItems {
     /// Which decisions they were.
     pub decisions: Vec<u64>,
     /// The items.
-    pub items: Vec<Followed>,
+    pub items: Vec<DerivedItem>,
 }
 
 /// What is written beside a view.
 #[derive(Debug)]
-pub struct Beside {
+pub struct SideWrites {
     /// Together with it: blocks that are full, and those that are used up.
     pub writes: Vec<Write>,
     /// Once it is written, if that is too much for one transaction.
-    pub owed: Option<Owed>,
+    pub pending: Option<PendingItems>,
 }
 
 /// A view with blocks.
 pub trait Blocks: Fold {
     /// The blocks that have to be looked at before anything else is folded. With `all` also those whose turn comes
     /// when nothing else is left.
-    fn wants(&self, all: bool) -> Option<Wanted>;
+    fn needed_blocks(&self, all: bool) -> Option<BlockRange>;
 
     /// Looks at them, in the order of their sort keys. What comes out has to be written before the view is.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]: a block is not what this view has written.
-    fn look_at(&mut self, blocks: &[Row<'_>], is_last: bool) -> Result<Vec<Followed>, DynamoError>;
+    fn absorb(
+        &mut self,
+        blocks: &[Row<'_>],
+        is_last: bool,
+    ) -> Result<Vec<DerivedItem>, DynamoError>;
 
     /// What is written beside the view at a key.
-    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside;
+    fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites;
 
-    /// What was owed for a decision is written.
-    fn settle(&mut self, decision: u64) {
+    /// What was pending for a decision is written.
+    fn mark_written(&mut self, decision: u64) {
         let _ = decision;
     }
 }

@@ -7,7 +7,7 @@ use super::{Change, Sequence, Shard};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Key};
 use crate::dynamo::{AnsweredItem, to_json};
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::Timestamp;
 
 /// The longest image, in bytes of JSON: two of them, keys and the rest are below the bound of what holds many small things. No row
@@ -74,7 +74,7 @@ impl UnfoldedChange {
     }
 }
 
-impl Fact for UnfoldedChange {
+impl CommandPayload for UnfoldedChange {
     const TYPES: &'static [&'static str] = &["fact.changed"];
     const MEMBERS: &'static [&'static str] =
         &["key", "view", "shard", "sequence", "at", "before", "after"];

@@ -63,12 +63,12 @@ mod view;
 mod views;
 pub mod waiting;
 
-pub use barrier::{Barrier, Passed};
-pub use blocks::{Beside, Blocks, Followed, Owed, Wanted};
+pub use barrier::{Barrier, BarrierProgress};
+pub use blocks::{BlockRange, Blocks, DerivedItem, PendingItems, SideWrites};
 pub use change::{Change, Sequence, SequenceError, Shard, ShardError};
 pub use command::UnfoldedChange;
 pub use high_water::{HighWaterMarks, KEPT};
-pub use recent::{Late, Own, Recent, Told};
+pub use recent::{CountedValue, Late, Own, Recent};
 pub use redriven::Redriven;
 pub use set_aside::SetAside;
 pub use totals::is_running;

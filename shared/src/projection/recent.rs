@@ -36,7 +36,7 @@ pub const KEPT: usize = 16;
 pub(super) const RECENT: &str = "recent";
 
 /// What a view has counted of somebody, in a few bytes.
-pub trait Told: Copy + PartialEq {
+pub trait CountedValue: Copy + PartialEq {
     /// Writes it.
     fn pack(self, packer: &mut Packer);
 
@@ -44,7 +44,7 @@ pub trait Told: Copy + PartialEq {
     fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self>;
 }
 
-impl Told for bool {
+impl CountedValue for bool {
     fn pack(self, packer: &mut Packer) {
         packer.number(u64::from(self));
     }
@@ -62,7 +62,7 @@ impl Told for bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own<T> {
     /// This was counted.
-    Told(T),
+    Counted(T),
     /// Nothing was.
     Nothing,
     /// Nobody knows: others came since, or the view is of a version that did not note it.
@@ -104,7 +104,7 @@ impl<T> Default for Recent<T> {
     }
 }
 
-impl<T: Told> Recent<T> {
+impl<T: CountedValue> Recent<T> {
     /// That of a view of which nobody knows who is in it.
     #[must_use]
     pub fn unknown() -> Self {
@@ -188,7 +188,7 @@ impl<T: Told> Recent<T> {
     pub fn of(&self, viewer: &ViewerId) -> Own<T> {
         let who = fingerprint(viewer.as_str());
         match self.people.iter().find(|(there, _)| *there == who) {
-            Some((_, told)) => Own::Told(*told),
+            Some((_, told)) => Own::Counted(*told),
             None if self.is_all => Own::Nothing,
             None => Own::Unknown,
         }

@@ -17,7 +17,7 @@ use super::{Change, UnfoldedChange};
 use crate::dynamo::item::{Key, Row, text};
 use crate::dynamo::{Condition, DynamoError};
 use crate::facts::Facts;
-use crate::message::{Body, Fact, Members, Names};
+use crate::message::{Body, CommandPayload, Members, Names};
 use crate::runtime::deadline::Deadline;
 use crate::values::Origin;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Followed, Views};
+use super::{DerivedItem, Views};
 use crate::dynamo::item::{Item, Key, text};
 use crate::dynamo::{DynamoError, IN_FLIGHT, Query};
 use crate::runtime::deadline::Deadline;
@@ -64,10 +64,14 @@ impl Views {
     ///
     /// # Errors
     /// [`DynamoError`]; some of them may be written.
-    pub async fn put_all(&self, items: &[Followed], deadline: Deadline) -> Result<(), DynamoError> {
+    pub async fn put_all(
+        &self,
+        items: &[DerivedItem],
+        deadline: Deadline,
+    ) -> Result<(), DynamoError> {
         let mut whole = Vec::with_capacity(items.len());
         // Those of one sort key are of different partitions.
-        let mut by_place: BTreeMap<&str, Vec<&Followed>> = BTreeMap::new();
+        let mut by_place: BTreeMap<&str, Vec<&DerivedItem>> = BTreeMap::new();
         for item in items {
             match item.goes_on {
                 true => by_place.entry(&item.key.sk).or_default().push(item),
@@ -83,11 +87,18 @@ impl Views {
         Ok(())
     }
 
-    async fn going_on(&self, item: &Followed, deadline: Deadline) -> Result<Followed, DynamoError> {
+    async fn going_on(
+        &self,
+        item: &DerivedItem,
+        deadline: Deadline,
+    ) -> Result<DerivedItem, DynamoError> {
         let names: Vec<_> = item.numbers.iter().map(|(name, _)| *name).collect();
         let before = self.total_before(&item.key, &names, deadline).await?;
         let numbers = item.numbers.iter().zip(before);
         let numbers = numbers.map(|((name, number), before)| (*name, number + before)).collect();
-        Ok(Followed { texts: item.texts.clone(), ..Followed::total(item.key.clone(), numbers) })
+        Ok(DerivedItem {
+            texts: item.texts.clone(),
+            ..DerivedItem::total(item.key.clone(), numbers)
+        })
     }
 }

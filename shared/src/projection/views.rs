@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{Delete, Put as TransactPut, TransactWriteItem};
 
-use super::{Followed, Reader, State, View};
+use super::{DerivedItem, Reader, State, View};
 use crate::dynamo::item::{Item, Key, number};
 use crate::dynamo::limits::item_bytes;
 use crate::dynamo::{BATCH_GET, Condition, Dynamo, DynamoError, PacedTable, Put, Table};
@@ -137,7 +137,7 @@ impl Views {
     /// Writes items as they are.
     pub(super) async fn put_whole(
         &self,
-        items: &[Followed],
+        items: &[DerivedItem],
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         if items.is_empty() {

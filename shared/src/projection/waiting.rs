@@ -7,7 +7,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{Change, Wanted, Write};
+use super::{BlockRange, Change, Write};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::limits::{item_bytes, value_bytes};
 use crate::dynamo::{DynamoError, Limits};
@@ -21,7 +21,7 @@ pub const FROM: &str = "waiting_from";
 /// That with the number behind the last one.
 pub const TO: &str = "waiting_to";
 /// How many blocks are folded at once: each is deleted in the transaction that folds it.
-const AT_ONCE: i32 = 40;
+const MAX_BLOCKS_PER_TRANSACTION: i32 = 40;
 
 /// The changes that wait: blocks from one number to another, the second excluded.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -82,10 +82,10 @@ impl Waiting {
 
     /// The blocks with those that waited longest.
     #[must_use]
-    pub fn wants(&self) -> Option<Wanted> {
+    pub fn needed_blocks(&self) -> Option<BlockRange> {
         let last = self.next.checked_sub(1).filter(|_| !self.is_empty())?;
         let (first, last) = (sort_key(self.first), sort_key(last));
-        Some(Wanted { first, last, limit: Some(AT_ONCE) })
+        Some(BlockRange { first, last, limit: Some(MAX_BLOCKS_PER_TRANSACTION) })
     }
 
     /// The changes in these blocks, which wait no longer. Nothing, if they are others than those wanted.

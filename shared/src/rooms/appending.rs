@@ -27,7 +27,7 @@ use futures::future::try_join_all;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turns, oneshot};
 
-use super::arrivals::{Arrival, ArrivalRow, Arrived, MOST, MOST_BYTES, content};
+use super::arrivals::{Arrival, ArrivalPosition, ArrivalRow, MOST, MOST_BYTES, content};
 use super::{Rooms, keys};
 use crate::dynamo::item::{Item, Key, Row};
 use crate::dynamo::{BATCH_GET, Condition, DynamoError, Put};
@@ -148,9 +148,10 @@ impl Rooms {
             }
             backoff.wait(deadline).await.map_err(|_| DynamoError::Throttled)?;
         };
-        let places = (0..).map(|index| Arrived::of(number, index));
+        let places = (0..).map(|index| ArrivalPosition::of(number, index));
         let each = arrivals.iter().zip(places);
-        try_join_all(each.map(|(it, place)| self.put_rows(it, Some(place), deadline))).await?;
+        try_join_all(each.map(|(it, position)| self.put_rows(it, Some(position), deadline)))
+            .await?;
         *whole = Some(number);
         Ok(batch)
     }
@@ -180,17 +181,17 @@ impl Rooms {
         let Some(last) = self.last_arrivals(room, deadline).await? else { return Ok(0) };
         let keys: Vec<_> = last.arrivals().flat_map(|(_, it)| it.rows()).collect();
         let there = self.items_at(keys, deadline).await?;
-        let is_whole = |place: Arrived, it: &Arrival| {
+        let is_whole = |position: ArrivalPosition, it: &Arrival| {
             let is_in_place = |key: &LedgerKey| {
-                there
-                    .get(key)
-                    .is_some_and(|row| Arrived::read(row).is_ok_and(|at| at == Some(place)))
+                there.get(key).is_some_and(|row| {
+                    ArrivalPosition::read(row).is_ok_and(|at| at == Some(position))
+                })
             };
             let [row, authors] = it.rows();
             is_in_place(&row) && there.contains_key(&authors)
         };
-        let rest = last.arrivals().filter(|(place, it)| !is_whole(*place, it));
-        try_join_all(rest.map(|(place, it)| self.complete(it, place, deadline))).await?;
+        let rest = last.arrivals().filter(|(position, it)| !is_whole(*position, it));
+        try_join_all(rest.map(|(position, it)| self.complete(it, position, deadline))).await?;
         Ok(last.number)
     }
 
@@ -198,12 +199,12 @@ impl Rooms {
     async fn complete(
         &self,
         arrival: &Arrival,
-        place: Arrived,
+        position: ArrivalPosition,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         match self.is_deleted(&arrival.key, deadline).await? {
-            true => self.take_out_arrival(&arrival.key, place, deadline).await,
-            false => self.put_rows(arrival, Some(place), deadline).await,
+            true => self.take_out_arrival(&arrival.key, position, deadline).await,
+            false => self.put_rows(arrival, Some(position), deadline).await,
         }
     }
 

@@ -7,7 +7,7 @@
 //! ([`append`](super::appending)). So a number is given once, the list has no holes, and no row ever appears below one that
 //! is there: whoever has read up to a row has read all below it.
 //!
-//! The place of a message, its [`Arrived`], is the number of its row and its index in that. It is stored with the rows of
+//! The place of a message, its [`ArrivalPosition`], is the number of its row and its index in that. It is stored with the rows of
 //! the message. Only the first put of a row counts, so a message has one place, however often it was delivered. An entry of the
 //! list whose message names another place counts for nothing.
 //!
@@ -45,9 +45,9 @@ const MESSAGES: &str = "messages";
 
 /// The place of a message in the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Arrived(pub u64);
+pub struct ArrivalPosition(pub u64);
 
-impl Arrived {
+impl ArrivalPosition {
     /// Before the first.
     pub const NOTHING: Self = Self(MOST as u64 - 1);
 
@@ -150,13 +150,17 @@ impl ArrivalRow {
     }
 
     /// Its messages, each with its place.
-    pub fn arrivals(&self) -> impl Iterator<Item = (Arrived, &Arrival)> {
+    pub fn arrivals(&self) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let entries = self.entries.iter().enumerate();
-        entries.filter_map(|(n, entry)| Some((Arrived::of(self.number, n), entry.as_ref()?)))
+        entries
+            .filter_map(|(n, entry)| Some((ArrivalPosition::of(self.number, n), entry.as_ref()?)))
     }
 
     /// Those of one author, if of one.
-    fn arrivals_of(&self, author: Option<&ViewerId>) -> impl Iterator<Item = (Arrived, &Arrival)> {
+    fn arrivals_of(
+        &self,
+        author: Option<&ViewerId>,
+    ) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let is_asked = move |it: &Arrival| author.is_none_or(|author| it.key.author_id == *author);
         self.arrivals().filter(move |(_, it)| is_asked(it))
     }
@@ -212,9 +216,9 @@ pub enum ArrivalState {
 }
 
 /// Whether what stands in the room is a message that has this place.
-fn is_shown(row: Option<&Row<'_>>, place: Arrived) -> Result<bool, DynamoError> {
+fn is_shown(row: Option<&Row<'_>>, position: ArrivalPosition) -> Result<bool, DynamoError> {
     let Some(row) = row else { return Ok(false) };
-    Ok(!row.flag("deleted")? && Arrived::read(row)? == Some(place))
+    Ok(!row.flag("deleted")? && ArrivalPosition::read(row)? == Some(position))
 }
 
 /// What was read of the list.
@@ -254,11 +258,11 @@ impl Rooms {
     pub async fn arrivals_after(
         &self,
         room: &RoomId,
-        after: Arrived,
+        after: ArrivalPosition,
         limit: usize,
         deadline: Deadline,
     ) -> Result<Arrivals, DynamoError> {
-        let first = Arrived(after.0 + 1).row();
+        let first = ArrivalPosition(after.0 + 1).row();
         let query = Query {
             keys: Some("pk = :pk AND sk >= :first"),
             values: vec![
@@ -288,8 +292,8 @@ impl Rooms {
         let keys: Vec<_> = keys.collect();
         let there = self.items_at(keys.clone(), deadline).await?;
         let mut shown = Vec::new();
-        for (place, it) in arrivals {
-            if is_shown(there.get(&it.rows()[0]), place)? {
+        for (position, it) in arrivals {
+            if is_shown(there.get(&it.rows()[0]), position)? {
                 shown.push(it.key.sort_key(it.at));
             }
         }
@@ -301,21 +305,21 @@ impl Rooms {
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn standing(
+    pub async fn arrival_states(
         &self,
-        arrivals: &[(Arrived, &Arrival)],
+        arrivals: &[(ArrivalPosition, &Arrival)],
         deadline: Deadline,
-    ) -> Result<HashMap<Arrived, ArrivalState>, DynamoError> {
+    ) -> Result<HashMap<ArrivalPosition, ArrivalState>, DynamoError> {
         let keys: BTreeSet<_> = arrivals.iter().map(|(_, it)| it.rows()[0].clone()).collect();
         let there = self.items_at(keys.into_iter().collect(), deadline).await?;
-        let state = |(place, it): &(Arrived, &Arrival)| {
+        let state = |(position, it): &(ArrivalPosition, &Arrival)| {
             let row = there.get(&it.rows()[0]);
-            let state = match is_shown(row, *place)? {
+            let state = match is_shown(row, *position)? {
                 true => ArrivalState::Shown,
                 false if row.is_some() => ArrivalState::Gone,
                 false => ArrivalState::Absent,
             };
-            Ok((*place, state))
+            Ok((*position, state))
         };
         arrivals.iter().map(state).collect()
     }
@@ -324,10 +328,10 @@ impl Rooms {
     pub(super) async fn take_out_arrival(
         &self,
         key: &MessageKey,
-        place: Arrived,
+        position: ArrivalPosition,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
-        let entry = format!("{MESSAGES}[{}]", place.index());
+        let entry = format!("{MESSAGES}[{}]", position.index());
         let (expression, condition) =
             (format!("SET {entry} = :gone"), format!("{entry}.message_id = :id"));
         let gone = AttributeValue::M(Item::from([("deleted".to_owned(), truth(true))]));
@@ -337,7 +341,7 @@ impl Rooms {
             values: vec![(":gone", gone), (":id", text(key.message_id.as_str()))],
             ..Update::default()
         };
-        let row = keys::arrival(&key.room_id, place.row());
+        let row = keys::arrival(&key.room_id, position.row());
         self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
     }
 
@@ -348,8 +352,8 @@ impl Rooms {
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let Some(last) = self.last_arrivals(&key.room_id, deadline).await? else { return Ok(()) };
-        for (place, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
-            self.take_out_arrival(key, place, deadline).await?;
+        for (position, _) in last.arrivals().filter(|(_, it)| it.key.message_id == key.message_id) {
+            self.take_out_arrival(key, position, deadline).await?;
         }
         Ok(())
     }
@@ -362,10 +366,10 @@ mod tests {
     /// Part of stored items and of cursors.
     #[test]
     fn places_are_in_the_order_of_rows_and_in_them() {
-        assert_eq!(Arrived::of(3, 5), Arrived(197));
-        assert_eq!((Arrived(197).row(), Arrived(197).index()), (3, 5));
-        assert!(Arrived::NOTHING < Arrived::of(1, 0));
-        assert_eq!(Arrived(Arrived::NOTHING.0 + 1), Arrived::of(1, 0));
-        assert_eq!(Arrived(Arrived::end_of(7).0 + 1), Arrived::of(8, 0));
+        assert_eq!(ArrivalPosition::of(3, 5), ArrivalPosition(197));
+        assert_eq!((ArrivalPosition(197).row(), ArrivalPosition(197).index()), (3, 5));
+        assert!(ArrivalPosition::NOTHING < ArrivalPosition::of(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::NOTHING.0 + 1), ArrivalPosition::of(1, 0));
+        assert_eq!(ArrivalPosition(ArrivalPosition::end_of(7).0 + 1), ArrivalPosition::of(8, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The commands on rooms.
 
 use super::{MembershipState, MessageKey};
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, MessageId, Payload, RoomId, SortKey, Timestamp, ViewerId};
 
 /// Somebody said something in a room.
@@ -73,7 +73,7 @@ impl MessagePosted {
     }
 }
 
-impl Fact for MessagePosted {
+impl CommandPayload for MessagePosted {
     const TYPES: &'static [&'static str] = &["message.posted"];
     const MEMBERS: &'static [&'static str] =
         &["room_id", "message_id", "author_id", "at", "payload", "private"];
@@ -102,7 +102,7 @@ impl Fact for MessagePosted {
     }
 }
 
-impl Fact for MessageDeleted {
+impl CommandPayload for MessageDeleted {
     const TYPES: &'static [&'static str] = &["message.deleted"];
     const MEMBERS: &'static [&'static str] = &["room_id", "message_id", "author_id"];
 
@@ -123,7 +123,7 @@ impl Fact for MessageDeleted {
     }
 }
 
-impl Fact for MembershipChange {
+impl CommandPayload for MembershipChange {
     const TYPES: &'static [&'static str] = &["room.joined", "room.left"];
     const MEMBERS: &'static [&'static str] = &["room_id", "viewer_id", "at"];
 

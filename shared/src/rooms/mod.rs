@@ -88,12 +88,12 @@ mod repair;
 mod shards;
 
 pub use appending::RoomQueues;
-pub use arrivals::{Arrival, ArrivalRow, ArrivalState, Arrivals, Arrived, RowOutcome};
+pub use arrivals::{Arrival, ArrivalPosition, ArrivalRow, ArrivalState, Arrivals, RowOutcome};
 pub use command::{MembershipChange, MessageDeleted, MessagePosted};
 pub use keys::{MessageKey, RoomItem};
 pub use membership::{Entrance, MembershipState};
 pub use posting::{Claimed, Posted, TOMBSTONES_KEPT};
-pub use reading::{Asked, Effort, Message, MessageList, Stored};
+pub use reading::{Effort, Message, MessageList, MessagesQuery, Stored};
 pub use record::{OnRecord, Reason, WrongRow};
 pub use shards::{Room, Shards};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join;
 
-use super::arrivals::{Arrival, Arrived};
+use super::arrivals::{Arrival, ArrivalPosition};
 use super::{MessageDeleted, MessageKey, MessagePosted, Rooms, Shards, keys};
 use crate::crypto::hash::sha256;
 use crate::dynamo::item::{Item, Row, number, text, truth};
@@ -135,7 +135,7 @@ impl Rooms {
         }
         match there.get(&row).or(there.get(&authors)) {
             // Delivered before: it stays in its place.
-            Some(row) => self.put_rows(&arrival, Arrived::read(row)?, deadline).await?,
+            Some(row) => self.put_rows(&arrival, ArrivalPosition::read(row)?, deadline).await?,
             None => self.arrive(arrival, deadline).await?,
         }
         Ok(Posted::Done)
@@ -162,17 +162,17 @@ impl Rooms {
     pub(super) async fn put_rows(
         &self,
         arrival: &Arrival,
-        place: Option<Arrived>,
+        position: Option<ArrivalPosition>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let [row, authors] = arrival.rows();
-        let (mut truly, mut is_deleted) = (place, false);
-        if let Put::Refused(there) = self.put_row(row, arrival, place, deadline).await? {
+        let (mut truly, mut is_deleted) = (position, false);
+        if let Put::Refused(there) = self.put_row(row, arrival, position, deadline).await? {
             let there = self.ledger.table().row(there);
-            (truly, is_deleted) = (Arrived::read(&there)?, there.flag("deleted")?);
+            (truly, is_deleted) = (ArrivalPosition::read(&there)?, there.flag("deleted")?);
         }
-        if let Some(place) = place.filter(|place| is_deleted || truly != Some(*place)) {
-            self.take_out_arrival(&arrival.key, place, deadline).await?;
+        if let Some(position) = position.filter(|position| is_deleted || truly != Some(*position)) {
+            self.take_out_arrival(&arrival.key, position, deadline).await?;
         }
         if !is_deleted {
             let content = content(arrival, truly);
@@ -186,10 +186,10 @@ impl Rooms {
         &self,
         key: LedgerKey,
         arrival: &Arrival,
-        place: Option<Arrived>,
+        position: Option<ArrivalPosition>,
         deadline: Deadline,
     ) -> Result<Put, DynamoError> {
-        let content = content(arrival, place);
+        let content = content(arrival, position);
         let put = self.ledger.put_unless_hot(key.clone(), content.clone(), absent(), deadline);
         if let Some(put) = put.await? {
             return Ok(put);
@@ -216,13 +216,13 @@ impl Rooms {
         let theirs = claimed.filter(|it| it.author_id == *author_id && !it.erased);
         let Some(claimed) = theirs else { return Ok(()) };
         let [row, authors] = claimed.rows(room_id, message_id);
-        let (place, ()) = try_join(
+        let (position, ()) = try_join(
             self.cover(row, now, deadline),
             self.ledger.put(authors, tombstone(None, now), deadline),
         )
         .await?;
-        if let Some(place) = place {
-            self.take_out_arrival(key, place, deadline).await?;
+        if let Some(position) = position {
+            self.take_out_arrival(key, position, deadline).await?;
         }
         self.take_out_last(key, deadline).await
     }
@@ -234,7 +234,7 @@ impl Rooms {
         row: LedgerKey,
         now: Timestamp,
         deadline: Deadline,
-    ) -> Result<Option<Arrived>, DynamoError> {
+    ) -> Result<Option<ArrivalPosition>, DynamoError> {
         let there = match self.ledger.get(row.clone(), deadline).await? {
             Some(there) => there,
             None => {
@@ -245,9 +245,9 @@ impl Rooms {
                 }
             }
         };
-        let place = Arrived::read(&there)?;
-        self.ledger.put(row, tombstone(place, now), deadline).await?;
-        Ok(place)
+        let position = ArrivalPosition::read(&there)?;
+        self.ledger.put(row, tombstone(position, now), deadline).await?;
+        Ok(position)
     }
 
     /// Whose the id of a message is, if anybody's.
@@ -281,27 +281,27 @@ fn absent() -> Condition<'static> {
     Condition::new("attribute_not_exists(pk)")
 }
 
-fn content(arrival: &Arrival, place: Option<Arrived>) -> Item {
+fn content(arrival: &Arrival, position: Option<ArrivalPosition>) -> Item {
     let mut item = Item::from([
         ("author_id".to_owned(), text(arrival.key.author_id.as_str())),
         ("payload".to_owned(), text(arrival.payload.as_json())),
     ]);
-    item.extend(arrived(place));
+    item.extend(arrived(position));
     item
 }
 
-fn arrived(place: Option<Arrived>) -> Option<(String, AttributeValue)> {
-    place.map(|Arrived(place)| ("arrived".to_owned(), number(place)))
+fn arrived(position: Option<ArrivalPosition>) -> Option<(String, AttributeValue)> {
+    position.map(|ArrivalPosition(position)| ("arrived".to_owned(), number(position)))
 }
 
 /// What is left of a message in its place: neither who said it nor what.
-fn tombstone(place: Option<Arrived>, now: Timestamp) -> Item {
+fn tombstone(position: Option<ArrivalPosition>, now: Timestamp) -> Item {
     let kept = i64::try_from(TOMBSTONES_KEPT.as_secs()).unwrap_or(i64::MAX);
     let mut item = Item::from([
         ("deleted".to_owned(), truth(true)),
         (FORGET_AT.to_owned(), number(now.unix_millis() / 1000 + kept)),
     ]);
-    item.extend(arrived(place));
+    item.extend(arrived(position));
     item
 }
 

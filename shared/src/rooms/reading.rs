@@ -2,11 +2,11 @@
 
 use futures::future::try_join_all;
 
-use super::{Arrived, Rooms, Shards, keys};
+use super::{ArrivalPosition, Rooms, Shards, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::Row;
 use crate::ledger::LedgerKey;
-use crate::paging::{Stretch, merged};
+use crate::paging::{RowChunk, merged};
 use crate::runtime::deadline::Deadline;
 use crate::values::{Order, Payload, RoomId, SortKey, Span, ViewerId};
 
@@ -30,7 +30,7 @@ pub struct Message {
     /// What.
     pub payload: Payload,
     /// Its place in the order of arrival, if it was posted since there is one.
-    pub arrived: Option<Arrived>,
+    pub arrived: Option<ArrivalPosition>,
 }
 
 /// What stands in the place of a message.
@@ -44,7 +44,7 @@ pub enum Stored {
 
 /// Which messages are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct MessagesQuery<'a> {
     /// Between which instants, and from which end.
     pub span: Span,
     /// Beyond which stored key to begin.
@@ -52,7 +52,7 @@ pub struct Asked<'a> {
     /// How many.
     pub wanted: usize,
     /// Which are left out: those that arrived later than this.
-    pub until: Arrived,
+    pub until: ArrivalPosition,
 }
 
 /// What a page may yet spend on messages, however often they are read for it.
@@ -109,11 +109,11 @@ impl Rooms {
     pub async fn messages(
         &self,
         list: MessageList<'_>,
-        asked: Asked<'_>,
+        asked: MessagesQuery<'_>,
         effort: &mut Effort,
         deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        let Asked { span, after, wanted, until } = asked;
+    ) -> Result<RowChunk<Message>, DynamoError> {
+        let MessagesQuery { span, after, wanted, until } = asked;
         let mut parts: Vec<_> =
             list.partitions().into_iter().map(|pk| Part::new(pk, after)).collect();
         let shares = share(wanted, parts.len()) * parts.len();
@@ -130,11 +130,11 @@ impl Rooms {
                 self.partition(&part.pk, span, part.next.as_deref(), rows, deadline)
             });
             let read = try_join_all(reads).await?;
-            behind.iter().zip(read).for_each(|(nth, stretch)| parts[*nth].append(stretch, until));
+            behind.iter().zip(read).for_each(|(nth, chunk)| parts[*nth].append(chunk, until));
             most = effort.rows(used(&parts));
         }
         effort.units = effort.units.saturating_sub(used(&parts));
-        let parts = parts.into_iter().map(|part| part.stretch(span.order)).collect();
+        let parts = parts.into_iter().map(|part| part.chunk(span.order)).collect();
         Ok(cut(merged(parts, span.order, key), wanted))
     }
 
@@ -160,8 +160,8 @@ impl Rooms {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<Message>, DynamoError> {
-        Stretch::read(&self.ledger, pk, span, after, limit, message, deadline).await
+    ) -> Result<RowChunk<Message>, DynamoError> {
+        RowChunk::read(&self.ledger, pk, span, after, limit, message, deadline).await
     }
 }
 
@@ -184,7 +184,7 @@ impl Part {
         Self { pk, rows: Vec::new(), read: 0, bytes: 0, next, ended: false }
     }
 
-    fn append(&mut self, more: Stretch<Message>, until: Arrived) {
+    fn append(&mut self, more: RowChunk<Message>, until: ArrivalPosition) {
         let payloads: usize = more.rows.iter().map(|it| it.payload.as_json().len()).sum();
         self.bytes += payloads + more.read * ROW_BYTES;
         self.read += more.read;
@@ -203,9 +203,9 @@ impl Part {
         (!self.ended).then(|| self.next.clone().unwrap_or_else(start))
     }
 
-    fn stretch(self, order: Order) -> Stretch<Message> {
+    fn chunk(self, order: Order) -> RowChunk<Message> {
         let next = self.end(order);
-        Stretch { rows: self.rows, read: self.read, next }
+        RowChunk { rows: self.rows, read: self.read, next }
     }
 }
 
@@ -243,7 +243,7 @@ fn behind(parts: &[Part], order: Order, wanted: usize) -> Vec<usize> {
 }
 
 /// No more than are wanted: what follows is read again.
-fn cut(mut all: Stretch<Message>, wanted: usize) -> Stretch<Message> {
+fn cut(mut all: RowChunk<Message>, wanted: usize) -> RowChunk<Message> {
     if all.rows.len() > wanted {
         all.rows.truncate(wanted);
         all.next = all.rows.last().map(key);
@@ -260,7 +260,7 @@ fn message(row: &Row<'_>) -> Result<Option<Message>, DynamoError> {
     let payload = Payload::stored(row.text("payload")?)
         .map_err(|_| row.corrupt("payload", "a JSON value of at most 4 KiB"))?;
     let author_id = row.parsed("author_id", "an id")?;
-    Ok(Some(Message { sort_key, author_id, payload, arrived: Arrived::read(row)? }))
+    Ok(Some(Message { sort_key, author_id, payload, arrived: ArrivalPosition::read(row)? }))
 }
 
 #[cfg(test)]
@@ -282,7 +282,7 @@ mod tests {
         after: Option<&str>,
         order: Order,
         limit: usize,
-    ) -> Stretch<Message> {
+    ) -> RowChunk<Message> {
         let is_beyond = |(message, _): &&(Message, bool)| {
             after.is_none_or(|after| match order {
                 Order::Newest => key(message).as_str() < after,
@@ -293,7 +293,7 @@ mod tests {
         let some = &rest[..limit.min(rest.len())];
         let next = some.last().map(|(it, _)| key(it)).filter(|_| rest.len() > some.len());
         let rows = some.iter().filter(|(_, deleted)| !deleted).map(|(it, _)| it.clone());
-        Stretch { read: some.len(), rows: rows.collect(), next }
+        RowChunk { read: some.len(), rows: rows.collect(), next }
     }
 
     proptest! {
@@ -322,11 +322,11 @@ mod tests {
                 for _ in 0..rounds {
                     for nth in behind(&parts, order, wanted) {
                         let more = read(&shards[nth], parts[nth].next.as_deref(), order, share);
-                        parts[nth].append(more, Arrived::NOTHING);
+                        parts[nth].append(more, ArrivalPosition::NOTHING);
                     }
                 }
                 let is_enough = behind(&parts, order, wanted).is_empty();
-                let parts = parts.into_iter().map(|part| part.stretch(order)).collect();
+                let parts = parts.into_iter().map(|part| part.chunk(order)).collect();
                 let page = cut(merged(parts, order, key), wanted);
                 prop_assert!(page.rows.len() == wanted || page.next.is_none() || !is_enough);
                 found.extend(page.rows);

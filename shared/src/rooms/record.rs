@@ -103,7 +103,7 @@ impl OnRecord {
         let is_shard =
             |key: &LedgerKey| matches!(keys::of_key(&key.pk, &key.sk), Some(RoomItem::Row(..)));
         let elsewhere = self.rows.iter().filter(is_elsewhere).map(|(key, _)| {
-            let is_misplaced = is_shard(key) && places.iter().any(|place| place.sk == key.sk);
+            let is_misplaced = is_shard(key) && places.iter().any(|position| position.sk == key.sk);
             wrong(key, if is_misplaced { Reason::Misplaced } else { Reason::Unclaimed })
         });
         there.chain(elsewhere).collect()

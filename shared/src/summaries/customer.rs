@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::fold::{Said, SummaryState};
+use super::fold::{CountedEvent, SummaryState};
 use super::keys::{self, SummaryView};
 use super::tally::{Day, Days, NameTally, NamedDays, day_of, pack_days, unpack_days};
 use super::{Bounds, CustomerSummary};
@@ -133,7 +133,7 @@ impl CustomerView {
         Ok(summary)
     }
 
-    fn count(&mut self, said: &Said) -> Result<(), &'static str> {
+    fn count(&mut self, said: &CountedEvent) -> Result<(), &'static str> {
         self.add(&said.name, NameTally::of(said.at))?;
         let recent = self.recent.entry(said.name.clone()).or_default();
         recent.add(day_of(said.at), 1);
@@ -330,14 +330,15 @@ impl State for CustomerView {
 
 impl Fold for CustomerView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        let Some(said) = Said::of(change, facts)? else { return Ok(()) };
-        self.count(&said).map_err(|expected| Said::corrupt(change, facts, "name", expected))
+        let Some(said) = CountedEvent::of(change, facts)? else { return Ok(()) };
+        self.count(&said).map_err(|expected| CountedEvent::corrupt(change, facts, "name", expected))
     }
 }
 
 impl SummaryState for CustomerView {
     fn needed(&self, view: &Key, changes: &[&Change], facts: &str) -> Vec<Key> {
-        let said = changes.iter().filter_map(|change| Said::of(change, facts).ok().flatten());
+        let said =
+            changes.iter().filter_map(|change| CountedEvent::of(change, facts).ok().flatten());
         let names: BTreeSet<_> = said.map(|said| said.name).collect();
         self.buckets_of(view, &names)
     }
@@ -365,7 +366,7 @@ impl SummaryState for CustomerView {
         self.tally.is_none()
     }
 
-    fn beside(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
+    fn side_writes(&mut self, view: &Key, is_first: bool) -> Vec<Write> {
         let mut writes = Vec::new();
         if is_first && let Some(SummaryView::Customer(customer)) = SummaryView::of_key(view) {
             writes.push(Write::Put(keys::listed(&customer).into_item()));

@@ -8,7 +8,7 @@
 //! name       the view of a name of a tenant
 //! witness    the view that an archive is compared with
 //! summary    what a customer did, as it is read
-//! taking     events are taken out again
+//! removal    events are taken out again
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
@@ -42,8 +42,8 @@ mod customer;
 mod fold;
 pub mod keys;
 mod name;
+mod removal;
 mod summary;
-mod taking;
 mod tally;
 mod witness;
 
@@ -60,8 +60,8 @@ pub use customer::CustomerView;
 pub use fold::{SummaryState, name_of, views_of};
 pub use keys::{PARTS, SummaryItem, SummaryView};
 pub use name::{NameView, SHOWN_DAYS};
+pub use removal::{MOST_NAMES, Removal, RemovalOutcome};
 pub use summary::CustomerSummary;
-pub use taking::{MOST_NAMES, Taken, Taking};
 pub use tally::{Day, Days, NameTally, NamedDays, day_of, start_of};
 pub use witness::{TenantPage, WitnessView};
 

@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::fold::{Said, SummaryState};
+use super::fold::{CountedEvent, SummaryState};
 use super::tally::{Day, Days, NameTally, day_of};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row};
@@ -106,7 +106,7 @@ impl State for NameView {
 
 impl Fold for NameView {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        if let Some(said) = Said::of(change, facts)? {
+        if let Some(said) = CountedEvent::of(change, facts)? {
             let mut one = Self { tally: Some(NameTally::of(said.at)), days: Days::default() };
             one.days.add(day_of(said.at), 1);
             self.join(&one);

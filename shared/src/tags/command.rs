@@ -1,7 +1,7 @@
 //! The commands on tags.
 
 use super::TagState;
-use crate::message::{Body, CommandError, Fact, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActivityId, ViewerId};
 
 /// Somebody was tagged in an activity, or no longer is.
@@ -15,7 +15,7 @@ pub struct TagChange {
     pub state: TagState,
 }
 
-impl Fact for TagChange {
+impl CommandPayload for TagChange {
     const TYPES: &'static [&'static str] = &["tag.created", "tag.deleted"];
     const MEMBERS: &'static [&'static str] = &["activity_id", "tagged_id", "at"];
 

@@ -6,7 +6,7 @@ use super::{Tag, TagItem, TagState, Tags, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Row, number, text, truth};
 use crate::ledger::{FORGET_AT, LedgerKey};
-use crate::paging::Stretch;
+use crate::paging::RowChunk;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 
@@ -59,9 +59,9 @@ impl Tags {
         after: Option<&str>,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Stretch<(SortKey, ActorId)>, DynamoError> {
+    ) -> Result<RowChunk<(SortKey, ActorId)>, DynamoError> {
         let pk = keys::of_person(person);
-        Stretch::read(&self.ledger, &pk, span, after, limit, target, deadline).await
+        RowChunk::read(&self.ledger, &pk, span, after, limit, target, deadline).await
     }
 
     /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and

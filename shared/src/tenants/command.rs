@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Change, RuleDefinition, Score, When, rule};
 use crate::events::Customer;
-use crate::message::{Body, CommandError, Fact, MemberError, Members, Subject};
+use crate::message::{Body, CommandError, CommandPayload, MemberError, Members, Subject};
 use crate::values::{AlertId, CustomerId, Payload, RuleId, ScoreId, TenantId, Timestamp};
 
 /// The most alerts that one command marks as read.
@@ -61,7 +61,7 @@ fn of_tenant(tenant: &TenantId) -> Subject {
     Subject { tenant_id: Some(tenant.to_string()), ..Subject::default() }
 }
 
-impl Fact for CustomerUpdated {
+impl CommandPayload for CustomerUpdated {
     const TYPES: &'static [&'static str] = &["customer.updated"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "customer_id", "at", "payload"];
 
@@ -105,7 +105,7 @@ impl RuleChange {
     }
 }
 
-impl Fact for RuleChange {
+impl CommandPayload for RuleChange {
     const TYPES: &'static [&'static str] = &["rule.defined", "rule.deleted"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "rule_id", "at", "when"];
 
@@ -152,7 +152,7 @@ impl ScoreChange {
     }
 }
 
-impl Fact for ScoreChange {
+impl CommandPayload for ScoreChange {
     const TYPES: &'static [&'static str] = &["score.defined", "score.deleted"];
     const MEMBERS: &'static [&'static str] =
         &["tenant_id", "score_id", "at", "base", "measures", "alert_below"];
@@ -197,7 +197,7 @@ impl Fact for ScoreChange {
     }
 }
 
-impl Fact for AlertsRead {
+impl CommandPayload for AlertsRead {
     const TYPES: &'static [&'static str] = &["alerts.read"];
     const MEMBERS: &'static [&'static str] = &["tenant_id", "read"];
 

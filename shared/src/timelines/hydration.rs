@@ -12,7 +12,7 @@ use futures::future::try_join_all;
 
 use super::Timelines;
 use crate::activities::changes::{self, Changes, Fingerprint};
-use crate::activities::{self, ActivityKey, KeptRecords, Published, read_record};
+use crate::activities::{self, ActivityKey, Published, RecordCache, read_record};
 use crate::dynamo::item::Row;
 use crate::dynamo::{BATCH_GET, DynamoError};
 use crate::follows::{self, EdgeState, HiddenActors, HiddenChange};
@@ -22,7 +22,7 @@ use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
 /// What one call says of all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct VisibilitySnapshot {
     /// Whose follows hide somebody; nobody's, of a list that everybody is shown.
     viewer: Option<ViewerId>,
     hidden: HiddenActors,
@@ -44,12 +44,12 @@ pub struct Hydration {
 }
 
 /// What stands at a key of the ledger.
-enum Asked {
+enum LedgerRead {
     Edge(ActorId),
     Record(ActivityKey),
 }
 
-impl View {
+impl VisibilitySnapshot {
     /// How who is hidden has changed since an earlier view; nothing if that cannot be told.
     #[must_use]
     pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
@@ -98,7 +98,7 @@ impl Hydration {
     }
 
     /// Goes on with a later view: records that it says have changed are asked for again, and so are edges.
-    pub fn see(&mut self, view: &View, now: Timestamp) {
+    pub fn see(&mut self, view: &VisibilitySnapshot, now: Timestamp) {
         let changed = self.before.as_ref().map(|before| view.changes.since(before));
         match changed {
             Some(Some(changed)) => {
@@ -141,21 +141,21 @@ impl Hydration {
     }
 
     /// The edges of these entries that nobody has asked for and that have to be.
-    fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, Asked> {
+    fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, LedgerRead> {
         let Some(viewer) = &self.viewer else { return HashMap::new() };
         let actors = entries.iter().map(|(_, actor)| actor).filter(|_| self.asks_edges);
         let unknown = actors.filter(|actor| !self.hides(actor) && !self.edges.contains_key(*actor));
         unknown
-            .map(|actor| (follows::keys::edge(viewer, actor), Asked::Edge(actor.clone())))
+            .map(|actor| (follows::keys::edge(viewer, actor), LedgerRead::Edge(actor.clone())))
             .collect()
     }
 
-    fn add(&mut self, asked: Asked, row: &Row<'_>) -> Result<(), DynamoError> {
+    fn add(&mut self, asked: LedgerRead, row: &Row<'_>) -> Result<(), DynamoError> {
         match asked {
-            Asked::Edge(actor) => {
+            LedgerRead::Edge(actor) => {
                 self.edges.insert(actor, Some(EdgeState::read(row)?));
             }
-            Asked::Record(activity) => {
+            LedgerRead::Record(activity) => {
                 let record = read_record(row)?;
                 let is_edited = record.payload.is_some() || record.kind.is_some();
                 let shown = record.visible();
@@ -167,10 +167,10 @@ impl Hydration {
     }
 
     /// What is not there: an edge of somebody who never followed, an activity that was never published.
-    fn add_missing(&mut self, asked: Asked) {
+    fn add_missing(&mut self, asked: LedgerRead) {
         match asked {
-            Asked::Edge(actor) => drop(self.edges.insert(actor, None)),
-            Asked::Record(activity) => {
+            LedgerRead::Edge(actor) => drop(self.edges.insert(actor, None)),
+            LedgerRead::Record(activity) => {
                 let record = Record { shown: None, is_original: false, is_fresh: true };
                 self.records.insert(activity, record);
             }
@@ -187,13 +187,13 @@ impl Timelines {
     ///
     /// # Errors
     /// [`DynamoError`]
-    pub async fn view(
+    pub async fn visibility(
         &self,
         viewer: Option<&ViewerId>,
-        kept: &KeptRecords,
+        cache: &RecordCache,
         deadline: Deadline,
-    ) -> Result<View, DynamoError> {
-        let reading = kept.begin();
+    ) -> Result<VisibilitySnapshot, DynamoError> {
+        let reading = cache.begin();
         let log = changes::copy(reading.copy());
         let keys = viewer.map(follows::keys::hidden).into_iter().chain([log.clone()]);
         let items = keys.map(LedgerKey::into_item).collect();
@@ -204,8 +204,8 @@ impl Timelines {
                 _ => hidden = HiddenActors::read(&row)?,
             }
         }
-        kept.observe(&reading, &changes);
-        Ok(View { viewer: viewer.cloned(), hidden, changes })
+        cache.observe(&reading, &changes);
+        Ok(VisibilitySnapshot { viewer: viewer.cloned(), hidden, changes })
     }
 
     /// Reads what the ledger says about entries, an edge for each actor and a record for each activity: for those
@@ -221,7 +221,7 @@ impl Timelines {
     ) -> Result<Hydration, DynamoError> {
         let viewer = Some(viewer.clone());
         let mut hydration = Hydration { viewer, asks_edges: true, ..Hydration::default() };
-        self.hydrate(&mut hydration, entries, &KeptRecords::new(0), false, deadline).await?;
+        self.hydrate(&mut hydration, entries, &RecordCache::new(0), false, deadline).await?;
         Ok(hydration)
     }
 
@@ -235,8 +235,8 @@ impl Timelines {
         &self,
         hydration: &mut Hydration,
         entries: &[(SortKey, ActorId)],
-        kept: &KeptRecords,
-        goes_by_kept: bool,
+        cache: &RecordCache,
+        uses_cache: bool,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let mut wanted = hydration.unknown_edges(entries);
@@ -245,16 +245,18 @@ impl Timelines {
             if hydration.hides(actor) || hydration.records.contains_key(&key) {
                 continue;
             }
-            match Some(kept).filter(|_| goes_by_kept).and_then(|kept| kept.get(&key)) {
+            match Some(cache).filter(|_| uses_cache).and_then(|cache| cache.get(&key)) {
                 Some(published) => {
                     let shown = Some(published);
                     let record = Record { shown, is_original: false, is_fresh: true };
                     hydration.records.insert(key, record);
                 }
-                None => drop(wanted.insert(activities::keys::record(&key), Asked::Record(key))),
+                None => {
+                    drop(wanted.insert(activities::keys::record(&key), LedgerRead::Record(key)))
+                }
             }
         }
-        self.ask(hydration, wanted, Some(kept), deadline).await
+        self.ask(hydration, wanted, Some(cache), deadline).await
     }
 
     /// Adds the edges alone: nothing is called if none has to be asked for.
@@ -274,8 +276,8 @@ impl Timelines {
     async fn ask(
         &self,
         hydration: &mut Hydration,
-        mut wanted: HashMap<LedgerKey, Asked>,
-        kept: Option<&KeptRecords>,
+        mut wanted: HashMap<LedgerKey, LedgerRead>,
+        cache: Option<&RecordCache>,
         deadline: Deadline,
     ) -> Result<(), DynamoError> {
         let keys: Vec<_> = wanted.keys().cloned().collect();
@@ -286,14 +288,14 @@ impl Timelines {
         for row in try_join_all(pages).await?.into_iter().flatten() {
             let Some(asked) = wanted.remove(&LedgerKey::of(&row)?) else { continue };
             let record = match &asked {
-                Asked::Record(key) => Some(key.clone()),
-                Asked::Edge(_) => None,
+                LedgerRead::Record(key) => Some(key.clone()),
+                LedgerRead::Edge(_) => None,
             };
             hydration.add(asked, &row)?;
-            if let (Some(key), Some(kept), Some(before)) = (record, kept, &hydration.before)
+            if let (Some(key), Some(cache), Some(before)) = (record, cache, &hydration.before)
                 && let Some(Record { shown: Some(published), .. }) = hydration.records.get(&key)
             {
-                kept.keep(&key, published, before);
+                cache.keep(&key, published, before);
             }
         }
         wanted.into_values().for_each(|asked| hydration.add_missing(asked));

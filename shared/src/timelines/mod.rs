@@ -13,7 +13,7 @@ mod purge;
 mod reading;
 
 pub use entry::EntryWrite;
-pub use hydration::{Hydration, View};
+pub use hydration::{Hydration, VisibilitySnapshot};
 pub use purge::Purge;
 pub use reading::{EntryRow, entry_key, entry_row};
 
@@ -61,8 +61,8 @@ impl Timelines {
         self.table.table()
     }
 
-    /// Writes entries in order, 25 a call, several calls at once. From `enough` on no further call is
-    /// begun; those that have begun are completed by `deadline`. Returns before `enough` only if all is
+    /// Writes entries in order, 25 a call, several calls at once. From `begin_until` on no further call is
+    /// begun; those that have begun are completed by `deadline`. Returns before `begin_until` only if all is
     /// written.
     ///
     /// Too little capacity is not an error but a [`Written`] that is not complete.
@@ -72,9 +72,9 @@ impl Timelines {
     pub async fn write<'a>(
         &self,
         writes: impl IntoIterator<Item = EntryWrite<'a>>,
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Written, DynamoError> {
-        self.table.write(writes, enough, deadline).await
+        self.table.write(writes, begin_until, deadline).await
     }
 }

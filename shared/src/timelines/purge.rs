@@ -53,7 +53,7 @@ impl Purge {
 
 impl Timelines {
     /// Takes entries of one actor out of the timeline of a viewer who unfollowed, as long as
-    /// `unfollowed` is what the edge says. No transaction begins after `enough`.
+    /// `unfollowed` is what the edge says. No transaction begins after `begin_until`.
     ///
     /// # Errors
     /// [`DynamoError`]: some may still be there, hidden from readers. Purging again is right.
@@ -63,7 +63,7 @@ impl Timelines {
         actor: &ActorId,
         unfollowed: FollowState,
         sort_keys: &[SortKey],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         let check = self
@@ -72,7 +72,7 @@ impl Timelines {
             .expression_attribute_values(":no", truth(false))
             .expression_attribute_values(":at", text(unfollowed.changed_at.to_string()));
         let check = check.build()?;
-        self.purge_while(check, viewer, sort_keys, enough, deadline).await
+        self.purge_while(check, viewer, sort_keys, begin_until, deadline).await
     }
 
     /// The same for a viewer who never followed the actor: as long as there is no edge.
@@ -102,7 +102,7 @@ impl Timelines {
         check: ConditionCheck,
         viewer: &ViewerId,
         sort_keys: &[SortKey],
-        enough: Deadline,
+        begin_until: Deadline,
         deadline: Deadline,
     ) -> Result<Purge, DynamoError> {
         // All that a transaction holds, less the check.
@@ -110,7 +110,7 @@ impl Timelines {
         let (mut done, mut size, mut backoff) = (0, most, Backoff::default());
         let mut is_busy = false;
         while done < sort_keys.len() {
-            if enough.has_passed() {
+            if begin_until.has_passed() {
                 return Ok(Purge::Stopped(done));
             }
             let keys = &sort_keys[done..sort_keys.len().min(done + size)];

@@ -210,7 +210,7 @@ impl Load for FanOuts {
             }
         }
         asks.push(timelines.want(Units::Write, Span::ALL, writes * self.product.entry_writes()));
-        let pages = self.last / f64::from(self.product.sizes.page);
+        let pages = self.last / f64::from(self.product.limits.page);
         let looks = pages * self.product.record_reads();
         asks.push(progress.want(Units::Write, progress.span, pages));
         asks.push(record.want(Units::Read, record.span, looks));

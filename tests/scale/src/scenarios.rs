@@ -137,7 +137,7 @@ impl Scenario {
             about: self.about,
             prepared: self.prepared,
             writers: setup.writers,
-            segments: setup.product.sizes.segments,
+            segments: setup.product.limits.segments,
             seconds: 0.0,
             deliveries: Vec::new(),
             turned_away: None,

@@ -1,6 +1,6 @@
 //! How Nagare is deployed, and what a scenario may change.
 
-use fanout_writer::Sizes;
+use fanout_writer::FanOutLimits;
 use serde::Serialize;
 
 use crate::product::Product;
@@ -80,10 +80,11 @@ impl Setup {
                 (timelines, ledger, MANY_WRITERS, Api { rate: 40_000.0, concurrency: 10_000.0 })
             }
         };
-        let deployed = Sizes::default();
-        let sizes = Sizes { segments: settings.segments.unwrap_or(deployed.segments), ..deployed };
+        let deployed = FanOutLimits::default();
+        let limits =
+            FanOutLimits { segments: settings.segments.unwrap_or(deployed.segments), ..deployed };
         let writers = settings.writers.unwrap_or(writers);
-        let (rules, product) = (settings.rules, Product::new(sizes));
+        let (rules, product) = (settings.rules, Product::new(limits));
         Self { prepared, timelines, ledger, writers, api, rules, product }
     }
 }

@@ -7,7 +7,7 @@ use shared::dynamo::DynamoError;
 use shared::fanout::FanOutKind;
 use shared::outbound::Happened;
 
-use super::tags::{self, Listed};
+use super::tags::{self, ListingProgress};
 use crate::fanout::FanOut;
 use crate::{Context, Disposition, Failure};
 
@@ -33,8 +33,8 @@ pub(crate) async fn publish(cx: &Context, publish: Publish) -> Result<Dispositio
         is_over = has_ended(cx, &key, FanOutKind::Insert, was_published).await?;
         if !is_over {
             match tags::list_all(cx, &key.actor_id, &sort_key).await? {
-                Listed::All { many } => has_listed_many = many,
-                Listed::Stopped => return cx.hand_on(Command::Publish(publish)).await,
+                ListingProgress::All { many } => has_listed_many = many,
+                ListingProgress::Stopped => return cx.hand_on(Command::Publish(publish)).await,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Events. One stands for itself; of several, each does.
 //!
 //! Lateness, repetition and conflict are the concern of [`shared::events`]. Here is what becomes of several that came with one
-//! message: they are put up to [`AT_ONCE`] at a time. What can never be recorded becomes a dead letter of its own, once nothing
+//! message: they are put up to [`PUTS_IN_FLIGHT`] at a time. What can never be recorded becomes a dead letter of its own, once nothing
 //! else of the message is left to be tried again. So a message that comes again says the same of each of its events, and makes
 //! the same letters.
 //!
@@ -13,13 +13,13 @@ use futures::{StreamExt, stream};
 use shared::dynamo::DynamoError;
 use shared::events::{Event, EventKey, EventRecorded, EventsRecorded, Recorded, SentEvent};
 use shared::log_subject;
-use shared::message::{CommandError, Fact, MemberError};
+use shared::message::{CommandError, CommandPayload, MemberError};
 
 use crate::dead_letters::RefusedEvent;
 use crate::{Context, Disposition, Failure};
 
 /// Events of one message that are put at once.
-const AT_ONCE: usize = 16;
+const PUTS_IN_FLIGHT: usize = 16;
 
 /// Records an event, unless it is too late for that, or another one has its place.
 pub(crate) async fn record(cx: &Context, event: EventRecorded) -> Result<Disposition, Failure> {
@@ -38,7 +38,7 @@ pub(crate) async fn record_all(
     for some in by_turn(&events.events) {
         let puts: Vec<_> =
             some.into_iter().map(|(index, event)| placed(cx, index, event)).collect();
-        let mut ended = stream::iter(puts).buffer_unordered(AT_ONCE);
+        let mut ended = stream::iter(puts).buffer_unordered(PUTS_IN_FLIGHT);
         let mut passing = None;
         while let Some((index, event, ended)) = ended.next().await {
             match ended {

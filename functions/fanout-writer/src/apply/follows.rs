@@ -35,11 +35,11 @@ pub(crate) async fn follow(cx: &Context, change: FollowChange) -> Result<Disposi
             fan_outs.note_reconciled(reconciliation, pair.state, position, deadline).await?;
             noted = true;
         }
-        if delivery.enough.has_passed() {
+        if delivery.checkpoint_at.has_passed() {
             return cx.hand_on(Command::Follow(change)).await;
         }
     }
-    if noted || pair.passed > cx.sizes.repeated {
+    if noted || pair.passed > cx.limits.repeated {
         cx.follows.note_complete(viewer, actor, pair.state, deadline).await?;
     }
     if noted {

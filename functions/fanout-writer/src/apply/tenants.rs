@@ -30,7 +30,7 @@ pub(crate) async fn update_customer(
 /// are folded meanwhile or later the projector decides, which reads rules after it has written a view. What is decided by day the keeper of
 /// periods decides, which finds the tenant in the register.
 pub(crate) async fn rule(cx: &Context, change: RuleChange) -> Result<Disposition, Failure> {
-    let (rules, deadline) = (Rules::new(&cx.ledger).telling(&cx.bus), cx.delivery.deadline);
+    let (rules, deadline) = (Rules::new(&cx.ledger).with_bus(&cx.bus), cx.delivery.deadline);
     if change.is_daily() {
         Daily::new(&cx.ledger).register(&change.tenant_id, cx.clock.now(), deadline).await?;
     }
@@ -80,7 +80,7 @@ async fn decide_on_all(
         if slice.has_passed() {
             rules.note_decided(tenant, &delivery.origin, &next, deadline).await?;
             noted = true;
-            if delivery.enough.has_passed() {
+            if delivery.checkpoint_at.has_passed() {
                 return Ok(Step::Stopped);
             }
             slice = delivery.slice();

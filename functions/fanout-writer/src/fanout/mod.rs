@@ -21,7 +21,7 @@ use shared::values::{SortKey, Timestamp};
 
 use crate::{Context, FanOutEnd};
 
-pub use start::Sizes;
+pub use start::FanOutLimits;
 
 /// The fan-out of one activity.
 pub(crate) struct FanOut<'a> {

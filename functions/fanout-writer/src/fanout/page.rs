@@ -27,7 +27,7 @@ const PURGES: usize = 16;
 
 /// How far a write has come through some edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct PageProgress {
     /// Edges, from the first on, that nothing is left to do for.
     pub(crate) edges: usize,
     /// Timelines that were written for them.
@@ -50,13 +50,17 @@ impl FanOut<'_> {
         range: FollowerRange,
         after: Option<&str>,
     ) -> Result<EdgePage, Failure> {
-        let (follows, size) = (&self.cx.follows, self.cx.sizes.page);
+        let (follows, size) = (&self.cx.follows, self.cx.limits.page);
         Ok(follows.edges(&self.key.actor_id, range, after, size, self.deadline()).await?)
     }
 
-    /// Makes timelines of followers agree with the activity, beginning no call after `enough`.
+    /// Makes timelines of followers agree with the activity, beginning no call after `begin_until`.
     /// Those who left are passed over: they took the entry out when they left.
-    pub(crate) async fn write(&self, edges: &[Edge], enough: Deadline) -> Result<Passed, Failure> {
+    pub(crate) async fn write(
+        &self,
+        edges: &[Edge],
+        begin_until: Deadline,
+    ) -> Result<PageProgress, Failure> {
         let followers: Vec<_> =
             edges.iter().enumerate().filter(|(_, edge)| edge.following).collect();
         let expires_at = self.cx.retention.expires_at(self.sort_key.published_at);
@@ -65,9 +69,9 @@ impl FanOut<'_> {
             FanOutKind::Insert => EntryWrite::Put { viewer, sort_key, actor, expires_at },
             FanOutKind::Remove => EntryWrite::Delete { viewer, sort_key },
         });
-        let written = self.timelines().write(writes, enough, self.deadline()).await?;
+        let written = self.timelines().write(writes, begin_until, self.deadline()).await?;
         let edges = followers.get(written.leading).map_or(edges.len(), |(index, _)| *index);
-        Ok(Passed { edges, written: written.leading as u64 })
+        Ok(PageProgress { edges, written: written.leading as u64 })
     }
 
     fn timelines(&self) -> Cow<'_, Timelines> {

@@ -59,7 +59,7 @@ impl Segment<'_> {
         for edges in page.edges.chunks(ASKED) {
             let viewers: Vec<_> = edges.iter().map(|edge| edge.follower.clone()).collect();
             for holders in self.fan_out.holders(&viewers).await?.chunks(WRITTEN) {
-                if self.fan_out.cx.delivery.enough.has_passed() {
+                if self.fan_out.cx.delivery.checkpoint_at.has_passed() {
                     return Ok(false);
                 }
                 self.take_out(holders).await?;
@@ -67,7 +67,7 @@ impl Segment<'_> {
             }
             progress.position = edges.last().map(|edge| edge.sort_key.clone());
         }
-        Ok(!self.fan_out.cx.delivery.enough.has_passed() || page.next.is_none())
+        Ok(!self.fan_out.cx.delivery.checkpoint_at.has_passed() || page.next.is_none())
     }
 
     async fn take_out(&self, viewers: &[&ViewerId]) -> Result<(), Failure> {

@@ -167,7 +167,7 @@ impl<'a> Segment<'a> {
     }
 
     fn time_is_up(&self) -> bool {
-        self.fan_out.cx.delivery.enough.has_passed()
+        self.fan_out.cx.delivery.checkpoint_at.has_passed()
     }
 
     /// Records that all edges up to a position are done, and the number of timelines written. It is noted
@@ -213,7 +213,7 @@ impl<'a> Segment<'a> {
                 return Ok(Disposition::Applied(None));
             }
             let written = noting.progress.written;
-            if written > cx.sizes.repeated as u64 {
+            if written > cx.limits.repeated as u64 {
                 fan_outs.note_ended(key, *kind, [begun_at, now], written, deadline).await?;
             }
             return Ok(Disposition::Applied(Some(fan_out.end(written, Some(begun_at)))));

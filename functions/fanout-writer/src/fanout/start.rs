@@ -24,11 +24,11 @@ use crate::{Disposition, Failure};
 
 /// How large the pieces of a fan-out are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct FanOutLimits {
     /// Followers read at once; what an invocation holds in memory is two of these. An actor with fewer
     /// is served at once.
     pub page: u16,
-    /// Followers in a segment, about, as long as that makes no more than [`Sizes::segments`].
+    /// Followers in a segment, about, as long as that makes no more than [`FanOutLimits::segments`].
     pub segment: u32,
     /// The most segments of one fan-out: invocations that work on it at once.
     pub segments: usize,
@@ -36,7 +36,7 @@ pub struct Sizes {
     pub repeated: usize,
 }
 
-impl Default for Sizes {
+impl Default for FanOutLimits {
     /// A page is a hundred batches; a segment is half a second's work for one invocation where the table
     /// admits 40,000 writes a second, which is much less than a few invocations can write. The note that a command is complete is a
     /// hundredth of what it has written at most.
@@ -78,10 +78,10 @@ impl FanOut<'_> {
         reached: &str,
         now: Timestamp,
     ) -> Result<Disposition, Failure> {
-        let sizes = self.cx.sizes;
+        let limits = self.cx.limits;
         let followers = first.edges.len() as f64 / FollowerRange::ALL.share_up_to(reached);
-        let segments = (followers / f64::from(sizes.segment)).ceil() as usize;
-        let segments = segments.clamp(2, sizes.segments.max(2));
+        let segments = (followers / f64::from(limits.segment)).ceil() as usize;
+        let segments = segments.clamp(2, limits.segments.max(2));
         let (fan_outs, deadline) = (&self.cx.fan_outs, self.deadline());
         let segments = fan_outs.plan(&self.key, self.kind, segments, now, deadline).await?;
         let ranges = FollowerRange::split(segments).into_iter();

@@ -22,7 +22,7 @@ use crate::{Keeper, KeeperError};
 /// The most segments of a table.
 const MOST_SEGMENTS: u64 = 64;
 /// Objects that are put at once.
-const TOGETHER: usize = 16;
+const PUTS_IN_FLIGHT: usize = 16;
 
 /// A segment of the table of a period, and of how many.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl Keeper {
             let segment = Segment { period: row.period, number, of: row.segments };
             self.archive_segment(segment, deadline)
         });
-        let segments = stream::iter(segments).buffer_unordered(self.sizes.segments_at_once);
+        let segments = stream::iter(segments).buffer_unordered(self.limits.segments_at_once);
         let segments: Vec<SegmentProgress> = match segments.try_collect().await {
             Ok(segments) => segments,
             // Nobody can say any more what was recorded. It stays in the table.
@@ -81,7 +81,7 @@ impl Keeper {
         let found = describe(&table, deadline).await?;
         let bytes = found.and_then(|it| it.table_size_bytes).and_then(|it| u64::try_from(it).ok());
         let bytes = bytes.unwrap_or_default();
-        let segments = (bytes / self.sizes.segment_bytes + 1).min(MOST_SEGMENTS);
+        let segments = (bytes / self.limits.segment_bytes + 1).min(MOST_SEGMENTS);
         let segments = u32::try_from(segments).unwrap_or(1);
         self.moved(PeriodRow { segments, ..row.clone() }, deadline).await
     }
@@ -142,7 +142,7 @@ impl Keeper {
                 Ok::<_, KeeperError>(object.tally)
             }
         });
-        let put: Vec<Tally> = stream::iter(put).buffered(TOGETHER).try_collect().await?;
+        let put: Vec<Tally> = stream::iter(put).buffered(PUTS_IN_FLIGHT).try_collect().await?;
         let SegmentProgress { version, chunk, end, mut tally, mut objects, .. } = progress;
         objects += put.len() as u64;
         put.into_iter().for_each(|of_object| tally.add(of_object));
@@ -176,7 +176,7 @@ impl Keeper {
         let mut query = Query {
             segment: Some((number(segment.number), number(segment.of))),
             start: progress.start.clone().map(Key::into_item),
-            limit: self.sizes.page_items,
+            limit: self.limits.page_items,
             ..Query::default()
         };
         let (mut chunk, mut last) = (Chunk::default(), None);
@@ -190,7 +190,7 @@ impl Keeper {
                 chunk.add(Event::read(row)?);
                 let is_full = match &progress.end {
                     Some(end) => end.last.as_ref() == Some(&key),
-                    None => chunk.weight() >= self.sizes.chunk_bytes,
+                    None => chunk.weight() >= self.limits.chunk_bytes,
                 };
                 last = Some(key);
                 if is_full {

@@ -10,7 +10,7 @@ use super::Outcome;
 use crate::{Keeper, KeeperError};
 
 /// Objects that are deleted at once.
-const TOGETHER: usize = 16;
+const DELETES_IN_FLIGHT: usize = 16;
 
 impl Keeper {
     /// Deletes each object and then its rows: what has no row any more is gone.
@@ -34,7 +34,7 @@ impl Keeper {
                 self.objects.delete(&object.key(), deadline).await?;
                 self.archives.forget(&object, deadline).await.map_err(KeeperError::from)
             });
-            stream::iter(deleted).buffered(TOGETHER).try_collect::<Vec<_>>().await?;
+            stream::iter(deleted).buffered(DELETES_IN_FLIGHT).try_collect::<Vec<_>>().await?;
             if next.is_none() {
                 break;
             }

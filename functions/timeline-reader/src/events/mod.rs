@@ -10,7 +10,7 @@
 use serde::Serialize;
 use shared::dynamo::DynamoError;
 use shared::events::{Customer, History, ListedEvent, keys};
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::values::{
     ActivityId, CustomerId, EventName, Payload, SortKey, Span, TenantId, Timestamp,
 };
@@ -61,7 +61,7 @@ impl Source for Named {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<ListedEvent>, DynamoError> {
+    ) -> Result<RowChunk<ListedEvent>, DynamoError> {
         self.history.read(span, after, limit).await
     }
 

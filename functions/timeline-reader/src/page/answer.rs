@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use shared::likes::Standing;
+use shared::likes::LikeSummary;
 use shared::values::{ActivityId, ActorId, Timestamp, ViewerId};
 
-use super::moment::Shown;
+use super::consistent::Shown;
 use super::{Cursors, Page, Paging};
 use crate::Context;
 use crate::activity::Activity;
@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     cx: &Context<'_>,
     paging: &Paging<'_>,
     page: &Page<Shown>,
-    likes: &HashMap<ActivityId, Standing>,
+    likes: &HashMap<ActivityId, LikeSummary>,
     head: Head<'_>,
 ) -> Result<Answer, Problem> {
     let seal = &cx.reader.seal;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use shared::follows::EdgeState;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, View};
+use shared::timelines::{Hydration, VisibilitySnapshot};
 use shared::values::ActorId;
 
-use super::moment::Target;
+use super::consistent::Target;
 
 /// From which row on a page is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub(super) enum Doubt {
 /// One reading of the rows of a page, between two views.
 pub(super) struct Between<'a> {
     /// Read before the rows.
-    pub(super) view: &'a View,
+    pub(super) view: &'a VisibilitySnapshot,
     /// Read after them.
-    pub(super) later: &'a View,
+    pub(super) later: &'a VisibilitySnapshot,
     /// From when the first was asked for until the rows were answered.
     pub(super) took: Duration,
     /// What was read before that; nothing if that may have been after the first view.

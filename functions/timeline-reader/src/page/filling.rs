@@ -18,7 +18,7 @@
 
 use futures::future::try_join;
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
+use shared::paging::RowChunk;
 use shared::values::SortKey;
 
 use super::{Page, Paging, Source};
@@ -33,13 +33,13 @@ const ROWS_A_UNIT: usize = 40;
 /// Rows that were shown before of which one call is likely to find all.
 const ROWS_A_CALL: usize = 8_000;
 /// The fewest rows looked up at once later, so that a run of deleted activities does not take a
-/// round trip each; twice as many with each look. The most are [`CHUNK`].
-const FEWEST: usize = 10;
+/// round trip each; twice as many with each look. The most are [`MAX_ROWS_PER_LOOKUP`].
+const MIN_ROWS_PER_LOOKUP: usize = 10;
 /// The most rows that are looked up at once: what two BatchGetItem calls find if each is of another actor. After a
 /// read with too many hidden rows, the next one reads at least this many.
-pub(super) const CHUNK: usize = 100;
+pub(super) const MAX_ROWS_PER_LOOKUP: usize = 100;
 /// The most rows that are read at once: 25 read units or so.
-pub(super) const STRETCH: usize = 1_000;
+pub(super) const MAX_ROWS_PER_READ: usize = 1_000;
 /// Rows read for a full page before it is said that there may be more without knowing. The page after
 /// it is empty then, if there is nothing.
 const BEYOND: usize = 500;
@@ -113,9 +113,9 @@ impl<'a, S: Source> Filling<'a, S> {
         let mut rows = Vec::new();
         let more = loop {
             let wanted = self.next_stretch();
-            let (stretch, _) =
+            let (chunk, _) =
                 try_join(self.source.read(span, after.as_deref(), wanted), paging.seen()).await?;
-            let Stretch { rows: some, read, next } = stretch;
+            let RowChunk { rows: some, read, next } = chunk;
             self.spend(1 + read / ROWS_A_UNIT);
             let is_whole = self.take(&paging.unseen::<S>(&some).await?).await?;
             self.passed += read;
@@ -140,7 +140,7 @@ impl<'a, S: Source> Filling<'a, S> {
     /// True if the page is given out although there may be more: it is full, or it has cost enough and says where to go
     /// on.
     fn ends_here(&self) -> bool {
-        let is_spent = self.rounds_left < 2 || self.units_left <= FEWEST;
+        let is_spent = self.rounds_left < 2 || self.units_left <= MIN_ROWS_PER_LOOKUP;
         let has_cost_enough = is_spent || self.at_once.is_some() || !self.source.may_go_on();
         match self.is_full() {
             true => self.passed >= BEYOND || has_cost_enough,
@@ -170,7 +170,9 @@ impl<'a, S: Source> Filling<'a, S> {
             return self.at_once.unwrap_or(0).max(self.missing() + skipped - self.passed);
         }
         let expected = self.passed * self.missing() / self.items.len().max(1);
-        expected.clamp(CHUNK, STRETCH).min((self.units_left * ROWS_A_UNIT).max(CHUNK))
+        expected
+            .clamp(MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ)
+            .min((self.units_left * ROWS_A_UNIT).max(MAX_ROWS_PER_LOOKUP))
     }
 
     /// Takes from a stretch what is shown, until it ends or there is one more than the page holds. False if it has cost
@@ -180,7 +182,7 @@ impl<'a, S: Source> Filling<'a, S> {
         loop {
             let chunk = self.next_chunk(&mut rest);
             // What is beyond a page of a hundred is not looked up: that would take another call.
-            let is_a_hundred = self.items.len() >= CHUNK;
+            let is_a_hundred = self.items.len() >= MAX_ROWS_PER_LOOKUP;
             self.more = self.missing() == 0 || (is_a_hundred && !chunk.is_empty());
             let Some(last) = chunk.last().filter(|_| !self.more) else { return Ok(true) };
             let cost = chunk.len() * self.source.units_a_row();
@@ -204,8 +206,8 @@ impl<'a, S: Source> Filling<'a, S> {
     where
         S::Row: 'r,
     {
-        let fewest = FEWEST << self.looks.min(3);
-        let wanted = self.missing().clamp(fewest, CHUNK);
+        let fewest = MIN_ROWS_PER_LOOKUP << self.looks.min(3);
+        let wanted = self.missing().clamp(fewest, MAX_ROWS_PER_LOOKUP);
         let open = rest.filter(|row| !self.source.is_hidden(row));
         open.take(wanted).cloned().collect()
     }

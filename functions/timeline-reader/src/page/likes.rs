@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use shared::dynamo::DynamoError;
-use shared::likes::Standing;
+use shared::likes::LikeSummary;
 use shared::values::ActivityId;
 
 use super::request::Request;
@@ -15,7 +15,7 @@ use crate::likes::of_activities;
 pub(crate) struct AskedLikes<'a> {
     cx: &'a Context<'a>,
     request: &'a Request,
-    answered: Mutex<HashMap<ActivityId, Standing>>,
+    answered: Mutex<HashMap<ActivityId, LikeSummary>>,
 }
 
 impl<'a> AskedLikes<'a> {
@@ -49,7 +49,7 @@ impl<'a> AskedLikes<'a> {
     }
 
     /// What was answered so far.
-    pub(crate) fn shown(&self) -> HashMap<ActivityId, Standing> {
+    pub(crate) fn shown(&self) -> HashMap<ActivityId, LikeSummary> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

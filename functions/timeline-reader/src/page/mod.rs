@@ -5,7 +5,7 @@
 //! filling   rows -> what is known of them -> what is shown, until the page is full
 //! cursors   where to go on, and what was shown
 //! words     which kinds or names are asked for
-//! moment    pages of activities, each as it was at one moment
+//! consistent pages of activities, each as it was at one moment
 //! doubt     what may have changed while a page was read
 //! likes     how many like what is on it
 //! answer    a page of activities as JSON, with its cursors
@@ -15,24 +15,24 @@
 //! ends and what a client has seen before is the same for all lists.
 
 mod answer;
+mod consistent;
 mod cursors;
 mod doubt;
 mod filling;
 mod likes;
-mod moment;
 mod request;
 mod words;
 
 pub(crate) use answer::{Head, answer};
+pub(crate) use consistent::{ConsistentPageReader, Rows, Target};
 pub(crate) use cursors::Cursors;
 pub(crate) use filling::fill;
 pub(crate) use likes::AskedLikes;
-pub(crate) use moment::{Moment, Rows, Target};
 pub(crate) use request::{DEFAULT_LIMIT, Request, from, limit, order, parameters, to};
 pub(crate) use words::{Kinds, Names};
 
 use shared::dynamo::DynamoError;
-use shared::paging::{List, SeenSet, SeenSets, Stretch};
+use shared::paging::{List, RowChunk, SeenSet, SeenSets};
 use shared::runtime::deadline::Deadline;
 use shared::values::{SortKey, Span, Timestamp};
 use tokio::sync::OnceCell;
@@ -55,7 +55,7 @@ pub(crate) trait Source {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Self::Row>, DynamoError>;
+    ) -> Result<RowChunk<Self::Row>, DynamoError>;
 
     /// True if it is known already that a row is not shown.
     fn is_hidden(&self, row: &Self::Row) -> bool;

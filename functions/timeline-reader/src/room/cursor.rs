@@ -3,7 +3,7 @@
 //! Every page asks again who may read: a cursor does not say it.
 
 use shared::paging::{CursorError, Range};
-use shared::rooms::Arrived;
+use shared::rooms::ArrivalPosition;
 use shared::values::{Order, RoomId, SortKey, Timestamp, ViewerId};
 
 use crate::Context;
@@ -36,10 +36,10 @@ pub(super) enum Position {
         order: Order,
         after: Option<SortKey>,
         /// Where arrivals were when the walk began.
-        since: Option<Arrived>,
+        since: Option<ArrivalPosition>,
     },
     /// What has arrived beyond a place.
-    Newer(Arrived),
+    Newer(ArrivalPosition),
 }
 
 impl Cursor {
@@ -85,12 +85,14 @@ impl Cursor {
         from.iter().for_each(|it| put(HAS_FROM, it.unix_millis().to_be_bytes()));
         to.iter().for_each(|it| put(HAS_TO, it.unix_millis().to_be_bytes()));
         let key = match &self.position {
-            Position::Newer(Arrived(place)) => {
-                put(HAS_PLACE | IS_NEWER, place.to_be_bytes());
+            Position::Newer(ArrivalPosition(position)) => {
+                put(HAS_PLACE | IS_NEWER, position.to_be_bytes());
                 None
             }
             Position::Page { order, after, since } => {
-                since.iter().for_each(|Arrived(place)| put(HAS_PLACE, place.to_be_bytes()));
+                since
+                    .iter()
+                    .for_each(|ArrivalPosition(position)| put(HAS_PLACE, position.to_be_bytes()));
                 flags |= if *order == Order::Oldest { OLDEST_FIRST } else { 0 };
                 after.as_ref()
             }
@@ -121,7 +123,7 @@ impl Cursor {
         };
         let instant = |bytes| Timestamp::from_unix_millis(i64::from_be_bytes(bytes));
         let (from, to) = (take(HAS_FROM)?.map(instant), take(HAS_TO)?.map(instant));
-        let place = take(HAS_PLACE)?.map(|bytes| Arrived(u64::from_be_bytes(bytes)));
+        let position = take(HAS_PLACE)?.map(|bytes| ArrivalPosition(u64::from_be_bytes(bytes)));
         let after = match has(HAS_KEY) {
             true => {
                 let (length, tail) = rest.split_first()?;
@@ -137,8 +139,8 @@ impl Cursor {
         };
         let order = if has(OLDEST_FIRST) { Order::Oldest } else { Order::Newest };
         let position = match has(IS_NEWER) {
-            true => Position::Newer(place?),
-            false => Position::Page { order, after, since: place },
+            true => Position::Newer(position?),
+            false => Position::Page { order, after, since: position },
         };
         Some(Self { range: Range { from, to }, author, position })
     }

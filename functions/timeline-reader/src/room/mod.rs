@@ -1,9 +1,9 @@
 //! Reads what was said in a room, or what one author said in it.
 //!
 //! ```text
-//! cursor   where to go on, sealed
-//! said     pages in the order of `at`, each with all that has arrived up to a bound
-//! newer    what has arrived since
+//! cursor       where to go on, sealed
+//! page_reader  pages in the order of `at`, each with all that has arrived up to a bound
+//! newer        what has arrived since
 //! ```
 //!
 //! Only its present members read a private room. Those who may speak for anybody say for whom they read; as nobody in
@@ -11,10 +11,10 @@
 
 mod cursor;
 mod newer;
-mod said;
+mod page_reader;
 
 use serde::Serialize;
-use shared::rooms::{Arrived, Message, Rooms};
+use shared::rooms::{ArrivalPosition, Message, Rooms};
 use shared::runtime::deadline::Deadline;
 use shared::values::{ActivityId, Payload, RoomId, Timestamp, ViewerId};
 
@@ -62,7 +62,7 @@ struct Found {
     is_open: bool,
     messages: Vec<Message>,
     next: Option<Position>,
-    newer: Arrived,
+    newer: ArrivalPosition,
 }
 
 /// `GET /v1/rooms/{room_id}/messages`
@@ -81,7 +81,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Shareable, Problem> {
     };
     let found = match &request.cursor.position {
         Position::Page { order, after, since } => {
-            said::page(&request, *order, after.as_ref(), *since).await?
+            page_reader::page(&request, *order, after.as_ref(), *since).await?
         }
         Position::Newer(after) => newer::page(&request, *after).await?,
     };

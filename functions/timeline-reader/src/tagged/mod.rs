@@ -6,7 +6,7 @@
 
 use shared::activities::Published;
 use shared::dynamo::DynamoError;
-use shared::paging::{List, Stretch};
+use shared::paging::{List, RowChunk};
 use shared::runtime::deadline::Deadline;
 use shared::tags::Tags;
 use shared::values::{Span, Timestamp, ViewerId};
@@ -15,7 +15,8 @@ use crate::Context;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 use crate::page::{
-    AskedLikes, Head, Kinds, Moment, Paging, Request, Rows, Target, answer, parameters,
+    AskedLikes, ConsistentPageReader, Head, Kinds, Paging, Request, Rows, Target, answer,
+    parameters,
 };
 
 /// What somebody is tagged in.
@@ -32,7 +33,7 @@ impl Rows for Listings<'_> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         self.tags.listings(self.person, span, after, limit, self.deadline).await
     }
 
@@ -54,6 +55,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     let tags = Tags::new(&cx.reader.ledger.over(cx.dynamo));
     let listings = Listings { tags, person: &viewer, kinds, deadline: cx.deadline };
     let paging = Paging::new(cx, &list, &request, cx.now, Timestamp::FIRST);
-    let page = Moment::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
+    let page =
+        ConsistentPageReader::new(cx, &listings, &timelines, &likes, cx.now).page(&paging).await?;
     answer(cx, &paging, &page, &likes.shown(), Head::Tagged { viewer_id: &viewer }).await
 }

@@ -54,7 +54,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
         .map(|text| list::open(cx, LIST, &activity, text, beyond))
         .transpose()?;
     let after = after.flatten();
-    let Looked { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
+    let TagsRead { mut tags, mut next } = read(cx, &activity, after.as_ref(), limit + 1).await?;
     if tags.len() > limit {
         tags.truncate(limit);
         next = Some(tags.last().map(|last| last.tagged_id.clone()));
@@ -76,13 +76,13 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
 
 /// Some tags of an activity.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Looked {
+struct TagsRead {
     tags: Vec<Tag>,
     /// Beyond whom there may be more, if there may be: beyond nobody where it is to begin again.
     next: Option<Option<ViewerId>>,
 }
 
-impl Looked {
+impl TagsRead {
     /// Those before the first in which a reading differs from the one before.
     fn up_to_difference(mut self, before: &Self, after: Option<&ViewerId>) -> Self {
         let same =
@@ -99,10 +99,10 @@ async fn read(
     activity: &ActivityId,
     after: Option<&ViewerId>,
     limit: usize,
-) -> Result<Looked, DynamoError> {
+) -> Result<TagsRead, DynamoError> {
     let ledger = cx.reader.ledger.over(cx.dynamo);
     let (activities, tags) = (Activities::new(&ledger), Tags::new(&ledger));
-    let (mut before, mut readings) = (None::<(bool, Looked)>, 0);
+    let (mut before, mut readings) = (None::<(bool, TagsRead)>, 0);
     let (is_shown, mut looked) = loop {
         let begun = Instant::now();
         let (is_shown, looked) = try_join(
@@ -129,7 +129,7 @@ async fn read(
         before = Some((is_shown, looked));
     };
     if !is_shown {
-        return Ok(Looked::default());
+        return Ok(TagsRead::default());
     }
     looked.tags.retain(|tag| tag.state.tagged);
     looked.tags.truncate(limit);
@@ -143,7 +143,7 @@ async fn looked_at(
     after: Option<&ViewerId>,
     limit: usize,
     deadline: Deadline,
-) -> Result<Looked, DynamoError> {
+) -> Result<TagsRead, DynamoError> {
     let (mut found, mut next) = (Vec::new(), after.cloned());
     for looks_at in LOOKS {
         let page = tags.of_activity(activity, next.as_ref(), looks_at.max(limit), deadline).await?;
@@ -154,7 +154,7 @@ async fn looked_at(
             break;
         }
     }
-    Ok(Looked { tags: found, next: next.map(Some) })
+    Ok(TagsRead { tags: found, next: next.map(Some) })
 }
 
 /// Beyond whom a cursor goes on.

@@ -1,6 +1,6 @@
 //! Differences as people read them: a line for each.
 
-use shared::battles::{Contradiction, Standing};
+use shared::battles::{BattleStatus, Contradiction};
 use shared::polls::Sums;
 use shared::rooms::Reason;
 use shared::values::Timestamp;
@@ -152,7 +152,7 @@ impl InWords for PollDifference {
 
 impl InWords for BattleDifference {
     fn in_words(&self) -> String {
-        let standing = |it: &Standing| {
+        let standing = |it: &BattleStatus| {
             let last = it.last_hit.as_ref().map_or("none", |hit| hit.hit_id.as_str());
             format!(
                 "{} hits, {} of {} hit points left, the last hit {last}",

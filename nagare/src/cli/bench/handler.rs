@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use clap::Args;
-use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, Sizes, Writer};
+use fanout_writer::{CommandQueue, DeadLetterQueue, Delivery, FanOutLimits, Writer};
 use shared::activities::ChangeLog;
 use shared::activities::Publish;
 use shared::command::{Command, InternalSeal};
@@ -79,7 +79,7 @@ impl Handler {
                 Sender::new(sqs, wire.queue_url(DEAD_LETTERS)),
                 LetterSeal::new(&secrets),
             ),
-            sizes: Sizes::default(),
+            limits: FanOutLimits::default(),
             retention: Retention::default(),
             metrics: Metrics::off(),
             clock: clock.clone(),

@@ -160,7 +160,7 @@ pub(super) async fn reader(endpoint: &str) -> Result<Reader, Failure> {
         views: tables.views,
         timelines: tables.timelines,
         objects: None,
-        kept: Arc::default(),
+        records: Arc::default(),
         counts: Arc::default(),
         events: tables.events,
         hold: Hold::default(),

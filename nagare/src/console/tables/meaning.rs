@@ -224,7 +224,7 @@ fn of_views(key: &Key) -> Option<String> {
     let battle = || {
         Some(match BattleView::of(key)? {
             BattleView::Itself(battle) => format!("how the battle {battle} stands"),
-            BattleView::Share(battle, viewer) => format!("{viewer}'s hits in {battle}"),
+            BattleView::ViewerHits(battle, viewer) => format!("{viewer}'s hits in {battle}"),
             BattleView::Numbered(battle, hit) => {
                 format!("as which one the hit {hit} in {battle} has landed")
             }

@@ -46,7 +46,7 @@ use hot::HotPartitions;
 use queue::{Queue, Turn};
 use window::Window;
 
-pub use queue::Share;
+pub use queue::FairShare;
 
 use super::BATCH_WRITE as BATCH;
 /// As few refusals in one call may be due to single partitions.
@@ -99,7 +99,7 @@ pub struct Call<'a> {
     /// Its priority.
     pub priority: Priority,
     /// The work that it is part of.
-    pub share: &'a Share,
+    pub share: &'a FairShare,
     /// How often it was sent before.
     pub attempt: Attempt,
 }

@@ -15,7 +15,7 @@ use super::{Attempt, Call};
 
 /// How much one piece of work has begun, in each priority, on the clock of the queue. Clones are the same work.
 #[derive(Debug, Clone, Default)]
-pub struct Share([Arc<AtomicU64>; 2]);
+pub struct FairShare([Arc<AtomicU64>; 2]);
 
 /// The position of one waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

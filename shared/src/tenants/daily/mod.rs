@@ -100,7 +100,7 @@ impl Daily {
 
     /// The same, telling a bus of each alert.
     #[must_use]
-    pub fn telling(self, bus: &Bus) -> Self {
+    pub fn with_bus(self, bus: &Bus) -> Self {
         Self { bus: bus.clone(), ..self }
     }
 

@@ -42,7 +42,7 @@ pub const MOST_NAMES: usize = 24;
 
 /// What is taken out.
 #[derive(Debug, Clone)]
-pub struct Taking {
+pub struct Removal {
     /// Whose.
     pub customer: Customer,
     /// How many events, by name and day: at most [`MOST_NAMES`] names.
@@ -55,7 +55,7 @@ pub struct Taking {
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum RemovalOutcome {
     /// It is taken out, with whatever was to be written with it.
     Done,
     /// Nothing was: somebody else has written one of the views, or what goes with it is not as it was.
@@ -71,14 +71,14 @@ impl Summaries {
     /// [`DynamoError`]; it may have been done.
     pub async fn take(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         with: Vec<TransactWriteItem>,
         deadline: Deadline,
-    ) -> Result<Taken, DynamoError> {
-        let mut writes = self.customer_without(taking, deadline).await?;
-        writes.extend(self.names_without(taking, deadline).await?);
-        if let Some((period, tally)) = taking.witness {
-            let tenant = &taking.customer.tenant_id;
+    ) -> Result<RemovalOutcome, DynamoError> {
+        let mut writes = self.customer_without(removal, deadline).await?;
+        writes.extend(self.names_without(removal, deadline).await?);
+        if let Some((period, tally)) = removal.witness {
+            let tenant = &removal.customer.tenant_id;
             writes.push(self.witness_without(period, tenant, tally, deadline).await?);
         }
         let limits = self.views.table().limits();
@@ -86,13 +86,13 @@ impl Summaries {
         if writes.len() + with.len() > limits.max_transaction_items()
             || weight > limits.max_transaction_bytes()
         {
-            return Ok(Taken::TooMuch);
+            return Ok(RemovalOutcome::TooMuch);
         }
         let mut items = self.views.transaction(writes)?;
         items.extend(with);
         Ok(match self.views.table().transact(items, deadline).await? {
-            true => Taken::Done,
-            false => Taken::Refused,
+            true => RemovalOutcome::Done,
+            false => RemovalOutcome::Refused,
         })
     }
 
@@ -128,17 +128,17 @@ impl Summaries {
 
     async fn names_without(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         deadline: Deadline,
     ) -> Result<Vec<Write>, DynamoError> {
-        if !taking.from_names {
+        if !removal.from_names {
             return Ok(Vec::new());
         }
-        let tenant = &taking.customer.tenant_id;
+        let tenant = &removal.customer.tenant_id;
         let key = |name| SummaryView::Name(tenant.clone(), name, PART).key();
-        let keys: Vec<Key> = taking.days.keys().cloned().map(key).collect();
+        let keys: Vec<Key> = removal.days.keys().cloned().map(key).collect();
         let views = self.views.read_all(&keys, View::<NameView>::read_from, deadline).await?;
-        let writes = keys.into_iter().zip(views).zip(taking.days.values());
+        let writes = keys.into_iter().zip(views).zip(removal.days.values());
         let writes = writes.map(|((key, view), days)| {
             let mut view = view?;
             view.state.take(days);
@@ -150,18 +150,18 @@ impl Summaries {
 
     async fn customer_without(
         &self,
-        taking: &Taking,
+        removal: &Removal,
         deadline: Deadline,
     ) -> Result<Vec<Write>, DynamoError> {
-        let key = SummaryView::Customer(taking.customer.clone()).key();
+        let key = SummaryView::Customer(removal.customer.clone()).key();
         let read = View::<CustomerView>::read_from;
         let mut view = self.views.read(key.clone(), read, deadline).await?;
         let is_first = view.state.is_nothing();
         view.state = std::mem::take(&mut view.state).within(self.views.table().limits());
-        let needed = view.state.buckets_of(&key, taking.days.keys());
+        let needed = view.state.buckets_of(&key, removal.days.keys());
         let found = self.needed(&needed, deadline).await?;
         view.state.absorb(&needed, &found)?;
-        for (name, days) in &taking.days {
+        for (name, days) in &removal.days {
             let taken = view.state.take(name, days);
             taken.map_err(|expected| {
                 item::corrupt(
@@ -173,7 +173,7 @@ impl Summaries {
             })?;
         }
         view.stay();
-        let beside = view.state.beside(&key, is_first);
+        let beside = view.state.side_writes(&key, is_first);
         Ok([view.write(key)].into_iter().chain(beside).collect())
     }
 }

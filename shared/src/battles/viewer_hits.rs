@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Hit, Landed, keys};
 use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Key, Row};
-use crate::projection::{Followed, is_running};
+use crate::projection::{DerivedItem, is_running};
 use crate::values::{BattleId, HitId, ViewerId};
 
 /// How a battle stands for readers.
@@ -21,7 +21,7 @@ pub struct Shown {
 
 /// What of a battle is one viewer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Share {
+pub struct ViewerHits {
     /// How many hits.
     pub hits: u64,
     /// What damage they did.
@@ -33,7 +33,7 @@ pub(super) const NUMBERS: [&str; 2] = ["hits", "damage"];
 /// The attribute with the number of a hit.
 const NUMBER: &str = "number";
 
-impl Share {
+impl ViewerHits {
     /// Of its numbers, in the order of [`NUMBERS`].
     pub(super) fn of(numbers: &[i64]) -> Self {
         let number = |index| numbers.get(index).map_or(0, |number: &i64| number.unsigned_abs());
@@ -58,35 +58,35 @@ impl Share {
     }
 
     /// The item that says so of the hits up to a block.
-    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> Followed {
-        Followed::total(share_key(battle, viewer, first), self.numbers())
+    pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
+        DerivedItem::total(viewer_hits_key(battle, viewer, first), self.numbers())
     }
 }
 
 /// An item that says what of a battle is a viewer's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShareItem {
+pub struct ViewerHitsItem {
     /// What it comes to.
-    pub share: Share,
+    pub viewer_hits: ViewerHits,
     /// True if that is all up to there, false if it is of the hits of one block alone, as an earlier version has it.
     pub is_total: bool,
     /// Which hits, in the latter case.
     pub ids: Vec<HitId>,
 }
 
-impl ShareItem {
+impl ViewerHitsItem {
     /// Reads it.
     ///
     /// # Errors
     /// [`DynamoError::Corrupt`]
     pub fn read(row: &Row<'_>) -> Result<Self, DynamoError> {
-        let share = Share { hits: row.count("hits")?, damage: row.count("damage")? };
+        let viewer_hits = ViewerHits { hits: row.count("hits")?, damage: row.count("damage")? };
         if is_running(&row.item) {
-            return Ok(Self { share, is_total: true, ids: Vec::new() });
+            return Ok(Self { viewer_hits, is_total: true, ids: Vec::new() });
         }
         let ids = row.text("ids")?.split(' ').map(HitId::new).collect::<Result<_, _>>();
         let ids = ids.map_err(|_| row.corrupt("ids", "ids of hits"))?;
-        Ok(Self { share, is_total: false, ids })
+        Ok(Self { viewer_hits, is_total: false, ids })
     }
 }
 
@@ -100,8 +100,8 @@ pub fn read_number(row: &Row<'_>) -> Result<u64, DynamoError> {
 
 /// The item of a hit that has landed as the nth.
 #[must_use]
-pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> Followed {
-    Followed {
+pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
+    DerivedItem {
         key: keys::numbered(battle, hit),
         numbers: vec![(NUMBER, number.cast_signed())],
         texts: Vec::new(),
@@ -109,29 +109,29 @@ pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> Followed {
     }
 }
 
-fn share_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
+fn viewer_hits_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
     Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) }
 }
 
 /// What the hits of one block come to, by viewer. Hits that were erased are nobody's.
-pub(super) fn shares(hits: &[Landed]) -> BTreeMap<&ViewerId, Share> {
-    let mut shares: BTreeMap<_, Share> = BTreeMap::new();
+pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
+    let mut by_viewer: BTreeMap<_, ViewerHits> = BTreeMap::new();
     for hit in hits {
         if let Some(viewer) = &hit.viewer_id {
-            shares.entry(viewer).or_default().add(hit);
+            by_viewer.entry(viewer).or_default().add(hit);
         }
     }
-    shares
+    by_viewer
 }
 
 /// The items that follow from a block which begins with the nth hit.
-pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<Followed> {
-    let shares = shares(hits).into_iter().map(|(viewer, share)| Followed {
-        key: share_key(battle, viewer, first),
-        numbers: share.numbers(),
+pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<DerivedItem> {
+    let by_viewer = by_viewer(hits).into_iter().map(|(viewer, viewer_hits)| DerivedItem {
+        key: viewer_hits_key(battle, viewer, first),
+        numbers: viewer_hits.numbers(),
         texts: Vec::new(),
         goes_on: true,
     });
     let numbers = hits.iter().zip(first..).map(|(hit, n)| numbered(battle, &hit.hit_id, n));
-    numbers.chain(shares).collect()
+    numbers.chain(by_viewer).collect()
 }

@@ -38,12 +38,12 @@ const ROOM: usize = 64 * 1024 * 1024;
 /// to make an empty one; a restore takes minutes.
 const LONGEST_GAP: Duration = Duration::from_secs(10);
 /// What keeping a record takes besides its texts: pointers, sizes, and what the allocator rounds up to.
-const OVERHEAD: usize = size_of::<Kept>() + 128;
+const OVERHEAD: usize = size_of::<CachedRecord>() + 128;
 
 /// Records of published activities, the least recently used of which make room for others. Shared by all
 /// requests of a process.
 #[derive(Debug)]
-pub struct KeptRecords {
+pub struct RecordCache {
     room: usize,
     longest_gap: Duration,
     inner: Mutex<Inner>,
@@ -56,8 +56,8 @@ struct Inner {
     /// The latest reading of the log.
     seen: Option<Arc<Changes>>,
     /// When that began.
-    seen_at: Option<Moment>,
-    records: LruCache<Fingerprint, Kept>,
+    seen_at: Option<DualInstant>,
+    records: LruCache<Fingerprint, CachedRecord>,
     bytes: usize,
 }
 
@@ -66,14 +66,14 @@ struct Inner {
 pub struct LogReading {
     copy: usize,
     seen: Option<Arc<Changes>>,
-    at: Moment,
+    at: DualInstant,
 }
 
 /// A moment by both clocks: one of them may stand still while a process is frozen.
 #[derive(Debug, Clone, Copy)]
-struct Moment(Instant, Timestamp);
+struct DualInstant(Instant, Timestamp);
 
-impl Moment {
+impl DualInstant {
     fn now() -> Self {
         Self(Instant::now(), Clock::system().now())
     }
@@ -93,18 +93,18 @@ impl LogReading {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedRecord {
     key: ActivityKey,
     published: Published,
 }
 
-impl Default for KeptRecords {
+impl Default for RecordCache {
     fn default() -> Self {
         Self::new(ROOM)
     }
 }
 
-impl KeptRecords {
+impl RecordCache {
     /// Room for this many bytes of records, and none yet.
     #[must_use]
     pub fn new(room: usize) -> Self {
@@ -115,7 +115,7 @@ impl KeptRecords {
 
     /// The same, over tables that may be replaced faster than DynamoDB's.
     #[must_use]
-    pub fn forgetting_after(self, longest_gap: Duration) -> Self {
+    pub fn with_longest_gap(self, longest_gap: Duration) -> Self {
         Self { longest_gap, ..self }
     }
 
@@ -123,7 +123,7 @@ impl KeptRecords {
     #[must_use]
     pub fn begin(&self) -> LogReading {
         let inner = self.inner.lock();
-        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: Moment::now() }
+        LogReading { copy: inner.copy, seen: inner.seen.clone(), at: DualInstant::now() }
     }
 
     /// Takes in a reading of a copy of the change log: what has changed since the one before is forgotten, or all
@@ -176,7 +176,7 @@ impl KeptRecords {
         if changed.contains(&fingerprint) {
             return;
         }
-        let kept = Kept { key: key.clone(), published: published.clone() };
+        let kept = CachedRecord { key: key.clone(), published: published.clone() };
         inner.forget(fingerprint);
         inner.bytes += kept.bytes();
         inner.records.put(fingerprint, kept);
@@ -200,7 +200,7 @@ impl Inner {
     }
 }
 
-impl Kept {
+impl CachedRecord {
     fn bytes(&self) -> usize {
         let Self { key, published } = self;
         let ids = key.activity_id.as_str().len() + key.actor_id.as_str().len();

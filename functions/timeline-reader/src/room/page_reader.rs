@@ -19,8 +19,10 @@
 
 use futures::future::{try_join, try_join3};
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
-use shared::rooms::{ArrivalRow, Arrived, Asked, Effort, Message, MessageList, RowOutcome};
+use shared::paging::RowChunk;
+use shared::rooms::{
+    ArrivalPosition, ArrivalRow, Effort, Message, MessageList, MessagesQuery, RowOutcome,
+};
 use shared::values::{Order, SortKey, Span, Timestamp};
 
 use super::cursor::{Cursor, Position};
@@ -32,7 +34,7 @@ pub(super) async fn page(
     request: &RoomRequest<'_>,
     order: Order,
     after: Option<&SortKey>,
-    since: Option<Arrived>,
+    since: Option<ArrivalPosition>,
 ) -> Result<Found, Problem> {
     let RoomRequest { rooms, room, viewer, deadline, limit, .. } = *request;
     let Cursor { range, author, .. } = &request.cursor;
@@ -44,10 +46,11 @@ pub(super) async fn page(
     let mut effort = Effort::of_page(limit + 1, others);
     let read = async |effort: &mut Effort, shards, until| {
         let list = MessageList { room, shards, author: author.as_ref() };
-        let asked = Asked { span, after: after_key.as_deref(), wanted: limit + 1, until };
+        let asked = MessagesQuery { span, after: after_key.as_deref(), wanted: limit + 1, until };
         rooms.messages(list, asked, effort, deadline).await
     };
-    let upper = last.as_ref().map_or(Arrived::NOTHING, |last| Arrived::end_of(last.number));
+    let upper =
+        last.as_ref().map_or(ArrivalPosition::NOTHING, |last| ArrivalPosition::end_of(last.number));
     let (mut found, entrance, outcome) = try_join3(
         read(&mut effort, known.shards, upper),
         rooms.entrance(room, viewer, deadline),
@@ -67,21 +70,21 @@ pub(super) async fn page(
 }
 
 /// Up to where all that has arrived is in its place.
-fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> Arrived {
+fn bound(last: Option<&ArrivalRow>, outcome: &RowOutcome) -> ArrivalPosition {
     match last {
-        Some(last) if outcome.is_whole => Arrived::end_of(last.number),
-        Some(last) => Arrived::end_of(last.number - 1),
-        None => Arrived::NOTHING,
+        Some(last) if outcome.is_whole => ArrivalPosition::end_of(last.number),
+        Some(last) => ArrivalPosition::end_of(last.number - 1),
+        None => ArrivalPosition::NOTHING,
     }
 }
 
-fn is_beyond(found: &Stretch<Message>, bound: Arrived) -> bool {
+fn is_beyond(found: &RowChunk<Message>, bound: ArrivalPosition) -> bool {
     found.rows.iter().any(|it| it.arrived.is_some_and(|arrived| arrived > bound))
 }
 
 /// True if a message came into its place after the query had passed there.
 fn lacks(
-    found: &Stretch<Message>,
+    found: &RowChunk<Message>,
     outcome: &RowOutcome,
     span: Span,
     after: Option<&SortKey>,
@@ -101,10 +104,10 @@ fn lacks(
 }
 
 fn shown(
-    found: Stretch<Message>,
+    found: RowChunk<Message>,
     limit: usize,
     order: Order,
-    since: Arrived,
+    since: ArrivalPosition,
 ) -> Result<Found, DynamoError> {
     let (mut messages, mut next) = (found.rows, found.next);
     if messages.len() > limit {

@@ -17,8 +17,8 @@ use super::{EventDigest, History, Rules, Sums};
 use crate::dynamo::item::{Item, Key, Row, list, number, text};
 use crate::dynamo::{DynamoError, Limits};
 use crate::projection::{
-    Beside, Blocks, Change, Fold, Followed, Late, Own, Recent, State, Waiting, Wanted, Write,
-    waiting,
+    BlockRange, Blocks, Change, DerivedItem, Fold, Late, Own, Recent, SideWrites, State, Waiting,
+    Write, waiting,
 };
 use crate::values::{ActorId, Choice, Packer, Timestamp, Unpacker, ViewerId};
 
@@ -35,7 +35,7 @@ const FIRST: &str = "blocks_from";
 
 /// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Counted {
+pub struct PollTally {
     rules: Option<Rules>,
     /// The first instant at which no vote counts any more, in the sums.
     end: Option<Timestamp>,
@@ -62,14 +62,14 @@ struct Closing {
 }
 
 /// What a change of a row of the facts says.
-enum Said {
+enum PollFact {
     Opened(Rules),
     Ended(ActorId, Timestamp),
     Voted(ViewerId, History, History),
     Nothing,
 }
 
-impl Said {
+impl PollFact {
     fn of(change: &Change, facts: &str) -> Result<Self, DynamoError> {
         let row = |item: &Option<Item>| item.clone().map(|item| Row { table: facts, item });
         let (before, after) = (row(&change.before), row(&change.after));
@@ -91,7 +91,7 @@ impl Said {
     }
 }
 
-impl Counted {
+impl PollTally {
     /// The first instant at which no vote counts any more, if it is known what was opened.
     #[must_use]
     pub fn end(&self) -> Option<Timestamp> {
@@ -118,7 +118,7 @@ impl Counted {
         let (Some(rules), Some(end)) = (&self.rules, self.end) else { return (votes, None) };
         let vote = voted.vote(rules.opens_at, end, &rules.choices);
         let counted = match self.recent.of(viewer) {
-            Own::Told(CountingVote { choice, .. }) => choice.map(usize::from),
+            Own::Counted(CountingVote { choice, .. }) => choice.map(usize::from),
             Own::Nothing => None,
             // Where no vote is counted theirs is not, whatever they have said since.
             Own::Unknown => {
@@ -126,11 +126,11 @@ impl Counted {
                 return (votes, vote.filter(|_| is_any).cloned());
             }
         };
-        if let Some(votes) = counted.and_then(|place| votes.get_mut(place)) {
+        if let Some(votes) = counted.and_then(|index| votes.get_mut(index)) {
             *votes = votes.saturating_sub(1);
         }
-        let place = vote.and_then(|vote| rules.choices.iter().position(|choice| choice == vote));
-        if let Some(votes) = place.and_then(|place| votes.get_mut(place)) {
+        let index = vote.and_then(|vote| rules.choices.iter().position(|choice| choice == vote));
+        if let Some(votes) = index.and_then(|index| votes.get_mut(index)) {
             *votes += 1;
         }
         (votes, vote.cloned())
@@ -204,14 +204,14 @@ impl Counted {
         }
     }
 
-    fn apply(&mut self, said: Said, late: Late) {
+    fn apply(&mut self, said: PollFact, late: Late) {
         match said {
-            Said::Opened(rules) => {
+            PollFact::Opened(rules) => {
                 self.sums = vec![0; rules.choices.len()];
                 self.end = Some(rules.closes_at);
                 self.rules = Some(rules);
             }
-            Said::Ended(actor, at) => {
+            PollFact::Ended(actor, at) => {
                 let may_end = self.rules.as_ref().is_some_and(|rules| rules.actor_id == actor);
                 let end = self.closing.as_ref().map(|closing| closing.end).or(self.end);
                 if may_end && end.is_some_and(|end| at < end) {
@@ -220,7 +220,7 @@ impl Counted {
                     self.end_closing();
                 }
             }
-            Said::Voted(viewer, before, after) => {
+            PollFact::Voted(viewer, before, after) => {
                 let (Some(rules), Some(end)) = (&self.rules, self.end) else { return };
                 let counts = [&before, &after].map(|voted| CountingVote::of(voted, rules, end));
                 self.recent.note(&viewer, counts, late);
@@ -232,7 +232,7 @@ impl Counted {
                     }
                 }
             }
-            Said::Nothing => {}
+            PollFact::Nothing => {}
         }
     }
 
@@ -287,7 +287,7 @@ impl Closing {
     }
 }
 
-impl State for Counted {
+impl State for PollTally {
     const ATTRIBUTES: &'static [&'static str] = &[
         "actor",
         "choices",
@@ -353,34 +353,34 @@ impl State for Counted {
     }
 }
 
-impl Fold for Counted {
+impl Fold for PollTally {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        let said = Said::of(change, facts)?;
+        let said = PollFact::of(change, facts)?;
         match (&self.rules, &said) {
             // What is left of an erased row, and expires.
-            (None, Said::Voted(_, before, after)) if before == after => {}
-            (None, Said::Ended(..) | Said::Voted(..)) => self.waiting.push(change),
+            (None, PollFact::Voted(_, before, after)) if before == after => {}
+            (None, PollFact::Ended(..) | PollFact::Voted(..)) => self.waiting.push(change),
             _ => self.apply(said, Late::of(change)),
         }
         Ok(())
     }
 }
 
-impl Blocks for Counted {
-    fn wants(&self, _: bool) -> Option<Wanted> {
+impl Blocks for PollTally {
+    fn needed_blocks(&self, _: bool) -> Option<BlockRange> {
         self.rules.as_ref()?;
-        if let Some(wanted) = self.waiting.wants() {
+        if let Some(wanted) = self.waiting.needed_blocks() {
             return Some(wanted);
         }
         let next = self.closing.as_ref()?.next;
         let last = self.blocks.checked_sub(1)?;
-        Some(Wanted { first: sort_key(next), last: sort_key(last), limit: None })
+        Some(BlockRange { first: sort_key(next), last: sort_key(last), limit: None })
     }
 
-    fn look_at(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<Followed>, DynamoError> {
+    fn absorb(&mut self, blocks: &[Row<'_>], _: bool) -> Result<Vec<DerivedItem>, DynamoError> {
         if !self.waiting.is_empty() {
             for change in self.waiting.take(blocks)? {
-                let said = Said::of(&change, blocks.first().map_or("", |row| row.table))?;
+                let said = PollFact::of(&change, blocks.first().map_or("", |row| row.table))?;
                 self.apply(said, Late::Maybe);
             }
             return Ok(Vec::new());
@@ -397,7 +397,7 @@ impl Blocks for Counted {
         Ok(Vec::new())
     }
 
-    fn beside(&mut self, view: &Key, limits: &Limits) -> Beside {
+    fn side_writes(&mut self, view: &Key, limits: &Limits) -> SideWrites {
         let mut writes = self.waiting.writes(view, limits);
         if events::pack(&self.latest).len() > LATEST {
             for events in std::mem::take(&mut self.latest).chunks(EVENTS_IN_BLOCK) {
@@ -405,7 +405,7 @@ impl Blocks for Counted {
                 self.blocks += 1;
             }
         }
-        Beside { writes, owed: None }
+        SideWrites { writes, pending: None }
     }
 }
 

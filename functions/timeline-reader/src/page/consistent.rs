@@ -39,24 +39,24 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use futures::future::{OptionFuture, try_join, try_join3};
-use shared::activities::{KeptRecords, Published};
+use shared::activities::{Published, RecordCache};
 use shared::dynamo::DynamoError;
-use shared::paging::Stretch;
+use shared::paging::RowChunk;
 use shared::runtime::deadline::Deadline;
 use shared::runtime::hold::Hold;
-use shared::timelines::{Hydration, Timelines, View};
+use shared::timelines::{Hydration, Timelines, VisibilitySnapshot};
 use shared::values::{ActorId, SortKey, Span, Timestamp, ViewerId};
 use tokio::time::Instant;
 
 use super::doubt::{Between, Doubt};
-use super::filling::{CHUNK, Filled, ROUNDS, STRETCH, fill, fill_at_once};
+use super::filling::{Filled, MAX_ROWS_PER_LOOKUP, MAX_ROWS_PER_READ, ROUNDS, fill, fill_at_once};
 use super::likes::AskedLikes;
 use super::{Page, Paging, Source};
 use crate::{Context, Reader};
 
 /// The most rows whose edges and records are asked for at once, which saves a round trip. With more
 /// the edges are read first, so that no read unit is spent on the record of a hidden row.
-const AT_ONCE: usize = 40;
+const MAX_ROWS_WITH_EDGES: usize = 40;
 
 /// The activity of a row, and its actor.
 pub(crate) type Target = (SortKey, ActorId);
@@ -76,7 +76,7 @@ pub(crate) trait Rows {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send;
+    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send;
 
     /// The same of a list that no row leaves for another: in one call, with rows that are not shown among them.
     fn rows_of_one_list(
@@ -84,7 +84,7 @@ pub(crate) trait Rows {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> impl Future<Output = Result<Stretch<Target>, DynamoError>> + Send {
+    ) -> impl Future<Output = Result<RowChunk<Target>, DynamoError>> + Send {
         self.rows(span, after, limit)
     }
 
@@ -100,10 +100,10 @@ pub(crate) trait Rows {
 }
 
 /// A page of a list of activities, while it is read.
-pub(crate) struct Moment<'a, R> {
+pub(crate) struct ConsistentPageReader<'a, R> {
     rows: &'a R,
     timelines: &'a Timelines,
-    kept: &'a KeptRecords,
+    cache: &'a RecordCache,
     hold: Hold,
     likes: &'a AskedLikes<'a>,
     now: Timestamp,
@@ -117,7 +117,7 @@ pub(crate) struct Moment<'a, R> {
     is_poll: bool,
     pass: Pass,
     /// The latest view, and when it was asked for.
-    seen: Option<(View, Instant)>,
+    seen: Option<(VisibilitySnapshot, Instant)>,
     /// When the latest rows were answered.
     rows_answered: Instant,
 }
@@ -131,7 +131,7 @@ enum Pass {
     Checked,
 }
 
-impl<'a, R: Rows> Moment<'a, R> {
+impl<'a, R: Rows> ConsistentPageReader<'a, R> {
     pub(crate) fn new(
         cx: &Context<'a>,
         rows: &'a R,
@@ -139,12 +139,12 @@ impl<'a, R: Rows> Moment<'a, R> {
         likes: &'a AskedLikes<'a>,
         now: Timestamp,
     ) -> Self {
-        let Reader { kept, hold, .. } = cx.reader;
+        let Reader { records: cache, hold, .. } = cx.reader;
         let begun = Instant::now();
         Self {
             rows,
             timelines,
-            kept,
+            cache,
             hold: *hold,
             likes,
             now,
@@ -170,8 +170,8 @@ impl<'a, R: Rows> Moment<'a, R> {
         self.pass = Pass::Checked;
         // Where that was not enough to fill it, as many as a page may read at once.
         let wanted = match &first.page.end {
-            Some(_) => STRETCH,
-            None => (first.rows.len() + 1).max(CHUNK),
+            Some(_) => MAX_ROWS_PER_READ,
+            None => (first.rows.len() + 1).max(MAX_ROWS_PER_LOOKUP),
         };
         self.checked_page(paging, first.rows, wanted).await
     }
@@ -217,21 +217,21 @@ impl<'a, R: Rows> Moment<'a, R> {
         }
     }
 
-    async fn view(&mut self) -> Result<(View, Instant), DynamoError> {
+    async fn view(&mut self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         self.rounds += 1;
         self.ask_view().await
     }
 
-    async fn ask_view(&self) -> Result<(View, Instant), DynamoError> {
+    async fn ask_view(&self) -> Result<(VisibilitySnapshot, Instant), DynamoError> {
         let asked_at = Instant::now();
-        let view = self.timelines.view(self.rows.viewer(), self.kept, self.deadline).await?;
+        let view = self.timelines.visibility(self.rows.viewer(), self.cache, self.deadline).await?;
         Ok((view, asked_at))
     }
 }
 
 /// The page up to where there is doubt, without the rows of actors that are left out.
 fn settled<R: Rows>(
-    filled: Filled<Moment<'_, R>>,
+    filled: Filled<ConsistentPageReader<'_, R>>,
     doubt: Doubt,
     left_out: &HashSet<ActorId>,
 ) -> Page<Shown> {
@@ -244,7 +244,7 @@ fn settled<R: Rows>(
     page
 }
 
-impl<R: Rows> Source for Moment<'_, R> {
+impl<R: Rows> Source for ConsistentPageReader<'_, R> {
     type Row = Target;
     type Shown = Shown;
 
@@ -257,7 +257,7 @@ impl<R: Rows> Source for Moment<'_, R> {
         span: Span,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Stretch<Target>, DynamoError> {
+    ) -> Result<RowChunk<Target>, DynamoError> {
         self.rounds += 1;
         let rows = match (self.pass, self.seen.is_some()) {
             (Pass::Checked, _) => self.rows.rows_of_one_list(span, after, limit).await?,
@@ -297,19 +297,19 @@ impl<R: Rows> Source for Moment<'_, R> {
             return Ok(());
         }
         self.rounds += 1;
-        if !is_checked && (!is_first || rows.len() > AT_ONCE) {
+        if !is_checked && (!is_first || rows.len() > MAX_ROWS_WITH_EDGES) {
             timelines.hydrate_edges(&mut self.hydration, rows, deadline).await?;
         }
         let wants_view = is_checked && self.seen.is_none();
-        let (list, kept) = (self.rows, self.kept);
+        let (list, cache) = (self.rows, self.cache);
         let view = OptionFuture::from(wants_view.then_some(async {
             let asked_at = Instant::now();
-            let view = timelines.view(list.viewer(), kept, deadline).await?;
+            let view = timelines.visibility(list.viewer(), cache, deadline).await?;
             Ok::<_, DynamoError>((view, asked_at))
         }));
         // What others have kept may have been read after the rows.
         let (_, _, view) = try_join3(
-            timelines.hydrate(&mut self.hydration, rows, kept, !is_checked, deadline),
+            timelines.hydrate(&mut self.hydration, rows, cache, !is_checked, deadline),
             self.likes.ask(rows.iter().map(|(key, _)| &key.activity_id)),
             async { view.await.transpose() },
         )

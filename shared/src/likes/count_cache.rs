@@ -22,23 +22,23 @@ const MOST: usize = 16_384;
 
 /// Counts of likes, the least recently used of which make room for others. Shared by all requests of a process.
 #[derive(Debug)]
-pub struct KeptCounts {
+pub struct LikeCountCache {
     kept_for: Duration,
-    counts: Mutex<LruCache<ActivityId, Kept>>,
+    counts: Mutex<LruCache<ActivityId, CachedCount>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedCount {
     /// What was read; of an activity that nobody ever liked, nothing is counted.
     count: LikeCount,
-    read_at: Moment,
+    read_at: DualInstant,
 }
 
 /// A moment by both clocks: one of them may stand still while a process is frozen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment(Instant, Timestamp);
+pub(super) struct DualInstant(Instant, Timestamp);
 
-impl Moment {
+impl DualInstant {
     pub(super) fn now(time: Timestamp) -> Self {
         Self(Instant::now(), time)
     }
@@ -49,13 +49,13 @@ impl Moment {
     }
 }
 
-impl Default for KeptCounts {
+impl Default for LikeCountCache {
     fn default() -> Self {
         Self::keeping_for(KEPT_FOR)
     }
 }
 
-impl KeptCounts {
+impl LikeCountCache {
     /// Counts that are shown for this long; for no time at all, nothing is kept.
     #[must_use]
     pub fn keeping_for(kept_for: Duration) -> Self {
@@ -63,19 +63,19 @@ impl KeptCounts {
     }
 
     /// What may be shown of an activity still.
-    pub(super) fn get(&self, activity: &ActivityId, now: Moment) -> Option<LikeCount> {
+    pub(super) fn get(&self, activity: &ActivityId, now: DualInstant) -> Option<LikeCount> {
         let mut counts = self.counts.lock();
         let kept = counts.get(activity)?;
         kept.read_at.is_within(self.kept_for, now).then(|| kept.count.clone())
     }
 
     /// Keeps what was asked for at a moment.
-    pub(super) fn keep(&self, activity: &ActivityId, count: &LikeCount, read_at: Moment) {
+    pub(super) fn keep(&self, activity: &ActivityId, count: &LikeCount, read_at: DualInstant) {
         if self.kept_for.is_zero() {
             return;
         }
         let mut counts = self.counts.lock();
-        counts.put(activity.clone(), Kept { count: count.clone(), read_at });
+        counts.put(activity.clone(), CachedCount { count: count.clone(), read_at });
         while counts.len() > MOST {
             counts.pop_lru();
         }

@@ -31,14 +31,14 @@ const RAISED: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 
 /// What is known. Shared by all that work in one process.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct PeriodCache {
     made: Mutex<LruCache<Period, Arc<PeriodRow>>>,
     listed: Mutex<Option<(Instant, Arc<[PeriodRow]>)>>,
     /// For how many keys of a customer in a period it was seen to.
     pub(super) raised: Mutex<LruCache<(Period, Customer), u32>>,
 }
 
-impl Default for Known {
+impl Default for PeriodCache {
     fn default() -> Self {
         let (made, raised) = (LruCache::new(PERIODS), LruCache::new(RAISED));
         Self { made: Mutex::new(made), listed: Mutex::default(), raised: Mutex::new(raised) }
