@@ -31,7 +31,6 @@ use crate::yielding::Yielding;
 
 /// The period that the tests follow to its end.
 const PERIOD: &str = "2026-11";
-/// In it.
 const WITHIN: &str = "2026-11-20T12:00:00Z";
 /// It is due to be sealed, archived and verified.
 const SEALED: &str = "2026-12-02T01:00:00Z";

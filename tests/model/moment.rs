@@ -60,7 +60,6 @@ pub(crate) use page::Page;
 /// A command that some handler was given.
 struct Command {
     what: What,
-    /// The event with which it began.
     begun: usize,
     /// The event with which it was in effect, if it was.
     in_effect: Option<usize>,
@@ -186,13 +185,10 @@ impl fmt::Display for Command {
 /// others besides, may count or not.
 #[derive(Default)]
 struct ExpectedState<'a> {
-    /// By actor.
     follows: BTreeMap<&'a str, Vec<Change>>,
-    /// By id.
     publishes: BTreeMap<&'a str, Vec<Publish<'a>>>,
     /// By id and actor: whether they are certain.
     deletes: BTreeMap<(&'a str, &'a str), bool>,
-    /// By id and actor.
     updates: BTreeMap<(&'a str, &'a str), Vec<Update<'a>>>,
 }
 

@@ -24,12 +24,10 @@ pub(crate) const READERS_KEPT: usize = 3;
 /// Room for a few records, in bytes.
 const FEW: usize = 4_000;
 
-/// One reader.
 pub(crate) struct KeptReader {
     reader: Reader,
     /// How far its clock is ahead of that of the writers.
     ahead: i64,
-    /// The clock of the writers.
     time: Clock,
     frozen: Cell<bool>,
 }

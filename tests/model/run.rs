@@ -42,7 +42,7 @@ const OPERATORS: usize = 1;
 /// would multiply faster than they end.
 const DEATHS: usize = 400;
 /// Turns after which slow tables are slow no more. At their slowest they do not take in half of an invocation what all commands at work
-/// write before they are any further, so these would be handed on for ever.
+/// write before they are any further, so these would be handed on permanently.
 const SLOW_TURNS: u32 = 40_000;
 /// How far time goes in a run, beyond its start.
 const LONGEST: i64 = 2 * DAY;
@@ -124,9 +124,7 @@ struct Run<'a> {
     readers: Vec<Reading<'a>>,
     operators: Vec<Task<'a, ()>>,
     stream: Stream<'a>,
-    /// Deaths that are yet to come.
     deaths: usize,
-    /// Turns that there were.
     turns: u32,
     /// The tables, as slow as they are.
     slow: Option<Faulty>,
@@ -290,7 +288,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// All handlers die.
     fn restart(&mut self) {
         count("crash: of everything at once");
         self.deaths -= 1;

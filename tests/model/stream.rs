@@ -43,7 +43,6 @@ impl ShardChain<'_> {
     }
 }
 
-/// The stream.
 pub(crate) struct Stream<'a> {
     world: &'a World,
     chains: [ShardChain<'a>; SHARD_CHAINS],

@@ -69,7 +69,6 @@ fn timelines_over(connector: SharedHttpConnector) -> Timelines {
     Tables::new(connector::dynamodb(connector), &schema::names()).timelines
 }
 
-/// Writes N entries.
 async fn write(timelines: Timelines, name: impl Display, entries: usize) -> (Usage, f64) {
     let (begun, actor) = (Instant::now(), ActorId::new("star").unwrap());
     let viewers = (0..entries).map(|n| ViewerId::new(format!("{name}-{n}")).unwrap());
@@ -148,7 +147,6 @@ async fn several_writers_share_it() {
 /// Who writes.
 #[derive(Debug, Clone, Copy)]
 enum Writers {
-    /// One bulk writer.
     One,
     /// N bulk writers in one process, each of which asks for five seconds' worth again and again.
     InOneProcess(usize),
@@ -161,7 +159,6 @@ struct Pace {
     seconds: f64,
     /// In how many seconds all would be written at the rate of the table.
     ideal: f64,
-    /// Sends an entry.
     sends: f64,
     /// The longest time in which one writer came no further.
     longest: Duration,

@@ -82,25 +82,15 @@ const DEAD_LETTERS: &str = "dead";
 
 /// The functions and what they work on.
 pub struct World {
-    /// The fan-out writer.
     pub writer: Writer,
-    /// The timeline reader.
     pub reader: Reader,
-    /// The intake of events.
     pub intake: Intake,
-    /// The alerter.
     pub alerter: Alerter,
-    /// The projector.
     pub projector: Projector,
-    /// The keeper of periods.
     pub keeper: Keeper,
-    /// The archives.
     pub bucket: Bucket,
-    /// The tables as they reach them.
     pub tables: Tables,
-    /// The clock of all of them.
     pub clock: Clock,
-    /// The tables themselves.
     pub engine: Engine,
     /// What the functions counted.
     pub metrics: Output,
@@ -413,7 +403,6 @@ impl World {
         u64::try_from(description.item_count.unwrap()).unwrap()
     }
 
-    /// Sets the time.
     pub fn set_clock(&self, text: &str) {
         self.clock.set(text.parse::<Timestamp>().unwrap());
     }

@@ -30,7 +30,6 @@ use tracing::error;
 /// What the alerter works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Alerter {
-    /// Where letters are kept.
     pub letters: DeadLetters,
     /// What writer and projector seal letters with.
     pub seal: LetterSeal,
@@ -38,7 +37,6 @@ pub struct Alerter {
     pub command_queue_arn: String,
     /// Where letters are counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
 }
 

@@ -18,9 +18,6 @@ use flate2::read::MultiGzDecoder;
 pub const MOST_BYTES: usize = 6 * 1024 * 1024;
 
 /// The text of a request.
-///
-/// # Errors
-/// [`Problem`]
 pub(crate) fn read(request: &ApiGatewayV2httpRequest) -> Result<Cow<'_, str>, Problem> {
     let body = request.body.as_deref().unwrap_or_default();
     if !request.is_base64_encoded && !is_compressed(request)? {

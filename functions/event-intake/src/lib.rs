@@ -58,21 +58,16 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// What the intake works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Intake {
-    /// Where events are sent.
     pub commands: Sender,
-    /// Who may send.
     pub authorization: Authorization,
     /// Which claim of a token says for which tenant its owner speaks.
     pub tenant_claim: TenantClaim,
-    /// How much each tenant may send.
     pub rates: TenantRates,
     /// Events from this instant on are taken.
     pub earliest: Timestamp,
     /// Where requests are counted.
     pub metrics: Metrics,
-    /// Which requests have a log line.
     pub log_sampling: LogSampling,
-    /// What time it is.
     pub clock: Clock,
 }
 

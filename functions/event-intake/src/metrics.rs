@@ -12,7 +12,6 @@ use crate::log::Outcome;
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 struct IntakeRecord {
-    /// Events that are on the queue.
     events_accepted: Count,
     /// Requests that their sender has to correct.
     requests_rejected: Count,
@@ -28,7 +27,6 @@ impl Record for IntakeRecord {
     const BY: Option<&'static str> = None;
 }
 
-/// Counts a request.
 pub(crate) fn count(metrics: &Metrics, outcome: &Outcome<'_>, now: Timestamp) {
     let mut taken =
         IntakeRecord { sends_retried: outcome.retries.into(), ..IntakeRecord::default() };

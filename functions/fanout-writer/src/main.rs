@@ -23,8 +23,7 @@ use shared::runtime::hold::Hold;
 use shared::runtime::metrics::Metrics;
 use shared::timelines::Timelines;
 
-/// A fan-out allocates in every step of every call; this allocator is the cheaper one at that
-/// (docs/PERFORMANCE.md).
+/// A fan-out allocates in every step of every call, which is cheaper with this allocator (docs/PERFORMANCE.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

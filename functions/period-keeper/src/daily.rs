@@ -237,7 +237,7 @@ impl Counts {
     /// Logs and counts that not all days of a tenant are decided.
     fn note(&self, of: &str, failure: &DecideError) {
         let reason = failure.reason();
-        // What is refused is refused by the next tick as well: nothing is due until somebody has mended it.
+        // What is refused is refused by the next tick as well: nothing is due until somebody has repaired it.
         self.more_due.fetch_or(!failure.is_refusal(), Relaxed);
         if failure.is_out_of_time() {
             info!(of, "the next tick goes on to decide days");

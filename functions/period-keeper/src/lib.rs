@@ -90,21 +90,15 @@ use self::steps::Outcome;
 /// What the keeper works with. Made once; every invocation borrows it.
 #[derive(Debug, Clone)]
 pub struct Keeper {
-    /// What is known of periods.
     pub periods: Periods,
-    /// What is known of archives.
     pub archives: Archives,
-    /// Who else is at work.
     pub keepers: Keepers,
-    /// The tables of periods.
     pub tables: EventTables,
-    /// Where archives are.
     pub objects: Objects,
     /// How streams are mapped to the projector.
     pub mappings: Mappings,
     /// What is decided by day, and tells of alerts.
     pub daily: Daily,
-    /// What other systems are told by.
     pub bus: Bus,
     /// What the projector made of events: days are decided on it, and drops compare with it.
     pub summaries: Summaries,
@@ -114,7 +108,6 @@ pub struct Keeper {
     pub limits: KeeperLimits,
     /// Where ticks are counted.
     pub metrics: Metrics,
-    /// What time it is.
     pub clock: Clock,
 }
 
@@ -156,16 +149,12 @@ pub struct Ticked {
 /// A step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// A table.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// An object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The mapping of a stream.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

@@ -95,7 +95,6 @@ pub enum MappingError {
     /// Lambda says the request is wrong: there is no such function, or its role may not read the stream.
     #[error("Lambda refused the request: {0}")]
     Rejected(String),
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

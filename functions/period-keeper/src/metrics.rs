@@ -13,7 +13,6 @@ pub(crate) struct Tick {
     pub(crate) keeper_ticks: Count,
     /// Steps that were done, and days that were decided.
     pub(crate) keeper_steps: Count,
-    /// Steps that failed.
     pub(crate) failed_steps: Count,
     /// Periods whose table and archive differ, or that overlap one of another length.
     pub(crate) disputed_periods: Count,

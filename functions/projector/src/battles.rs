@@ -1,8 +1,8 @@
-//! Folds what is about a battle, and tells the bus once it is over.
+//! Folds the changes of a battle, and tells the bus once it is over.
 //!
-//! The delivery that has the last hit tells, whoever has written the view: it is not acknowledged before. A hit that has waited for its
-//! battle lands with the change that opens it, or by somebody else's doing while that change is not done with. So the delivery that has
-//! this change tells as well, once nothing waits any more.
+//! The delivery with the last hit tells the bus before it is acknowledged, whoever has written the view. A hit that has waited for
+//! its battle lands with the change that opens it, possibly by another delivery while that change is in flight. So the delivery
+//! with this change tells the bus too, once nothing waits any more.
 
 use shared::battles::{BattleRow, BattleState, BattleStatus, keys};
 use shared::outbound::{Happened, LastHit, OutboundEvent};

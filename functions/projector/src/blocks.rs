@@ -1,9 +1,9 @@
-//! Folds changes into a view with blocks: read, look at the blocks that it wants or fold, and write unless somebody
-//! else has; again, until nothing is left.
+//! Folds changes into a view with blocks. Each round reads the view, absorbs the blocks that it needs or folds changes, and
+//! writes unless somebody else has written; rounds repeat until nothing is left.
 //!
-//! What one round would write is weighed first, and the round does less if that is too much for one transaction. It does
-//! half as much, too, where the store refuses what it writes: down to one change, which is set aside, or one block,
-//! with which the view is stuck.
+//! What a round would write is weighed first, and the round does less if it is too much for one transaction. If the store
+//! refuses a write, the next round does half as much: down to one change, which is set aside, or one block, with which the
+//! view is stuck.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::subject::Subject;
 
-/// How much is done by one write at most. A transaction takes all its units at once, so a table that is too slow for
-/// it is asked for less.
+/// The most changes and blocks of one write. A transaction takes all its units at once, so a slow table gets smaller ones.
 #[derive(Debug, Clone, Copy)]
 struct WriteBudget {
     changes: usize,
@@ -43,7 +42,7 @@ impl WriteBudget {
     }
 }
 
-/// What a round has done, of which another may do less.
+/// What a round has done; the next one may do less.
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Blocks,
@@ -55,7 +54,7 @@ enum Work {
 }
 
 impl Work {
-    /// Half of it, unless it is the least there is.
+    /// The budget for half of it; `None` if it is the minimum.
     fn half(self, budget: WriteBudget) -> Option<WriteBudget> {
         match self {
             Self::Blocks => {
@@ -70,13 +69,11 @@ impl Work {
 
 /// How one round ended.
 enum Round {
-    /// Something was written.
     Written(Written),
-    /// Nothing had to be.
     Nothing(Folded),
-    /// Somebody else has written meanwhile.
+    /// Somebody else has written the view meanwhile.
     Conflict,
-    /// It is more than one transaction takes.
+    /// It does not fit into one transaction.
     TooMuch(Work),
     /// The store refuses what it writes.
     Refused(Work, DynamoError),
@@ -84,22 +81,20 @@ enum Round {
 
 struct Written {
     folded: Folded,
-    /// What has to be written next.
     pending: Option<PendingItems>,
-    /// All changes are folded, and the view wants no block.
+    /// All changes are folded, and the view needs no block.
     is_folded: bool,
-    /// It wants some when nothing else is left.
+    /// The view needs blocks once nothing else is left.
     has_pending: bool,
 }
 
-/// What is known of a view beside what is stored.
+/// What this fold knows of a view besides what is stored.
 #[derive(Default)]
 struct ViewNotes {
-    /// Decisions of which everything is written.
     written: Vec<u64>,
     /// Changes that the store refuses.
     refused: Refused,
-    /// Why the view cannot take in the blocks that it wants.
+    /// Why the view cannot absorb the blocks that it needs.
     stuck: Option<String>,
 }
 
@@ -116,10 +111,10 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
     let (mut backoff, mut failed, mut notes) = (Backoff::default(), None, ViewNotes::default());
     let attempt = Attempt { projector, shard, key: &key, deadline };
     let (mut budget, mut begin) = (WriteBudget::MOST, 0);
-    // Whoever folded some of these before may have died before all derived items were written.
+    // An earlier delivery that folded some of these may have died before all derived items were written.
     let mut is_repeated = false;
     loop {
-        // Always from the first change on: those that are folded are passed.
+        // Always from the first change on: folded ones are skipped.
         let end = attempt.next(&changes, begin, budget);
         let is_last = end == changes.len();
         match attempt.round::<S>(&changes[..end], is_last, budget, &notes).await {
@@ -157,13 +152,13 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
                 match work.half(budget) {
                     Some(half) => budget = half,
                     None if notes.note_refusal(work, &failure, &changes) => {}
-                    // Not even that it is set aside can be written.
+                    // Not even the note that it is set aside can be written.
                     None => return outcome.refused(failure, &changes[begin..]),
                 }
                 continue;
             }
             Ok(Round::Conflict) => outcome.conflicts += 1,
-            // It may be written or not: the view will tell.
+            // It may have been written: the next reading of the view tells.
             Err(failure) if failure.is_retryable() => {
                 outcome.conflicts += u64::from(matches!(failure, DynamoError::Contended));
                 failed = Some(Arc::new(Failure::from(failure)));
@@ -179,7 +174,7 @@ pub(crate) async fn fold<S: Blocks + Clone + PartialEq>(
 }
 
 impl Work {
-    /// From which change on it goes on.
+    /// The change to continue from.
     fn begin(self, before: usize) -> usize {
         match self {
             Self::Blocks => before,
@@ -189,7 +184,7 @@ impl Work {
 }
 
 impl ViewNotes {
-    /// Learns what the least there is to do was refused for. False if that was known.
+    /// Notes why the smallest possible work was refused. Returns false if that was known.
     fn note_refusal(&mut self, work: Work, failure: &DynamoError, changes: &[&Change]) -> bool {
         match work {
             Work::Blocks => self.stuck.replace(failure.to_string()).is_none(),
@@ -257,11 +252,11 @@ impl Attempt<'_> {
                 }
             }
         }
-        // What changes nothing may be folded any number of times.
+        // A change without effect may be folded any number of times.
         if view.state == before && !folded.is_noted {
             return Ok(Round::Nothing(folded));
         }
-        // What it writes beside it changes what it says.
+        // Making the side writes changes the state.
         let SideWrites { writes: beside, pending } =
             view.state.side_writes(self.key, self.limits());
         let mut writes = vec![view.write(self.key.clone())];
@@ -295,7 +290,7 @@ impl Attempt<'_> {
             || writes.iter().map(Write::weight).sum::<usize>() > limits.max_transaction_bytes()
     }
 
-    /// Where the next run of changes ends: what comes of them has to fit into one transaction, and into an item each.
+    /// The end of the next run of changes: what is written for them has to fit into one transaction.
     fn next(self, changes: &[&Change], begin: usize, budget: WriteBudget) -> usize {
         let (mut size, most) = (0, self.limits().max_transaction_bytes() / 2);
         let fits = |change: &&&Change| {
@@ -303,7 +298,7 @@ impl Attempt<'_> {
             size <= most
         };
         let run = changes[begin..].iter().take(budget.changes).take_while(fits).count();
-        // One alone that is larger is folded alone.
+        // A single larger change is folded alone.
         (begin + run.max(1)).min(changes.len())
     }
 
@@ -313,7 +308,7 @@ impl Attempt<'_> {
         budget: WriteBudget,
         view: &mut View<S>,
     ) -> Result<Absorbed, DynamoError> {
-        // Each may have to be deleted with what comes of it.
+        // Each may have to be deleted in the transaction that writes what comes of it.
         let fits = i32::try_from(self.limits().max_transaction_items() / 2).unwrap_or(i32::MAX);
         let limit = limit.map_or(budget.blocks, |limit| limit.min(fits).max(1));
         let query = Query {
@@ -339,7 +334,7 @@ impl Attempt<'_> {
             Ok(_) => format!("blocks from {first} on are not there"),
             Err(failure) => failure.to_string(),
         };
-        // Whoever has written the view since may have deleted them.
+        // A later write of the view may have deleted them.
         let key = self.key.clone();
         let now = self.projector.views.read(key, View::<S>::read_to_fold, self.deadline).await?;
         Ok(match now.version() == view.version() {
@@ -349,12 +344,11 @@ impl Attempt<'_> {
     }
 }
 
-/// How looking at blocks ended.
+/// The result of absorbing blocks.
 enum Absorbed {
-    /// They are taken in.
     All,
-    /// The view is another one by now.
+    /// The view was written meanwhile.
     ViewChanged,
-    /// They cannot be read, for this reason.
+    /// The blocks cannot be read, for this reason.
     Unreadable(String),
 }

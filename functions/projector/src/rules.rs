@@ -4,7 +4,7 @@
 //! [`shared::tenants`]. Rules are read once for each tenant of a batch, and a customer only where a rule counts what they did.
 //!
 //! Where a call fails, the changes of those customers come again. A call may also be refused each time, because an item of the tenant cannot be
-//! read. Then somebody has to mend the item and define the rule anew, which decides on all customers. So the refusal is logged and counted. The
+//! read. Then somebody has to repair the item and define the rule again, which decides on all customers. So the refusal is logged and counted. The
 //! changes are folded already, and hold up no others.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -93,13 +93,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Reader {
     /// What must not be lost.
     pub ledger: Ledger,
-    /// What views are folded from.
     pub facts: Facts,
-    /// What is folded from facts.
     pub views: Views,
-    /// The timelines.
     pub timelines: Timelines,
-    /// What customers of tenants did.
     pub events: Events,
     /// Where archives of events are, if there are any.
     pub objects: Option<Objects>,
@@ -109,21 +105,16 @@ pub struct Reader {
     pub counts: Arc<LikeCountCache>,
     /// Within what time the reads of a page are of one moment: that of the writers.
     pub hold: Hold,
-    /// Seals cursors and opens them.
     pub seal: CursorSeal,
-    /// Who may read what.
     pub authorization: Authorization,
     /// For how many seconds caches may keep what is the same for everybody; 0: not at all.
     pub public_cache_seconds: u8,
     /// Which claim of a token says whose tenant's caller it is.
     pub tenant_claim: TenantClaim,
-    /// How long activities are shown.
     pub retention: Retention,
     /// Where requests are counted.
     pub metrics: RequestMetrics,
-    /// Which requests have a log line.
     pub log_sampling: LogSampling,
-    /// What time it is.
     pub clock: Clock,
 }
 

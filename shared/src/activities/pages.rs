@@ -1,4 +1,4 @@
-//! What an actor published, read by pages: of any age, and not deleted.
+//! Pages of what an actor published, of any age, without deleted activities.
 
 use futures::future::try_join_all;
 
@@ -11,11 +11,8 @@ use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Kind, SortKey, Span};
 
 impl Activities {
-    /// Reads at most `limit` rows of an actor's outbox in a span, beyond a stored sort key if one is given. Those that are marked
-    /// as deleted are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at most `limit` rows of an actor's outbox in a span, after a stored sort key if one is given. Leaves out rows that are
+    /// marked as deleted.
     pub async fn published_by(
         &self,
         actor: &ActorId,
@@ -28,10 +25,7 @@ impl Activities {
         RowChunk::read(&self.ledger, &pk, span, after, limit, published_row, deadline).await
     }
 
-    /// The same of what may be of some kinds: the records decide. One Query for each of them, all at once.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads rows of activities that may be of these kinds; the records decide. One Query for each kind, all at once.
     pub async fn published_of_kinds(
         &self,
         actor: &ActorId,

@@ -13,7 +13,6 @@ pub const MAX_DAMAGE: u64 = 1_000_000_000;
 pub struct BattleOpened {
     /// The battle. Its id belongs to the first of these.
     pub battle_id: BattleId,
-    /// Who opens it.
     pub actor_id: ActorId,
     /// How much damage the boss withstands: 1 to [`MAX_HP`].
     pub hp: u64,
@@ -26,15 +25,12 @@ pub struct BattleOpened {
 /// A viewer hits the boss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BattleHit {
-    /// The battle.
     pub battle_id: BattleId,
     /// The hit. Its id belongs to the first of these within the battle.
     pub hit_id: HitId,
-    /// Who hits.
     pub viewer_id: ViewerId,
     /// How hard: 1 to [`MAX_DAMAGE`].
     pub damage: u64,
-    /// When.
     pub at: Timestamp,
 }
 

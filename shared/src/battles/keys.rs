@@ -75,9 +75,7 @@ pub fn log(first: u64) -> String {
 /// What a row of the facts is, if it is about a battle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BattleRow {
-    /// What was opened.
     Opened(BattleId),
-    /// A hit.
     Hit(BattleId, HitId),
 }
 
@@ -95,7 +93,6 @@ impl BattleRow {
         }
     }
 
-    /// The battle.
     #[must_use]
     pub fn battle(&self) -> &BattleId {
         match self {
@@ -130,7 +127,6 @@ pub fn of_view(key: &Key) -> Option<BattleId> {
 pub enum BattleView {
     /// How it stands, or what belongs to that.
     Itself(BattleId),
-    /// What of it is a viewer's.
     ViewerHits(BattleId, ViewerId),
     /// As which one a hit has landed.
     Numbered(BattleId, HitId),

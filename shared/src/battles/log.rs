@@ -11,11 +11,9 @@ pub(super) const HITS: &str = "hits";
 /// A hit that has landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
-    /// Its id.
     pub hit_id: HitId,
     /// Who hit; nothing if that was erased.
     pub viewer_id: Option<ViewerId>,
-    /// How hard.
     pub damage: u64,
 }
 

@@ -15,13 +15,9 @@ use crate::values::{ActorId, BattleId, HitId, ViewerId};
 /// How a battle stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BattleStatus {
-    /// Who opened it.
     pub actor_id: ActorId,
-    /// How much damage the boss withstands.
     pub hp: u64,
-    /// How much of that is left.
     pub hp_left: u64,
-    /// How many hits have landed.
     pub hits: u64,
     /// The latest that did.
     pub last_hit: Option<Hit>,
@@ -51,9 +47,7 @@ type Totals = BTreeMap<u64, Total>;
 /// What a viewer's hits come to at a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
-    /// Those of the block alone.
     pub in_block: ViewerHits,
-    /// All up to its end.
     pub so_far: ViewerHits,
 }
 
@@ -140,7 +134,6 @@ impl Replay {
         self.last = Some(Hit { hit_id, viewer_id, damage, at });
     }
 
-    /// How it stands.
     #[must_use]
     pub fn status(&self) -> BattleStatus {
         let Definition { actor_id, hp, .. } = &self.definition;

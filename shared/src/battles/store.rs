@@ -16,9 +16,7 @@ use crate::values::{BattleId, HitId, ViewerId};
 /// A battle as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Battle {
-    /// What was opened.
     pub definition: Definition,
-    /// How it stands.
     pub shown: Shown,
     /// What of it is the viewer's that was asked for.
     pub viewer_hits: Option<ViewerHits>,
@@ -29,7 +27,6 @@ pub struct Battle {
 pub enum HitState {
     /// It is on record, and has its turn still to come.
     Pending,
-    /// It has landed.
     Landed,
     /// It came after the last one, and changes nothing.
     Late,
@@ -75,9 +72,6 @@ impl Battles {
     }
 
     /// A battle as it stands, and what of it is a viewer's: two reads at once, and one as of what they say.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn battle(
         &self,
         battle: &BattleId,
@@ -100,7 +94,7 @@ impl Battles {
         Ok(Some(Battle { definition, shown, viewer_hits }))
     }
 
-    /// What a viewer's hits come to among so many that have landed.
+    /// A viewer's totals among the first `hits` hits that have landed.
     async fn viewer_hits(
         &self,
         battle: &BattleId,
@@ -114,9 +108,6 @@ impl Battles {
     }
 
     /// A hit, and what became of it: two reads at once, and one as of what they say.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn hit_state(
         &self,
         battle: &BattleId,
@@ -180,9 +171,6 @@ impl Battles {
     }
 
     /// What was opened, if anything was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn definition(
         &self,
         battle: &BattleId,

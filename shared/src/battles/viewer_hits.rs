@@ -11,9 +11,7 @@ use crate::values::{BattleId, HitId, ViewerId};
 /// How a battle stands for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// How many hit points are left.
     pub hp_left: u64,
-    /// How many hits have landed.
     pub hits: u64,
     /// The latest that did. Once no hit points are left it stays the last.
     pub last_hit: Option<Hit>,
@@ -22,9 +20,7 @@ pub struct Shown {
 /// What of a battle is one viewer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViewerHits {
-    /// How many hits.
     pub hits: u64,
-    /// What damage they did.
     pub damage: u64,
 }
 
@@ -40,13 +36,11 @@ impl ViewerHits {
         Self { hits: number(0), damage: number(1) }
     }
 
-    /// One hit more.
     pub(super) fn add(&mut self, hit: &Landed) {
         self.hits += 1;
         self.damage += hit.damage;
     }
 
-    /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { hits: self.hits + other.hits, damage: self.damage + other.damage }
@@ -66,11 +60,9 @@ impl ViewerHits {
 /// An item that says what of a battle is a viewer's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewerHitsItem {
-    /// What it comes to.
     pub viewer_hits: ViewerHits,
     /// True if that is all up to there, false if it is of the hits of one block alone, as an earlier version has it.
     pub is_total: bool,
-    /// Which hits, in the latter case.
     pub ids: Vec<HitId>,
 }
 

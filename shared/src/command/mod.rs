@@ -53,7 +53,6 @@ macro_rules! commands {
         const MEMBERS: &[&[&str]] = &[$(<$fact>::MEMBERS,)*];
 
         impl Command {
-            /// Reads a producer's command.
             fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError> {
                 $(
                     if <$fact>::TYPES.contains(&type_name) {

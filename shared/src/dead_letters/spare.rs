@@ -33,9 +33,6 @@ struct Key {
 
 impl DeadLetters {
     /// Reads through all keys for parts that no letter needs. `deadline` makes the deadline of each step.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn spare_parts(
         &self,
         deadline: impl Fn() -> Deadline,

@@ -35,7 +35,6 @@ pub struct DeadLetter {
     pub id: String,
     /// The id of the message that arrived on the dead-letter queue.
     pub message_id: String,
-    /// Why, in a short fixed word.
     pub reason: String,
     /// Why, in a sentence of at most [`MAX_DETAIL_BYTES`](crate::dead_letters::MAX_DETAIL_BYTES).
     pub detail: String,
@@ -46,7 +45,6 @@ pub struct DeadLetter {
     pub receive_count: i64,
     /// When it was first sent.
     pub sent_at: Timestamp,
-    /// When it was stored.
     pub stored_at: Timestamp,
     /// The group (`MessageGroupId`) it was sent with, if any.
     pub group: Option<String>,
@@ -121,9 +119,6 @@ impl DeadLetters {
     }
 
     /// Reads one letter, and of its body only what is beside it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn head(&self, id: &str, deadline: Deadline) -> Result<Option<Head>, DynamoError> {
         let Some(row) = self.part(id, LETTER, deadline).await? else { return Ok(None) };
         let parts = match row.optional_text("body")? {

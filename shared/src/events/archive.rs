@@ -21,7 +21,7 @@ use crate::values::TenantId;
 
 /// What all keys begin with.
 pub const PREFIX: &str = "events/";
-/// A member ends with the line that reaches so many bytes.
+/// A member ends with the line that reaches this size, in bytes.
 pub const MEMBER_BYTES: usize = 256 * 1024;
 /// Objects that one file of a manifest lists.
 pub const MOST_LISTED: usize = 10_000;
@@ -63,11 +63,9 @@ pub fn manifest_key(period: Period, file: usize) -> String {
 /// An object that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// All of it.
     pub bytes: Bytes,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// What is in it.
     pub tally: Tally,
 }
 
@@ -133,13 +131,10 @@ pub fn read(object: &[u8], mut each: impl FnMut(&str)) -> Result<(), ArchiveErro
 /// What a line says of whom it is about, and when.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Line<'a> {
-    /// Whose customer.
     pub tenant_id: &'a str,
-    /// Which one.
     pub customer_id: &'a str,
     /// When, as it is written in all lines.
     pub at: &'a str,
-    /// Which event of that instant.
     pub event_id: &'a str,
 }
 
@@ -153,9 +148,6 @@ impl<'a> Line<'a> {
 }
 
 /// What is in an object.
-///
-/// # Errors
-/// [`ArchiveError`]
 pub fn tally(object: &[u8]) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::default();
     read(object, |line| tally.add(Tally::of_line(line)))?;
@@ -170,7 +162,6 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Adds an event.
     pub fn add(&mut self, event: Event) {
         let line = event.line();
         self.weight += line.len() + KEY_BYTES;
@@ -201,7 +192,6 @@ impl Chunk {
 /// A file of the manifest of a period.
 #[derive(Debug, Serialize)]
 pub struct Manifest {
-    /// Which period.
     pub period: String,
     /// Which of its files this is, from 0 on.
     pub file: usize,
@@ -213,20 +203,17 @@ pub struct Manifest {
     pub line_bytes: u64,
     /// The sum of the digests of the lines, 32 digits in hex: see [`Tally`].
     pub sum: String,
-    /// The objects that this file lists.
     pub objects: Vec<Listed>,
 }
 
 /// An object in a manifest.
 #[derive(Debug, Serialize)]
 pub struct Listed {
-    /// Its key.
     pub key: String,
     /// How many bytes it has.
     pub bytes: u64,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// Events in it.
     pub events: u64,
 }
 

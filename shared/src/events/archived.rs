@@ -15,19 +15,14 @@ pub(super) const EDITIONS: [&str; 2] = ["edition", "replaced"];
 /// An object of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedObject {
-    /// Whose events are in it.
     pub tenant_id: TenantId,
-    /// Of which period.
     pub period: Period,
-    /// Of which segment of its table.
     pub segment: u32,
-    /// Which chunk of that.
     pub chunk: u32,
     /// How many bytes it has.
     pub size: u64,
     /// Its SHA-256, in hex.
     pub sha256: String,
-    /// What is in it.
     pub tally: Tally,
     /// Which edition it is; the first one has no name.
     pub edition: Option<String>,
@@ -36,7 +31,6 @@ pub struct ArchivedObject {
 }
 
 impl ArchivedObject {
-    /// One that was made.
     #[must_use]
     pub fn of(
         tenant: &TenantId,
@@ -66,7 +60,6 @@ impl ArchivedObject {
         Self { size, sha256, tally, edition, replaced, ..self.clone() }
     }
 
-    /// Its key.
     #[must_use]
     pub fn key(&self) -> String {
         self.key_of(self.edition.as_deref().unwrap_or_default())

@@ -27,7 +27,6 @@ pub struct Archives {
 pub struct SegmentProgress {
     /// How often the row was written; 0 if there is none yet.
     pub version: u64,
-    /// The chunk that is made.
     pub chunk: u32,
     /// The last item of the chunk before it, if there is one.
     pub start: Option<Key>,
@@ -37,7 +36,6 @@ pub struct SegmentProgress {
     pub done: bool,
     /// How many objects the chunks before it have.
     pub objects: u64,
-    /// What is in these.
     pub tally: Tally,
 }
 
@@ -62,7 +60,6 @@ pub struct ReadBack {
 }
 
 impl Archives {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -98,9 +95,6 @@ impl Archives {
     }
 
     /// Forgets how far the archive of a period has come.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn forget_progress(
         &self,
         period: Period,
@@ -114,9 +108,6 @@ impl Archives {
     }
 
     /// Objects of a period behind a row, at most N, and where to go on.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn of_period(
         &self,
         period: Period,
@@ -142,9 +133,6 @@ impl Archives {
 
     /// Some objects of a tenant, the newest period and of that the last object first, and behind what to go on. `behind` is the name of
     /// a period, for what is of periods before it, or what an earlier call has said.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn of_tenant(
         &self,
         tenant: &TenantId,
@@ -168,9 +156,6 @@ impl Archives {
     }
 
     /// How far a segment is archived.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn segment(
         &self,
         period: Period,
@@ -197,9 +182,6 @@ impl Archives {
     }
 
     /// How far an archive was read back.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read_back(
         &self,
         period: Period,

@@ -15,16 +15,13 @@ use crate::values::{
 /// A customer of a tenant. Written `tenant#customer`: no id has a `#`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Customer {
-    /// Whose customer.
     pub tenant_id: TenantId,
-    /// Which one.
     pub customer_id: CustomerId,
 }
 
 /// What identifies an event. In the order of an archive, within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventKey {
-    /// About whom.
     pub customer: Customer,
     /// When it happened.
     pub at: Timestamp,
@@ -35,11 +32,8 @@ pub struct EventKey {
 /// Something that a customer did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its identity.
     pub key: EventKey,
-    /// What happened.
     pub name: EventName,
-    /// How, as it was sent.
     pub properties: Payload,
 }
 
@@ -82,7 +76,6 @@ impl Event {
 }
 
 impl Tally {
-    /// That of one line.
     #[must_use]
     pub fn of_line(line: &str) -> Self {
         let mut first = [0; 16];

@@ -30,7 +30,6 @@ pub struct Keepers {
 pub struct KeeperLease(LedgerKey);
 
 impl Keepers {
-    /// Those of this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -62,9 +61,6 @@ impl Keepers {
     }
 
     /// For how long those that are at work may still be; nothing if there are none.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn at_work(&self, deadline: Deadline) -> Result<Option<Duration>, DynamoError> {
         let query = Query {
             keys: Some("pk = :pk"),

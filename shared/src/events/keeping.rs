@@ -10,28 +10,20 @@ const PLANNED_AHEAD: usize = 2;
 /// What is done with a period next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Its table is made.
     Make,
-    /// It begins.
     Begin,
-    /// It ends.
     End,
     /// Its table refuses puts.
     Seal,
-    /// Its events are put into objects.
     Archive,
-    /// The objects are read back.
     Verify,
-    /// Its table is dropped.
     Drop,
-    /// Its objects are deleted.
     Expire,
 }
 
 /// A step, and from when on it may be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Which.
     pub step: Step,
     /// From when on.
     pub at: Timestamp,

@@ -39,15 +39,11 @@ const READ_BACK: &str = "read-back";
 /// What an item of the ledger is, of those about events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventItem {
-    /// How far a period has come.
     Period(Period),
-    /// How far an archive has come.
     Archiving(Period),
-    /// An archive object of a tenant.
     Archived(TenantId, Period),
     /// What clients have seen of a customer's history.
     Seen(Customer),
-    /// A keeper that is at work.
     Keeper,
 }
 
@@ -151,13 +147,13 @@ pub fn archived(tenant: &TenantId, period: Period, segment: u32, chunk: u32) -> 
     LedgerKey { pk: archive(tenant), sk: format!("{period}#{segment:04}-{chunk:06}") }
 }
 
-/// The partition keys of a customer who has so many.
+/// The partition keys of a customer that is spread over `keys` of them.
 pub fn partitions(customer: &Customer, keys: u32) -> impl Iterator<Item = String> {
     let customer = customer.to_string();
     (0..keys.max(1)).map(move |nth| nth_partition(&customer, nth))
 }
 
-/// The key of an event in the table of its period, where its customer has so many keys.
+/// The key of an event in the table of its period, if its customer is spread over `keys` keys.
 #[must_use]
 pub fn event(key: &EventKey, keys: u32) -> LedgerKey {
     let sk = format!("{}#{}", key.at, key.event_id);

@@ -9,16 +9,14 @@ use crate::runtime::deadline::Deadline;
 /// A manifest was not written, or not all of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// A row.
     #[error(transparent)]
     Dynamo(#[from] DynamoError),
-    /// A file.
     #[error(transparent)]
     Object(#[from] ObjectError),
 }
 
 impl Archives {
-    /// Puts the files of the manifest of a period that has so many objects, the first one last: where that is, all are.
+    /// Puts the manifest of a period with `objects` objects. The first file is put last: if it is there, all are.
     ///
     /// # Errors
     /// [`ManifestError`]; some files may be there.
@@ -51,7 +49,7 @@ impl Archives {
     }
 }
 
-/// How many files list so many objects.
+/// How many files list `objects` objects.
 #[must_use]
 pub fn files(objects: u64) -> usize {
     usize::try_from(objects).unwrap_or(usize::MAX).div_ceil(MOST_LISTED).max(1)

@@ -83,7 +83,6 @@ pub use tally::Tally;
 /// The history of events. Cheap to clone; clones share what is known of periods.
 #[derive(Debug, Clone)]
 pub struct Events {
-    /// How events are kept.
     pub settings: EventSettings,
     tables: EventTables,
     periods: Periods,
@@ -108,7 +107,6 @@ impl Events {
         }
     }
 
-    /// The tables of periods.
     #[must_use]
     pub fn tables(&self) -> &EventTables {
         &self.tables

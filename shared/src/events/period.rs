@@ -36,12 +36,10 @@ enum Start {
 /// The text is no name of a period, or no length of one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeriodError {
-    /// No name.
     #[error(
         "expected a day such as 2026-11-20, a week such as 2026-W48 or a month such as 2026-11"
     )]
     Name,
-    /// No length.
     #[error("expected day, week or month")]
     Length,
 }
@@ -63,7 +61,6 @@ impl PeriodLength {
 }
 
 impl Period {
-    /// How long it is.
     #[must_use]
     pub fn length(self) -> PeriodLength {
         match self.0 {

@@ -34,7 +34,7 @@ const RAISED: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 pub(super) struct PeriodCache {
     made: Mutex<LruCache<Period, Arc<PeriodRow>>>,
     listed: Mutex<Option<(Instant, Arc<[PeriodRow]>)>>,
-    /// For how many keys of a customer in a period it was seen to.
+    /// The number of keys that a customer was raised to in a period.
     pub(super) raised: Mutex<LruCache<(Period, Customer), u32>>,
 }
 

@@ -36,7 +36,6 @@ pub enum PeriodState {
     Planned,
     /// Its table is there and takes events. Nothing of how it is laid out changes any more.
     Made,
-    /// It has begun.
     Current,
     /// It has ended, and takes what is late.
     Past,
@@ -55,7 +54,6 @@ pub enum PeriodState {
 /// The table of a period, as it was when it was made: another one of the same name is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeTable {
-    /// Its ARN.
     pub arn: String,
     /// When DynamoDB made it, in unix milliseconds.
     pub created_millis: i64,
@@ -84,14 +82,10 @@ const ATTRIBUTES: [&str; 19] = [
     FORGET_AT,
 ];
 
-/// The row of a period.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeriodRow {
-    /// Which period.
     pub period: Period,
-    /// How far it has come.
     pub state: PeriodState,
-    /// How often the row was written.
     pub version: u64,
     /// Its table, from `made` on.
     pub table: Option<MadeTable>,
@@ -105,11 +99,9 @@ pub struct PeriodRow {
     pub dropping: bool,
     /// True once its archive was deleted.
     pub expired: bool,
-    /// Why it is disputed.
     pub dispute: Option<String>,
     /// True if it is disputed for nothing but what the stream has brought: it is verified again once that is what the archive holds.
     pub heals: bool,
-    /// What is known of its stream.
     pub stream: StreamMapping,
     /// True while somebody takes events out of it: the keeper leaves it alone.
     pub forgetting: bool,
@@ -126,7 +118,6 @@ pub struct Periods {
 }
 
 impl Periods {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -139,9 +130,6 @@ impl Periods {
     }
 
     /// The row of a period, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn row(
         &self,
         period: Period,
@@ -152,9 +140,6 @@ impl Periods {
     }
 
     /// Rows, the newest first, until one that `is_last`, which is among them, or there are no more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn newest_until(
         &self,
         is_last: impl Fn(&PeriodRow) -> bool,

@@ -42,11 +42,8 @@ const AHEAD_MILLIS: i64 = 3_600_000;
 /// An event as a page shows it. It stands at the sort key that an activity would have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedEvent {
-    /// Its instant and its id.
     pub key: SortKey,
-    /// What happened.
     pub name: EventName,
-    /// How, as it was sent.
     pub properties: Payload,
 }
 
@@ -74,9 +71,6 @@ enum Found {
 
 impl Events {
     /// What a customer did.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn history(
         &self,
         customer: Customer,
@@ -133,9 +127,6 @@ impl History {
 
     /// Reads at most `limit` events of a span, beyond a stored key if one is given. Fewer, or none, with a key to go on
     /// from, say that there may be more.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn read(
         &mut self,
         span: Span,

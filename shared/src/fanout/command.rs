@@ -8,18 +8,14 @@ use crate::values::{ActivityId, ActorId, SortKey, Timestamp};
 /// One segment of a large fan-out: make these followers' timelines agree with the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FanOutSegment {
-    /// Which activity.
     pub activity_id: ActivityId,
-    /// Whose.
     pub actor_id: ActorId,
-    /// When it was published.
     pub published_at: Timestamp,
-    /// Which followers.
     pub followers: FollowerRange,
 }
 
 impl FanOutSegment {
-    /// The record this command speaks of, and the activity's sort key in every timeline.
+    /// The activity record that this command is about, and the activity's sort key in every timeline.
     #[must_use]
     pub fn target(&self) -> (ActivityKey, SortKey) {
         let (activity_id, published_at) = (self.activity_id.clone(), self.published_at);

@@ -7,7 +7,6 @@ use crate::values::{ActorId, ViewerId};
 /// A viewer began or ceased to follow an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowChange {
-    /// Whose timeline changes.
     pub follower_id: ViewerId,
     /// Whose activities come or go.
     pub followee_id: ActorId,

@@ -18,9 +18,7 @@ use crate::values::{ActorId, ViewerId};
 pub struct EdgesQuery {
     /// Which items: those of one partition from `:first` to `:last`.
     pub keys: &'static str,
-    /// What of them is read.
     pub projection: &'static str,
-    /// Which of them are former followers.
     pub former: &'static str,
 }
 
@@ -64,9 +62,6 @@ struct EdgeSelection<'a> {
 
 impl Follows {
     /// Reads at most `limit` edges of one followee in a range, beyond a sort key if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn edges(
         &self,
         followee: &ActorId,
@@ -83,9 +78,6 @@ impl Follows {
 
     /// Reads who of the edges from one sort key to another (both included) does not follow now.
     /// DynamoDB filters: the answer is short, whatever the number of edges.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn former_followers(
         &self,
         followee: &ActorId,
@@ -108,9 +100,6 @@ impl Follows {
 
     /// One step through the edges of a range that are not followed now, beyond a sort key if one
     /// is given. A step looks at a megabyte of edges, so it may find none of them and not be the last.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn former_page(
         &self,
         followee: &ActorId,

@@ -46,7 +46,6 @@ pub const TOMBSTONE_KEPT: Duration = Duration::from_secs(3 * 86_400);
 /// A row as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolloweeRow {
-    /// The actor that it is about.
     pub followee: ActorId,
     /// What it says. That of an erased one is an unfollow.
     pub state: FollowState,
@@ -82,9 +81,6 @@ impl Follows {
     }
 
     /// All rows of a viewer, tombstones included. `deadline` makes the deadline of each step.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn followee_rows(
         &self,
         follower: &ViewerId,

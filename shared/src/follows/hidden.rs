@@ -271,9 +271,7 @@ impl HiddenActors {
 /// Who is hidden by now and was not when the item was read before, and how many are shown that were hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HiddenChange {
-    /// Whom a follow is bringing in.
     pub joining: HashSet<ActorId>,
-    /// Whom the viewer has left.
     pub left: HashSet<ActorId>,
     shows: usize,
 }
@@ -289,7 +287,6 @@ impl HiddenChange {
 /// What hides an actor once the item is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marked {
-    /// The item does.
     InItem,
     /// The edge has to, as it will be written.
     InEdge,

@@ -32,9 +32,6 @@ pub(super) enum Outcome {
 
 impl Follows {
     /// The actors hidden from a viewer.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn hidden(
         &self,
         viewer: &ViewerId,
@@ -283,9 +280,6 @@ impl Follows {
     }
 
     /// What an edge says, and whether a follow is still bringing the actor in.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn edge_state(
         &self,
         viewer: &ViewerId,

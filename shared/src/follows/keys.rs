@@ -27,7 +27,6 @@ pub fn followers(followee: &ActorId) -> String {
     format!("{PREFIX}{followee}")
 }
 
-/// Where an edge is.
 #[must_use]
 pub fn edge(follower: &ViewerId, followee: &ActorId) -> LedgerKey {
     LedgerKey { pk: followers(followee), sk: edge_sort_key(follower) }

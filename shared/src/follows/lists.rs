@@ -36,10 +36,8 @@ pub struct Listed {
     pub since: Timestamp,
 }
 
-/// Some of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage {
-    /// Those on it.
     pub listed: Vec<Listed>,
     /// Beyond whom to go on; nobody only at the end.
     pub next: Option<ViewerId>,
@@ -52,17 +50,12 @@ struct List {
     most: usize,
     /// The attribute that says since when.
     since: &'static str,
-    /// The sort key of somebody's item.
     sort_key: fn(&ViewerId) -> String,
-    /// Whose item a sort key is.
     viewer: fn(&str) -> Option<ViewerId>,
 }
 
 impl Follows {
     /// At most `limit` actors whom a viewer follows, by id, beyond one of them if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn following(
         &self,
         follower: &ViewerId,
@@ -81,9 +74,6 @@ impl Follows {
     }
 
     /// At most `limit` followers of an actor, in the order of their edges, beyond one of them if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn followers(
         &self,
         followee: &ActorId,

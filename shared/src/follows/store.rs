@@ -159,9 +159,6 @@ impl Follows {
     }
 
     /// What is on record of one edge, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn state(
         &self,
         follower: &ViewerId,
@@ -200,7 +197,6 @@ fn complete_for(state: &FollowState) -> String {
 /// What an edge says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeState {
-    /// What is in force.
     pub state: FollowState,
     /// True until all that the follow brings in is there.
     pub is_joining: bool,

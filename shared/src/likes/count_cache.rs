@@ -1,10 +1,10 @@
-//! Counts that a reader has kept: for [`KEPT_FOR`] they are shown as they were read.
+//! A cache of counts: for [`KEPT_FOR`] they are shown as they were read.
 //!
-//! A count is a projection, so it is behind its facts anyway. The page puts the caller's own like, as it is on record, in the place of what the view
-//! has counted of them. Why the two agree is argued in [`recent`](crate::projection::recent). The argument needs no bound on the age of the view, so it
-//! holds for a view that was kept.
+//! A count is a projection, so it is behind its facts anyway. The page replaces what the view has counted of the caller by the
+//! caller's own like on record. [`recent`](crate::projection::recent) argues why the two agree. The argument needs no bound on the
+//! age of the view, so it holds for a cached view.
 //!
-//! What is kept is a few hundred bytes for each activity, at most 16,384 of them.
+//! The cache takes a few hundred bytes for each activity, for at most 16,384 of them.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use super::LikeCount;
 use crate::values::{ActivityId, Timestamp};
 
-/// For how long a count is shown.
+/// How long a count is shown.
 pub const KEPT_FOR: Duration = Duration::from_millis(500);
-/// Of how many activities.
+/// The most activities in the cache.
 const MOST: usize = 16_384;
 
-/// Counts of likes, the least recently used of which make room for others. Shared by all requests of a process.
+/// An LRU cache of counts of likes. Shared by all requests of a process.
 #[derive(Debug)]
 pub struct LikeCountCache {
     kept_for: Duration,
@@ -29,7 +29,7 @@ pub struct LikeCountCache {
 
 #[derive(Debug)]
 struct CachedCount {
-    /// What was read; of an activity that nobody ever liked, nothing is counted.
+    /// The count; empty if nobody ever liked the activity.
     count: LikeCount,
     read_at: DualInstant,
 }
@@ -56,20 +56,20 @@ impl Default for LikeCountCache {
 }
 
 impl LikeCountCache {
-    /// Counts that are shown for this long; for no time at all, nothing is kept.
+    /// A cache whose counts are shown for this long; zero disables it.
     #[must_use]
     pub fn keeping_for(kept_for: Duration) -> Self {
         Self { kept_for, counts: Mutex::new(LruCache::unbounded()) }
     }
 
-    /// What may be shown of an activity still.
+    /// The count of an activity, unless it is too old.
     pub(super) fn get(&self, activity: &ActivityId, now: DualInstant) -> Option<LikeCount> {
         let mut counts = self.counts.lock();
         let kept = counts.get(activity)?;
         kept.read_at.is_within(self.kept_for, now).then(|| kept.count.clone())
     }
 
-    /// Keeps what was asked for at a moment.
+    /// Caches a count that was requested at `read_at`.
     pub(super) fn keep(&self, activity: &ActivityId, count: &LikeCount, read_at: DualInstant) {
         if self.kept_for.is_zero() {
             return;

@@ -31,7 +31,6 @@ pub trait CommandPayload: Sized {
     /// [`CommandError`] names the member and what was expected; it is permanent.
     fn read(type_name: &str, members: &Members<'_>) -> Result<Self, CommandError>;
 
-    /// Writes its members.
     fn write(&self, body: Body) -> Body;
 
     /// The ids that it is about: what a log line is searched by.

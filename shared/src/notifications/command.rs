@@ -9,9 +9,7 @@ use crate::values::ViewerId;
 /// A viewer has read notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkRead {
-    /// Whose they are.
     pub viewer_id: ViewerId,
-    /// Which.
     pub what: Marked,
 }
 

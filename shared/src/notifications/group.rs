@@ -16,14 +16,12 @@ const NEWEST: usize = 4;
 pub struct Liker {
     /// When: the `at` of the like.
     pub at: Timestamp,
-    /// Who.
     pub viewer_id: ViewerId,
 }
 
 /// Some likes: how many, from when to when, and who were the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LikeGroup {
-    /// How many viewers.
     pub count: u64,
     /// The earliest like.
     pub first_at: Timestamp,
@@ -34,7 +32,6 @@ pub struct LikeGroup {
 }
 
 impl LikeGroup {
-    /// One like.
     #[must_use]
     pub fn one(liker: Liker) -> Self {
         Self { count: 1, first_at: liker.at, last_at: liker.at, latest: vec![liker] }
@@ -50,7 +47,6 @@ impl LikeGroup {
         self.latest.len() as u64 == self.count
     }
 
-    /// Takes others in.
     pub fn join(&mut self, others: Self) {
         self.count += others.count;
         self.first_at = self.first_at.min(others.first_at);
@@ -146,7 +142,6 @@ impl LikeGroup {
 pub struct Unread(Vec<LikeGroup>);
 
 impl Unread {
-    /// How many.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|group| group.count).sum()
@@ -161,7 +156,6 @@ impl Unread {
         })
     }
 
-    /// One more.
     pub fn push(&mut self, liker: Liker) {
         self.0.push(LikeGroup::one(liker));
     }

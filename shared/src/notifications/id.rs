@@ -10,7 +10,6 @@ const KIND: &str = "like";
 /// likes come, and when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NotificationId {
-    /// What was liked.
     pub activity_id: ActivityId,
     /// How many likes of it were read before.
     pub behind: u64,

@@ -17,7 +17,6 @@ const LISTED: usize = 720;
 /// How the unread likes of an activity count in the inbox of its actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
-    /// How many.
     pub count: u64,
     /// The latest of them.
     pub last_at: Timestamp,
@@ -26,9 +25,7 @@ pub struct Listing {
 /// A notification that is unread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its place.
     pub position: NotificationKey,
-    /// How many likes it is about.
     pub count: u64,
 }
 

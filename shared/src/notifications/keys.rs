@@ -75,20 +75,17 @@ pub fn is_inbox(key: &Key) -> bool {
 pub struct NotificationKey {
     /// Its latest like.
     pub last_at: Timestamp,
-    /// What is liked.
     pub activity_id: ActivityId,
     /// For one that was read: how many likes of that activity were in those before it.
     pub behind: Option<u64>,
 }
 
 impl NotificationKey {
-    /// Its key.
     #[must_use]
     pub fn key(&self, viewer: &ViewerId) -> Key {
         Key { pk: of_viewer(viewer), sk: self.to_text() }
     }
 
-    /// Its sort key.
     #[must_use]
     pub fn to_text(&self) -> String {
         let Self { last_at, activity_id, behind } = self;

@@ -22,7 +22,6 @@ use crate::values::{ActivityId, ActorId, Timestamp, ViewerId};
 /// says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityLikes {
-    /// Viewers who like it.
     count: i64,
     /// Whose likes and undos were counted last.
     recent: Recent<bool>,
@@ -38,7 +37,6 @@ pub struct ActivityLikes {
     erased: u64,
     /// Likes that the actor has not read.
     unread: Unread,
-    /// The last notification that was read.
     last_read: Option<ReadNotification>,
     /// Notifications that were read and have an item since the view was read, and those that have none any more.
     moves: BTreeMap<NotificationKey, Option<ReadNotification>>,
@@ -49,7 +47,6 @@ pub struct ActivityLikes {
 /// What a view says of an activity in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
-    /// Viewers who like it.
     pub count: i64,
     /// Likes that its actor was notified of, and has read.
     pub read: u64,

@@ -48,7 +48,6 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those among these facts.
     #[must_use]
     pub fn new(facts: &Facts) -> Self {
         Self { facts: facts.clone() }

@@ -48,9 +48,6 @@ impl Notifications {
     }
 
     /// Whether what a command marks is marked, and projected.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn is_marked(
         &self,
         viewer: &ViewerId,

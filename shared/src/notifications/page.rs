@@ -19,9 +19,7 @@ use crate::values::{ActivityId, Timestamp, ViewerId};
 /// A notification as its viewer sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Its id.
     pub id: NotificationId,
-    /// The likes it is about.
     pub group: LikeGroup,
     /// When it was read; nothing as long as it is not.
     pub read_at: Option<Timestamp>,
@@ -85,9 +83,6 @@ impl Notifications {
     /// of those that it lists are to come; where there are too many for a cursor, they read it beside the query.
     ///
     /// What is liked in between is in the answer: it is counted, and shown at its place.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn page(
         &self,
         viewer: &ViewerId,

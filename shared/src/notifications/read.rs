@@ -16,9 +16,7 @@ use crate::values::{ActivityId, Packer, Retention, Timestamp, Unpacker, ViewerId
 pub struct ReadNotification {
     /// How many likes of that activity were read before.
     pub behind: u64,
-    /// When it was read.
     pub read_at: Timestamp,
-    /// The likes it is about.
     pub group: LikeGroup,
 }
 

@@ -41,7 +41,6 @@ struct Inner {
     /// Held by whoever sends.
     turn: Turn<()>,
     refused: AtomicU64,
-    /// Events that the bus has taken.
     accepted: AtomicU64,
 }
 

@@ -14,7 +14,6 @@ pub enum BusError {
     /// No answer, half of one, or one that says that the service is unwell.
     #[error("the event bus did not answer: {0}")]
     Unavailable(String),
-    /// There is no such bus.
     #[error("the event bus does not exist")]
     Missing,
     /// The caller may not send to it.

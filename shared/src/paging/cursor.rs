@@ -57,14 +57,11 @@ pub enum Floor {
 /// Where to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// With a page in an order.
     Page {
-        /// The direction to go on in.
         order: Order,
         /// The last activity that was given out; the page begins beyond it. None: begin at the end.
         after: Option<SortKey>,
     },
-    /// With what became visible since.
     Newer {
         /// What is not looked at, if it reaches into the window.
         floor: Option<Floor>,
@@ -97,7 +94,6 @@ impl Default for Position {
 pub struct Cursor {
     /// The range that was asked for at the start.
     pub range: Range,
-    /// Where to go on.
     pub position: Position,
     /// What was shown since the start, if anything was.
     pub seen: Option<Seen>,
@@ -113,7 +109,6 @@ pub enum CursorError {
     /// Of a version this function does not speak.
     #[error("the cursor is of another version; start again without one")]
     Version,
-    /// Damaged, forged, or of another list.
     #[error("the cursor is damaged or belongs to another list or viewer; start again without one")]
     Damaged,
 }

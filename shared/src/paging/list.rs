@@ -13,7 +13,6 @@ pub struct List {
 }
 
 impl List {
-    /// The timeline of a viewer.
     #[must_use]
     pub fn timeline(viewer: &ViewerId) -> Self {
         Self::named(viewer.to_string(), seen_sets(viewer))

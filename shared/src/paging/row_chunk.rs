@@ -9,7 +9,6 @@ use crate::values::{Order, Span};
 /// Rows of a list, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowChunk<R> {
-    /// The rows.
     pub rows: Vec<R>,
     /// How many were read for them, those included that no writer could have written.
     pub read: usize,
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a list gives beyond a key: at most so many, and where it goes on.
+    /// Up to `limit` rows of a list after a key, and where it goes on.
     fn read(list: &[u8], after: Option<&str>, order: Order, limit: usize) -> RowChunk<u8> {
         let mut rows: Vec<u8> = list.to_vec();
         rows.sort_unstable();

@@ -80,9 +80,7 @@ pub(super) const FRAME: usize = 8 + SALT + SET_ID + 2 + 3;
 /// How many fingerprints there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// In a cursor.
     pub inline: usize,
-    /// In all.
     pub most: usize,
 }
 
@@ -90,7 +88,6 @@ pub struct Capacity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredSet {
     pub(super) id: [u8; SET_ID],
-    /// How many fingerprints it holds.
     pub(super) count: u16,
 }
 
@@ -121,7 +118,6 @@ pub struct SeenSet {
 /// A set as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stored<'a> {
-    /// Its content.
     pub bytes: &'a [u8],
     /// True if it has to be stored again, or it will expire.
     pub is_old: bool,
@@ -188,8 +184,8 @@ impl Seen {
         SeenSet { salt, newest, fingerprints: all(), is_old }
     }
 
-    /// What has been seen once more has been shown, of which so many can be remembered; and what has to be stored for
-    /// that. The window begins no later than where it is held.
+    /// Adds what was shown, as far as `capacity` allows. Also returns the set that has to be stored for that. The window begins no
+    /// later than `held`.
     #[must_use]
     pub fn and<'k>(
         &self,

@@ -39,7 +39,6 @@ fn key(list: &List, id: &[u8]) -> LedgerKey {
 pub struct SeenSets(Ledger);
 
 impl SeenSets {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self(ledger.clone())

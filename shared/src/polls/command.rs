@@ -28,7 +28,6 @@ pub struct PollOpened {
 /// An actor ends a poll before its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollClosed {
-    /// The poll.
     pub poll_id: PollId,
     /// Who ends it. Where it is not who has opened it, nothing ends.
     pub actor_id: ActorId,
@@ -39,9 +38,7 @@ pub struct PollClosed {
 /// A viewer votes, or takes their vote back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
-    /// The poll.
     pub poll_id: PollId,
-    /// Who votes.
     pub viewer_id: ViewerId,
     /// What for; nothing if they take their vote back.
     pub choice: Option<Choice>,

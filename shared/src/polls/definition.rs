@@ -52,7 +52,6 @@ impl Rules {
 /// What was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Which votes count.
     pub rules: Rules,
     /// What the product keeps there.
     pub payload: Payload,

@@ -18,7 +18,6 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Those of a row.
     #[must_use]
     pub fn of(row: &Item) -> Self {
         let elements = row.get(VOTES).and_then(|votes| votes.as_ss().ok());

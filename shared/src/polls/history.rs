@@ -40,7 +40,6 @@ use crate::values::{Choice, Timestamp};
 const WITHDRAWN: &str = "~";
 /// When the row was erased. Votes from before are recorded no more.
 pub const ERASED_AT: &str = "erased_at";
-/// The votes.
 pub const VOTES: &str = "votes";
 /// How long they are together.
 pub const BYTES: &str = "bytes";
@@ -49,7 +48,6 @@ pub const BYTES: &str = "bytes";
 /// greater than any.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cast {
-    /// For a choice.
     For(Choice),
     /// For none: the vote is taken back.
     Withdrawn,

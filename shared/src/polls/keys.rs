@@ -60,11 +60,8 @@ pub fn view(poll: &PollId) -> Key {
 /// What a row of the facts is, if it is about a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PollRow {
-    /// What was opened.
     Opened(PollId),
-    /// When an actor ended it.
     End(PollId, ActorId),
-    /// How a viewer voted.
     Vote(ViewerId, PollId),
 }
 
@@ -83,7 +80,6 @@ impl PollRow {
         Some(Self::End(poll, ActorId::new(key.sk.strip_prefix(END)?).ok()?))
     }
 
-    /// The poll.
     #[must_use]
     pub fn poll(&self) -> &PollId {
         match self {

@@ -1,4 +1,4 @@
-//! The view of a poll, made again from the facts: for operators, who compare the two and mend the former.
+//! The view of a poll, made again from the facts: operators compare the two and repair the view.
 
 use serde::Serialize;
 
@@ -19,13 +19,10 @@ const GENERATIONS: u64 = 1 << 16;
 /// What a poll comes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sums {
-    /// Who may close it.
     pub actor_id: ActorId,
     /// The first instant at which a vote counts.
     pub opens_at: Timestamp,
-    /// The end in force.
     pub closes_at: Timestamp,
-    /// What one can vote for.
     pub choices: Vec<Choice>,
     /// How many votes each has, in the same order.
     pub votes: Vec<i64>,
@@ -106,7 +103,6 @@ impl Recount {
         }
     }
 
-    /// What it comes to.
     #[must_use]
     pub fn sums(&self) -> Sums {
         self.rules.sums(self.end, self.sums.clone())

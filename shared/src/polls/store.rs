@@ -13,7 +13,6 @@ use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 /// A poll as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// What was opened.
     pub definition: Definition,
     /// The first instant at which no vote counts any more.
     pub end: Timestamp,
@@ -67,9 +66,6 @@ impl Polls {
     }
 
     /// A poll as it stands, and how a viewer has voted: three reads at once.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn poll(
         &self,
         poll: &PollId,
@@ -99,9 +95,6 @@ impl Polls {
     }
 
     /// What was opened, if anything was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn definition(
         &self,
         poll: &PollId,
@@ -112,9 +105,6 @@ impl Polls {
     }
 
     /// By whom and to when the end of a poll was brought forward, if it was: what its own actor has stated of it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn closed_early(
         &self,
         poll: &PollId,
@@ -127,9 +117,6 @@ impl Polls {
     }
 
     /// When an actor ended a poll, if they did.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn ended(
         &self,
         poll: &PollId,
@@ -141,9 +128,6 @@ impl Polls {
     }
 
     /// What a viewer has voted in a poll, whatever of it counts.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn history(
         &self,
         viewer: &ViewerId,

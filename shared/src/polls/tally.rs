@@ -55,7 +55,6 @@ pub struct PollTally {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Closing {
     end: Timestamp,
-    /// The next block to look at.
     next: u64,
     /// What has to be taken out of the sums.
     gone: Vec<i64>,

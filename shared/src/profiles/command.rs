@@ -6,12 +6,10 @@ use crate::values::{Payload, Timestamp, ViewerId};
 /// Somebody changed their profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileUpdate {
-    /// Whose.
     pub viewer_id: ViewerId,
     /// When it was changed: the latest wins, and on a tie the payload that is greater byte by byte, so that
     /// every order of arrival ends in the same place.
     pub at: Timestamp,
-    /// What it says from then on.
     pub payload: Payload,
 }
 

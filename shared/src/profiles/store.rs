@@ -16,7 +16,6 @@ const PROFILE: &str = "#profile";
 /// A profile as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// What it says.
     pub payload: Payload,
     /// The `at` of the update that won.
     pub updated_at: Timestamp,
@@ -29,7 +28,6 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone() }
@@ -49,9 +47,6 @@ impl Profiles {
     }
 
     /// The profile of a viewer, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn profile(
         &self,
         viewer: &ViewerId,
@@ -63,9 +58,6 @@ impl Profiles {
 
     /// The profiles of several viewers, none of them twice, and at most
     /// [`BATCH_GET`](crate::dynamo::BATCH_GET), in one call. Those who have none are left out.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn profiles(
         &self,
         viewers: impl IntoIterator<Item = &ViewerId>,

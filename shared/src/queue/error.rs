@@ -20,7 +20,6 @@ pub enum SendError {
     /// No answer, or one that says that the service is unwell. The call may or may not have happened.
     #[error("the queue did not answer: {0}")]
     Unavailable(String),
-    /// There is no such queue.
     #[error("the queue does not exist")]
     Missing,
     /// The caller may not do this, or not with the queue's key.
@@ -29,12 +28,10 @@ pub enum SendError {
     /// The queue says that the request, or a message of it, is wrong.
     #[error("the queue refused: {code}")]
     Refused {
-        /// SQS's error code.
         code: String,
         /// Its words, which may quote the request.
         message: String,
     },
-    /// The time is up.
     #[error(transparent)]
     DeadlineExceeded(#[from] DeadlineExceeded),
 }

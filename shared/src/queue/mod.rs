@@ -58,9 +58,7 @@ const TEXT: &str = "String";
 /// What is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
     pub body: String,
-    /// Whose it is, for fair queues.
     pub group: Option<String>,
     /// Names and texts that travel beside the body; no text may be empty.
     pub attributes: Vec<(&'static str, String)>,
@@ -128,7 +126,6 @@ impl Sender {
         self.retries.load(Ordering::Relaxed)
     }
 
-    /// The queue's URL.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url

@@ -1,27 +1,27 @@
-//! The order in which messages arrive: what a client that follows a room is given, whatever `at` they have.
+//! The order in which messages arrive, whatever their `at`. Clients that follow a room read it.
 //!
 //! # The list
 //!
-//! A room has one list of *arrivals*, whose rows are numbered 1, 2, 3, … A row holds a batch of messages, with all that
-//! readers are shown. Whoever adds one puts it at the number after the last under the condition that nothing is there
-//! ([`append`](super::appending)). So a number is given once, the list has no holes, and no row ever appears below one that
-//! is there: whoever has read up to a row has read all below it.
+//! A room has one list of *arrivals*, whose rows are numbered 1, 2, 3, … A row has a batch of messages, with everything that
+//! readers are shown. A writer puts a row at the number after the last, under the condition that nothing is there
+//! ([`append`](super::appending)). So a number is used once, the list has no gaps, and no row ever appears below an existing one:
+//! a reader that has read up to a row has read everything below it.
 //!
-//! The place of a message, its [`ArrivalPosition`], is the number of its row and its index in that. It is stored with the rows of
-//! the message. Only the first put of a row counts, so a message has one place, however often it was delivered. An entry of the
-//! list whose message names another place counts for nothing.
+//! The [`ArrivalPosition`] of a message is the number of its row and its index in the row. It is stored with the rows of the
+//! message. Only the first put of a row counts, so a message has one position, however often it was delivered. An entry of the
+//! list whose message has another position is ignored.
 //!
 //! # The last row
 //!
-//! A row is *whole* once all its messages are in their rooms and under their authors, or are deleted. A command is
-//! acknowledged when the row of its message is whole, and a row is added only when the one before it is. So all but the
-//! last are whole, and of one that is not nothing is acknowledged.
+//! A row is *whole* once all its messages are written in their room and under their authors, or are deleted. A command is
+//! acknowledged when the row of its message is whole, and a row is appended only when the one before it is whole. So all rows
+//! except the last are whole, and nothing of a row that is not whole is acknowledged.
 //!
-//! # What bounds it
+//! # Bounds
 //!
-//! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is never written again but to take
-//! out what was deleted. A room has at most one row for each message, and one for each delivery that died between its row
-//! and the message, or met another of the same message at the same moment.
+//! A row has at most [`MOST`] messages and [`MOST_BYTES`] of payloads, or one message. It is only changed to remove deleted
+//! messages. A room has at most one row for each message, and one for each delivery that died between the row and the message,
+//! or met another delivery of the same message at the same moment.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -43,7 +43,7 @@ const INDEX_BITS: u32 = 6;
 const ENTRY_BYTES: usize = 350;
 const MESSAGES: &str = "messages";
 
-/// The place of a message in the order of arrival.
+/// The position of a message in the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArrivalPosition(pub u64);
 
@@ -51,19 +51,18 @@ impl ArrivalPosition {
     /// Before the first.
     pub const NOTHING: Self = Self(MOST as u64 - 1);
 
-    /// Of a message of a row.
+    /// The position of a message, by its row and its index there.
     #[must_use]
     pub fn of(row: u64, index: usize) -> Self {
         Self((row << INDEX_BITS) | (index as u64 % MOST as u64))
     }
 
-    /// The last of a row.
+    /// The last position of a row.
     #[must_use]
     pub fn end_of(row: u64) -> Self {
         Self::of(row, MOST - 1)
     }
 
-    /// The row.
     #[must_use]
     pub fn row(self) -> u64 {
         self.0 >> INDEX_BITS
@@ -73,7 +72,7 @@ impl ArrivalPosition {
         self.0 % MOST as u64
     }
 
-    /// What the item of a message says, if it has a place: those that were posted before there was an order have none.
+    /// Reads the position of a message. Messages that were posted before there was an order have none.
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         let is_there = row.item.contains_key("arrived");
         is_there.then(|| row.count("arrived").map(Self)).transpose()
@@ -83,13 +82,11 @@ impl ArrivalPosition {
 /// A message that arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
-    /// The message.
     pub key: MessageKey,
     /// When it was said.
     pub at: Timestamp,
-    /// What.
     pub payload: Payload,
-    /// By which number of shards it is spread.
+    /// The number of shards that it is spread over.
     pub shards: Shards,
 }
 
@@ -99,7 +96,7 @@ impl Arrival {
         Self { key, at, payload, shards }
     }
 
-    /// Where its rows are: in its room, and by its author.
+    /// The keys of its rows: in its room, and under its author.
     #[must_use]
     pub fn rows(&self) -> [LedgerKey; 2] {
         keys::rows(&self.key, self.at, self.shards)
@@ -115,7 +112,7 @@ impl Arrival {
         ]))
     }
 
-    /// Reads an entry; nothing where the message was taken out.
+    /// Reads an entry; `None` if the message was removed.
     fn read(room: &RoomId, entry: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         if entry.flag("deleted")? {
             return Ok(None);
@@ -135,28 +132,27 @@ impl Arrival {
 /// A row of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalRow {
-    /// Its number.
     pub number: u64,
-    /// Its messages; nothing for those that were taken out.
+    /// Its messages; `None` for those that were removed.
     entries: Vec<Option<Arrival>>,
 }
 
 impl ArrivalRow {
-    /// What it takes, in bytes, or a little more.
+    /// Its size in bytes, or a little more.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let payloads = self.arrivals().map(|(_, it)| it.payload.as_json().len() + ENTRY_BYTES);
         ENTRY_BYTES + payloads.sum::<usize>()
     }
 
-    /// Its messages, each with its place.
+    /// Its messages with their positions.
     pub fn arrivals(&self) -> impl Iterator<Item = (ArrivalPosition, &Arrival)> {
         let entries = self.entries.iter().enumerate();
         entries
             .filter_map(|(n, entry)| Some((ArrivalPosition::of(self.number, n), entry.as_ref()?)))
     }
 
-    /// Those of one author, if of one.
+    /// Its messages, of one author if one is given.
     fn arrivals_of(
         &self,
         author: Option<&ViewerId>,
@@ -165,7 +161,7 @@ impl ArrivalRow {
         self.arrivals().filter(move |(_, it)| is_asked(it))
     }
 
-    /// How many items say what became of its messages, or of those of one author: a read unit or two each.
+    /// The number of items that tell what became of its messages, or of those of one author: one or two read units each.
     #[must_use]
     pub fn looked_at(&self, author: Option<&ViewerId>) -> usize {
         self.arrivals_of(author).count() * lists(author)
@@ -183,13 +179,13 @@ impl ArrivalRow {
     }
 }
 
-/// In how many lists a message has to be before a reader may count on it: in that of its room, and in its author's if that is
-/// read.
+/// The number of lists that a message has to be in before a reader may rely on it: that of its room, and that of its author if it
+/// is read.
 fn lists(author: Option<&ViewerId>) -> usize {
     if author.is_some() { 2 } else { 1 }
 }
 
-/// What a row says that holds these.
+/// The content of a row with these messages.
 pub(super) fn content(arrivals: &[Arrival]) -> Item {
     let entries = arrivals.iter().map(Arrival::write).collect();
     Item::from([(MESSAGES.to_owned(), list(entries))])
@@ -198,33 +194,31 @@ pub(super) fn content(arrivals: &[Arrival]) -> Item {
 /// What became of the messages of a row.
 #[derive(Debug)]
 pub struct RowOutcome {
-    /// Whether each of them is in its place, or was.
+    /// True if each of them is, or was, written.
     pub is_whole: bool,
-    /// Where those stand in the room that are there.
+    /// The sort keys of those that are in the room.
     pub shown: Vec<SortKey>,
 }
 
 /// What became of a message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalState {
-    /// It is in the room.
     Shown,
-    /// It was deleted, or has another place.
+    /// It was deleted, or has another position.
     Gone,
-    /// Nothing is in its place: its row is not whole, or it was deleted long ago.
+    /// It has no row: the arrival is not whole, or the message was deleted long ago.
     Absent,
 }
 
-/// Whether what stands in the room is a message that has this place.
+/// True if a row of the room is a message with this position.
 fn is_shown(row: Option<&Row<'_>>, position: ArrivalPosition) -> Result<bool, DynamoError> {
     let Some(row) = row else { return Ok(false) };
     Ok(!row.flag("deleted")? && ArrivalPosition::read(row)? == Some(position))
 }
 
-/// What was read of the list.
+/// Rows of the list.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// The rows, in their order.
     pub rows: Vec<ArrivalRow>,
     /// Whether there may be more.
     pub more: bool,
@@ -232,9 +226,6 @@ pub struct Arrivals {
 
 impl Rooms {
     /// The last row of the list, if there is one.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn last_arrivals(
         &self,
         room: &RoomId,
@@ -251,10 +242,7 @@ impl Rooms {
         page.rows.first().map(|row| ArrivalRow::read(room, row)).transpose()
     }
 
-    /// Up to `limit` rows that have something beyond a place. One call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Up to `limit` rows with messages after a position, in one call.
     pub async fn arrivals_after(
         &self,
         room: &RoomId,
@@ -277,10 +265,7 @@ impl Rooms {
         Ok(Arrivals { rows: rows.collect::<Result<_, _>>()?, more: page.next.is_some() })
     }
 
-    /// What became of the messages of a row, or of those of one author. It looks at [`ArrivalRow::looked_at`] items.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// What became of the messages of a row, or of those of one author. Reads [`ArrivalRow::looked_at`] items.
     pub async fn outcome(
         &self,
         row: Option<&ArrivalRow>,
@@ -300,11 +285,7 @@ impl Rooms {
         Ok(RowOutcome { is_whole: keys.iter().all(|key| there.contains_key(key)), shown })
     }
 
-    /// Those of some messages that are in the room and have arrived there, and whether each of them is in the room
-    /// or was.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The states of some messages, by position.
     pub async fn arrival_states(
         &self,
         arrivals: &[(ArrivalPosition, &Arrival)],
@@ -324,7 +305,7 @@ impl Rooms {
         arrivals.iter().map(state).collect()
     }
 
-    /// Takes a message out of its place in the list, and leaves the place.
+    /// Removes a message from its row, and leaves its index empty.
     pub(super) async fn take_out_arrival(
         &self,
         key: &MessageKey,
@@ -345,7 +326,7 @@ impl Rooms {
         self.ledger.table().update(row.into_item(), update, deadline).await.map(|_| ())
     }
 
-    /// Takes a message that is deleted out of the last row, where a delivery that died may have left it.
+    /// Removes a deleted message from the last row, where a delivery that died may have left it.
     pub(super) async fn take_out_last(
         &self,
         key: &MessageKey,

@@ -63,7 +63,6 @@ struct Line {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracedShare(f64);
 
-/// The text is no share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number from 0 to 1")]
 pub struct ShareError;

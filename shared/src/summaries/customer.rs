@@ -53,7 +53,6 @@ pub struct CustomerView {
     first_block: u64,
     /// Set while it is erased and names of its tenant may lack their first or last instant.
     pub is_leaving: bool,
-    /// How many names are in buckets.
     others: u64,
     bounds: Bounds,
     /// The buckets that were read. Not stored in the item.

@@ -104,14 +104,12 @@ pub struct Summaries {
 /// Some names of a tenant, in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamePage {
-    /// Each with what it comes to.
     pub names: Vec<(EventName, NameView)>,
     /// Behind which name to go on, if there may be more.
     pub next: Option<EventName>,
 }
 
 impl Summaries {
-    /// Those among these views.
     #[must_use]
     pub fn new(views: &Views) -> Self {
         Self { views: views.clone() }
@@ -124,9 +122,6 @@ impl Summaries {
     }
 
     /// What a customer did, all of it; nothing if that is nothing.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn customer(
         &self,
         customer: &Customer,
@@ -142,9 +137,6 @@ impl Summaries {
     }
 
     /// What a view says with its blocks. The view was read before: its blocks are there, and stay.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn whole(
         &self,
         customer: &Customer,
@@ -159,9 +151,6 @@ impl Summaries {
     }
 
     /// What a view says with its names, and of days those from one on; without it only what the view has itself.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn since(
         &self,
         customer: &Customer,
@@ -199,9 +188,6 @@ impl Summaries {
     }
 
     /// Customers of a tenant that have a summary, by id, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn ids(
         &self,
         tenant: &TenantId,
@@ -224,9 +210,6 @@ impl Summaries {
     }
 
     /// The views of customers of a tenant, in the order of these ids, none of which is named twice.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn views(
         &self,
         tenant: &TenantId,
@@ -255,9 +238,6 @@ impl Summaries {
     }
 
     /// What customers of a tenant did, all of it, by id, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn customers(
         &self,
         tenant: &TenantId,
@@ -276,9 +256,6 @@ impl Summaries {
     }
 
     /// What a name of a tenant comes to; nothing if there is no event of it.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn name(
         &self,
         tenant: &TenantId,
@@ -297,9 +274,6 @@ impl Summaries {
     }
 
     /// Names of a tenant with what they come to, behind one of them.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn names(
         &self,
         tenant: &TenantId,
@@ -359,9 +333,6 @@ impl Summaries {
     }
 
     /// What the stream has brought of a period, of all tenants.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn witness(&self, period: Period, deadline: Deadline) -> Result<Tally, DynamoError> {
         let mut sum = Tally::default();
         for part in 0..PARTS {
@@ -378,9 +349,6 @@ impl Summaries {
     }
 
     /// The items at these keys.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn needed(
         &self,
         keys: &[Key],

@@ -10,7 +10,6 @@ use crate::dynamo::item::{Item, Row};
 use crate::projection::{Change, Fold, State};
 use crate::values::{Packer, Unpacker};
 
-/// The days that are shown.
 pub const SHOWN_DAYS: u32 = 400;
 /// The days that are kept: an event may be ahead of the clock that says which are shown.
 const KEPT_DAYS: u32 = SHOWN_DAYS + 10;

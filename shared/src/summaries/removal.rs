@@ -43,7 +43,6 @@ pub const MOST_NAMES: usize = 24;
 /// What is taken out.
 #[derive(Debug, Clone)]
 pub struct Removal {
-    /// Whose.
     pub customer: Customer,
     /// How many events, by name and day: at most [`MOST_NAMES`] names.
     pub days: NamedDays,
@@ -97,9 +96,6 @@ impl Summaries {
     }
 
     /// What lowers the witness of a period in a transaction.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn lower_witness(
         &self,
         period: Period,
@@ -182,9 +178,6 @@ impl Summaries {
 impl Summaries {
     /// What there is of a customer as it is stored, to take it out: the view, what it says with its blocks
     /// ([`CustomerView::counts_with`]), and where these are.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn stored(
         &self,
         customer: &Customer,
@@ -199,9 +192,6 @@ impl Summaries {
     }
 
     /// The views of a name of a tenant, in all parts, where they are.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn parts_of_name(
         &self,
         tenant: &TenantId,

@@ -32,7 +32,6 @@ impl CustomerSummary {
         self.total.map(|total| total.last_at)
     }
 
-    /// What happened, by name.
     pub fn names(&self) -> impl Iterator<Item = (&EventName, NameTally)> {
         self.names.iter().map(|(name, tally)| (name, *tally))
     }

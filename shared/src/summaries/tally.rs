@@ -11,7 +11,6 @@ const END_OF_TIME: i64 = 253_402_300_799_999;
 /// How often something happened, and when first and last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameTally {
-    /// How often.
     pub count: u64,
     /// The earliest instant.
     pub first_at: Timestamp,
@@ -20,7 +19,6 @@ pub struct NameTally {
 }
 
 impl NameTally {
-    /// Of one event.
     #[must_use]
     pub fn of(at: Timestamp) -> Self {
         Self { count: 1, first_at: at, last_at: at }

@@ -7,9 +7,7 @@ use crate::values::{ActivityId, ViewerId};
 /// Somebody was tagged in an activity, or no longer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagChange {
-    /// In what.
     pub activity_id: ActivityId,
-    /// Who.
     pub tagged_id: ViewerId,
     /// Tagged or not, and since when. The latest wins, and on a tie the one that undoes.
     pub state: TagState,

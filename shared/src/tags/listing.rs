@@ -20,9 +20,7 @@ pub(super) const OF_TAG: [&str; 2] = ["tagged", "actor_id"];
 /// An activity among what somebody is tagged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Where it is in every timeline.
     pub sort_key: SortKey,
-    /// The state of the tag.
     pub state: TagState,
     /// Who published it; nobody where the person is not tagged.
     pub actor_id: Option<ActorId>,
@@ -47,11 +45,8 @@ impl Tags {
         self.ledger.replace(key, item, &OF_TAG, Some(state.wins()), deadline).await.map(|_| ())
     }
 
-    /// What somebody is tagged in, and whose each activity is: what a query finds among so many listings of a span, beyond a
-    /// stored key if one is given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// The activities of a span that somebody is tagged in, with their actors, after a stored key if one is given. One query
+    /// examines at most `limit` listings.
     pub async fn listings(
         &self,
         person: &ViewerId,
@@ -66,9 +61,6 @@ impl Tags {
 
     /// How an activity is listed among what each of these people is tagged in, in their order: none of them twice, and
     /// at most [`BATCH_GET`](crate::dynamo::BATCH_GET).
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn listed(
         &self,
         people: &[&ViewerId],

@@ -11,9 +11,6 @@ use crate::values::{ActivityId, Origin, ViewerId};
 
 impl Tags {
     /// Up to whom, by id, everybody who was tagged has the activity listed, if that was noted.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn listed_up_to(
         &self,
         activity: &ActivityId,

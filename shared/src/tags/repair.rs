@@ -10,9 +10,6 @@ use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 impl Tags {
     /// All that is listed of one person, untags included, from the earliest on. `deadline` makes the deadline of each
     /// call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn all_listed(
         &self,
         person: &ViewerId,

@@ -29,7 +29,6 @@ impl PartialOrd for TagState {
 }
 
 impl TagState {
-    /// As tags have it.
     pub(super) fn write(self) -> Item {
         Item::from([
             ("at".to_owned(), text(self.changed_at.to_string())),

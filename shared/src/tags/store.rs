@@ -10,7 +10,6 @@ use crate::values::{ActivityId, ViewerId};
 /// Somebody in an activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// Who.
     pub tagged_id: ViewerId,
     /// Whether they are tagged, and since when.
     pub state: TagState,
@@ -19,7 +18,6 @@ pub struct Tag {
 /// Some tags of an activity, by the id of who is tagged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagPage {
-    /// The tags.
     pub tags: Vec<Tag>,
     /// Beyond whom to go on, if there may be more.
     pub next: Option<ViewerId>,
@@ -44,9 +42,6 @@ impl Tags {
     }
 
     /// What is on record of an activity and a person, if anything.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn recorded(
         &self,
         activity: &ActivityId,
@@ -58,9 +53,6 @@ impl Tags {
     }
 
     /// At most `limit` tags of an activity, untags included, beyond somebody if they are given.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn of_activity(
         &self,
         activity: &ActivityId,

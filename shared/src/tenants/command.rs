@@ -14,40 +14,31 @@ const READ: &str = "an array of 1 to 100 objects with an `alert_id`";
 /// Somebody changed what is said of a customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerUpdated {
-    /// Of whom.
     pub customer: Customer,
     /// When: the latest wins, and on a tie the payload that is greater byte by byte.
     pub at: Timestamp,
-    /// What is said from then on.
     pub payload: Payload,
 }
 
 /// A rule was defined or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleChange {
-    /// Whose.
     pub tenant_id: TenantId,
-    /// Which.
     pub rule_id: RuleId,
-    /// What it is from then on.
     pub change: Change<When>,
 }
 
 /// A score was defined or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreChange {
-    /// Whose.
     pub tenant_id: TenantId,
-    /// Which.
     pub score_id: ScoreId,
-    /// What it is from then on.
     pub change: Change<Score>,
 }
 
 /// Somebody of a tenant has read alerts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertsRead {
-    /// Whose.
     pub tenant_id: TenantId,
     /// Which: 1 to [`MOST_READ`].
     pub read: Vec<AlertId>,

@@ -7,7 +7,7 @@
 //!
 //! # Definitions that follow each other
 //!
-//! The latest `at` wins for ever, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
+//! The latest `at` wins permanently, so alerts of a superseded definition are never listed again. They are removed, also where several decisions are made at
 //! once:
 //!
 //! * A set is written only over what its writer has read. Who is refused reads what is there now. So no day of a set is lost, and no set is overwritten
@@ -71,9 +71,6 @@ impl Rules {
     }
 
     /// The rules of a tenant that count events of one of these names, as they are now.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn counting(
         &self,
         tenant: &TenantId,
@@ -235,9 +232,6 @@ impl Rules {
     }
 
     /// The rule in force under an id, if it counts and nobody has decided by it on all customers yet.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn undecided(
         &self,
         tenant: &TenantId,
@@ -277,9 +271,6 @@ impl Rules {
     }
 
     /// Up to which customer, by id, a new rule has decided, if that was noted under its message.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn decided_up_to(
         &self,
         tenant: &TenantId,

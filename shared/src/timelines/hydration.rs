@@ -1,10 +1,10 @@
 //! Hydration: what the ledger says about the entries of a timeline, which decides whether they are
 //! shown: who is [hidden](crate::follows::HiddenActors) from the viewer, and what the activities' records say.
 //!
-//! A page asks for both, and takes records from those that its process has kept as far as it can. Where the
-//! viewer has left too many actors to list them, and for operators who compare timelines with edges, each
-//! actor's edge is asked for as well, once in the life of a [`Hydration`]. A record is not asked for if the
-//! actor is known to be hidden, so passing the entries of somebody who was unfollowed costs nothing here.
+//! A page reads both, and takes records from the cache of its process where it can. If the viewer has left too many
+//! actors to list them, and for operators who compare timelines with edges, each actor's edge is read as well, once
+//! for each [`Hydration`]. The record of an actor who is known to be hidden is not read, so skipping the entries of an
+//! unfollowed actor costs nothing here.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,10 @@ use crate::ledger::LedgerKey;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, SortKey, Timestamp, ViewerId};
 
-/// What one call says of all entries of a viewer, or of any list: who is hidden, and which records have changed.
+/// The result of one call for all entries of a viewer, or of any list: who is hidden, and which records have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibilitySnapshot {
-    /// Whose follows hide somebody; nobody's, of a list that everybody is shown.
+    /// The viewer whose follows hide actors; `None` for a list that everybody is shown.
     viewer: Option<ViewerId>,
     hidden: HiddenActors,
     changes: Changes,
@@ -34,29 +34,29 @@ pub struct VisibilitySnapshot {
 pub struct Hydration {
     viewer: Option<ViewerId>,
     hidden: HiddenActors,
-    /// The reading of the change log before which no record here was read; none for operators.
+    /// The reading of the change log that all records here were read after; `None` for operators.
     before: Option<Changes>,
     asks_edges: bool,
-    /// What the edges say, of all actors that were asked about.
+    /// The edges that were read; `None` for an actor without an edge.
     edges: HashMap<ActorId, Option<EdgeState>>,
-    /// Of each activity that was asked about.
+    /// The records that were read.
     records: HashMap<ActivityKey, Record>,
 }
 
-/// What stands at a key of the ledger.
+/// What is read at a key of the ledger.
 enum LedgerRead {
     Edge(ActorId),
     Record(ActivityKey),
 }
 
 impl VisibilitySnapshot {
-    /// How who is hidden has changed since an earlier view; nothing if that cannot be told.
+    /// The changes in who is hidden since an earlier snapshot; `None` if they are unknown.
     #[must_use]
     pub fn hidden_since(&self, earlier: &Self) -> Option<HiddenChange> {
         self.hidden.since(&earlier.hidden)
     }
 
-    /// Which records were changed since an earlier view; nothing if that cannot be told.
+    /// The records that were changed since an earlier snapshot; `None` if they are unknown.
     #[must_use]
     pub fn changes_since(&self, earlier: &Self) -> Option<&[Fingerprint]> {
         self.changes.since(&earlier.changes)
@@ -66,23 +66,23 @@ impl VisibilitySnapshot {
 /// What the record of an activity said.
 #[derive(Debug, Clone)]
 struct Record {
-    /// What is shown of the activity, if anything is.
+    /// The content that is shown; `None` if the activity is not shown.
     shown: Option<Published>,
-    /// Nobody has edited or deleted the activity: it was never different.
+    /// True if nobody has edited or deleted the activity, so it was never different.
     is_original: bool,
-    /// It was read after the rows.
+    /// True if it was read after the rows.
     is_fresh: bool,
 }
 
 impl Hydration {
-    /// From now on what is asked is asked after the rows of a page. Returns what edges have said before.
+    /// Begins a reading of the rows of a page: what is read from now on is read after them. Returns the edges read before.
     pub fn begin_reading(&mut self) -> HashMap<ActorId, Option<EdgeState>> {
         self.records.values_mut().for_each(|record| record.is_fresh = false);
         std::mem::take(&mut self.edges)
     }
 
-    /// True if an activity may have said something else when the rows of a page were read, given the records that were changed
-    /// between a view before that and one after it.
+    /// True if an activity may have been different when the rows of a page were read. `changed` are the records changed
+    /// between the snapshots before and after the rows.
     #[must_use]
     pub fn is_doubtful(
         &self,
@@ -97,7 +97,7 @@ impl Hydration {
         })
     }
 
-    /// Goes on with a later view: records that it says have changed are asked for again, and so are edges.
+    /// Takes over a later snapshot: records that have changed, and edges, are read again.
     pub fn see(&mut self, view: &VisibilitySnapshot, now: Timestamp) {
         let changed = self.before.as_ref().map(|before| view.changes.since(before));
         match changed {
@@ -111,14 +111,14 @@ impl Hydration {
         (self.hidden, self.before) = (view.hidden.clone(), Some(view.changes.clone()));
     }
 
-    /// What the edges said that were asked for.
+    /// The edges that were read.
     #[must_use]
     pub fn edges(&self) -> &HashMap<ActorId, Option<EdgeState>> {
         &self.edges
     }
 
-    /// What the viewer is shown of an entry: nothing if the actor is hidden, if the activity was deleted, or if
-    /// the entry is not where the activity's publish put it.
+    /// The content that the viewer is shown for an entry; `None` if the actor is hidden, if the activity was deleted, or
+    /// if the entry is not where the activity's publish put it.
     #[must_use]
     pub fn shown(&self, sort_key: &SortKey, actor: &ActorId) -> Option<&Published> {
         if self.hides(actor) || (self.asks_edges && !self.edges.contains_key(actor)) {
@@ -131,7 +131,7 @@ impl Hydration {
     /// True if the actor is known to be hidden from the viewer.
     #[must_use]
     pub fn hides(&self, actor: &ActorId) -> bool {
-        // Operators ask what belongs into the timeline: what a follow is bringing in does.
+        // Operators ask what belongs into the timeline, which includes what a follow is backfilling.
         let shows = |edge: EdgeState| match self.before {
             Some(_) => edge.shows(),
             None => edge.state.following,
@@ -140,7 +140,7 @@ impl Hydration {
         self.hidden.hides(actor) || self.edges.get(actor).is_some_and(left)
     }
 
-    /// The edges of these entries that nobody has asked for and that have to be.
+    /// The edges of these entries that have to be read and were not yet.
     fn unknown_edges(&self, entries: &[(SortKey, ActorId)]) -> HashMap<LedgerKey, LedgerRead> {
         let Some(viewer) = &self.viewer else { return HashMap::new() };
         let actors = entries.iter().map(|(_, actor)| actor).filter(|_| self.asks_edges);
@@ -166,7 +166,7 @@ impl Hydration {
         Ok(())
     }
 
-    /// What is not there: an edge of somebody who never followed, an activity that was never published.
+    /// Notes what does not exist: the edge of somebody who never followed, an activity that was never published.
     fn add_missing(&mut self, asked: LedgerRead) {
         match asked {
             LedgerRead::Edge(actor) => drop(self.edges.insert(actor, None)),
@@ -183,10 +183,7 @@ fn activity_key(sort_key: &SortKey, actor: &ActorId) -> ActivityKey {
 }
 
 impl Timelines {
-    /// Reads who is hidden from a viewer, if one is given, and which records have changed, in one call.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads in one call who is hidden from a viewer, if one is given, and which records have changed.
     pub async fn visibility(
         &self,
         viewer: Option<&ViewerId>,
@@ -208,11 +205,7 @@ impl Timelines {
         Ok(VisibilitySnapshot { viewer: viewer.cloned(), hidden, changes })
     }
 
-    /// Reads what the ledger says about entries, an edge for each actor and a record for each activity: for those
-    /// who check what pages go by.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads an edge for each actor and a record for each activity: for operators, who check what pages rely on.
     pub async fn hydrated(
         &self,
         viewer: &ViewerId,
@@ -225,12 +218,8 @@ impl Timelines {
         Ok(hydration)
     }
 
-    /// Adds what the ledger says about entries, all of it at once: the edges that have to be asked for, and the
-    /// records of all entries but those that are known to be hidden. What is kept is not read, if it is to be gone by, and
-    /// what is read is kept.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads at once the edges that are needed, and the records of all entries that are not known to be hidden. Records
+    /// are taken from the cache if `uses_cache`, and records that are read are cached.
     pub async fn hydrate(
         &self,
         hydration: &mut Hydration,
@@ -259,10 +248,7 @@ impl Timelines {
         self.ask(hydration, wanted, Some(cache), deadline).await
     }
 
-    /// Adds the edges alone: nothing is called if none has to be asked for.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
+    /// Reads the edges alone; makes no call if none is needed.
     pub async fn hydrate_edges(
         &self,
         hydration: &mut Hydration,

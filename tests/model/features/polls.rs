@@ -64,7 +64,6 @@ struct PollCommands<'a> {
     opened: bool,
     /// The ends that its actor asked for.
     ends: BTreeSet<&'a str>,
-    /// By viewer the votes, by time.
     votes: BTreeMap<&'a str, BTreeSet<(&'a str, &'a str)>>,
 }
 

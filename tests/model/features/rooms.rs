@@ -66,7 +66,6 @@ fn paths() -> Vec<String> {
     paths
 }
 
-/// What is asked for.
 struct Asked<'a> {
     room: &'a str,
     viewer: Option<&'a str>,

@@ -12,7 +12,6 @@ use crate::history::DAY;
 use crate::scheduler::Task;
 use crate::usage::count;
 
-/// The stream of one table.
 pub(super) struct TableStream<'a> {
     world: &'a World,
     table: String,
@@ -34,7 +33,6 @@ impl<'a> TableStream<'a> {
         self.batch.is_some()
     }
 
-    /// Something was put.
     pub(super) fn changed(&mut self) {
         self.left_since.get_or_insert(self.world.clock.now().unix_millis());
     }

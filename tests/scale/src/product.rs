@@ -31,13 +31,9 @@ pub const PATIENCE: f64 = 5.0;
 pub struct Product {
     /// When a fan-out is cut into segments, and into how many.
     pub limits: FanOutLimits,
-    /// An edge.
     pub edge: f64,
-    /// A row of an outbox.
     pub row: f64,
-    /// An activity record.
     pub record: f64,
-    /// An entry.
     pub entry: f64,
 }
 

@@ -33,7 +33,6 @@ pub enum Prepared {
 pub struct Settings {
     /// Where partition keys lie, and who has how many followers.
     pub seed: u64,
-    /// How DynamoDB behaves.
     pub rules: Rules,
     /// The most segments of a fan-out.
     pub segments: Option<usize>,
@@ -46,19 +45,13 @@ pub struct Settings {
 /// A deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// What was prepared.
     pub prepared: Prepared,
-    /// The timelines table.
     pub timelines: Warmth,
-    /// The ledger, and its index.
     pub ledger: Warmth,
     /// Writers at once.
     pub writers: usize,
-    /// The limits that pages meet.
     pub api: Api,
-    /// How DynamoDB behaves.
     pub rules: Rules,
-    /// What is asked of the tables.
     pub product: Product,
 }
 

@@ -11,9 +11,8 @@ const PAGE: usize = 500;
 /// Listings that are written at once, each in a partition of its own.
 const LISTINGS_IN_FLIGHT: usize = 32;
 
-/// Records a tag or an untag, unless one that wins over it is on record. Then it lists the activity among what the
-/// person is tagged in, as the tag that is on record says, if the activity is published; otherwise its publish does
-/// ([`list_all`]).
+/// Records a tag or an untag, unless one that wins over it is on record. If the activity is published, it is then listed for the
+/// person according to the tag on record; otherwise its publish lists it ([`list_all`]).
 pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, Failure> {
     let deadline = cx.delivery.deadline;
     let state = cx.tags.record(&change, deadline).await?;
@@ -29,9 +28,10 @@ pub(crate) async fn tag(cx: &Context, change: TagChange) -> Result<Disposition, 
 
 /// How far an activity was listed.
 pub(super) enum ListingProgress {
-    /// For everybody who is tagged in it, who may be many.
-    All { many: bool },
-    /// Time is up.
+    /// For everybody who is tagged in it; `many` if these are many.
+    All {
+        many: bool,
+    },
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! What is written together with the inbox of an actor, weighed before it is added.
+//! The writes of one transaction with the inbox of an actor, weighed before they are added.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Gathered<'g> {
 }
 
 impl Gathered<'_> {
-    /// The same with one more view.
+    /// Adds a view.
     pub(super) fn with(&self, ready: &Ready<'_>) -> Self {
         let (mut more, Ready { task, before, view, .. }) = (self.clone(), ready);
         more.views.push(view.write(likes::keys::count(&task.activity)));

@@ -93,7 +93,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(alerts.into_iter().map(Item::from).collect(), next_cursor)
 }
 
-/// At most so many alerts behind one, and behind which to go on if there may be more.
+/// Up to `limit` alerts behind a position, and the position to continue from if there may be more.
 async fn read(
     cx: &Context<'_>,
     tenant: &TenantId,

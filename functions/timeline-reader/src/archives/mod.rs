@@ -39,7 +39,6 @@ struct Item {
     to: Timestamp,
     state: String,
     events: u64,
-    /// Of all objects together.
     bytes: u64,
     objects: Vec<Object>,
 }
@@ -86,7 +85,7 @@ pub(crate) async fn get(cx: &Context<'_>) -> Result<Answer, Problem> {
     list::answer(items, next_cursor)
 }
 
-/// The objects of at most so many periods before one, the newest first, and before which to go on if there may be more.
+/// The objects of up to `limit` periods before one, newest first, and the period to continue before if there may be more.
 async fn read(
     cx: &Context<'_>,
     tenant: &TenantId,

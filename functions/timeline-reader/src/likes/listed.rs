@@ -34,7 +34,6 @@ pub(super) struct Listed<'a> {
 
 /// Where likes come from.
 enum Source {
-    /// The list.
     List,
     /// The rows, where the list is not whole.
     Rows(VecDeque<Like>),

@@ -13,15 +13,12 @@ use crate::activity::Activity;
 use crate::http::problem::Problem;
 use crate::http::response::Answer;
 
-/// What a list says of itself.
+/// The members of an answer that describe the list.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Head<'a> {
-    /// Whose timeline it is.
     Timeline { viewer_id: &'a ViewerId },
-    /// Who published all of it.
     Actor { actor_id: &'a ActorId },
-    /// Who is tagged.
     Tagged { viewer_id: &'a ViewerId },
 }
 
@@ -36,7 +33,7 @@ struct Body<'a> {
     retained_from: Option<Timestamp>,
 }
 
-/// The answer that carries a page, with a cursor to go on and one to come back for newer ones.
+/// The answer for a page, with a cursor to go on and one to poll for newer activities.
 pub(crate) async fn answer(
     cx: &Context<'_>,
     paging: &Paging<'_>,

@@ -1,6 +1,6 @@
-//! The cursors of rooms. One says where a page goes on, or up to where arrivals were read.
+//! The cursors of rooms: where a page continues, or up to where arrivals were read.
 //!
-//! Every page asks again who may read: a cursor does not say it.
+//! A cursor does not say who may read, so every page checks that again.
 
 use shared::paging::{CursorError, Range};
 use shared::rooms::ArrivalPosition;
@@ -35,15 +35,15 @@ pub(super) enum Position {
     Page {
         order: Order,
         after: Option<SortKey>,
-        /// Where arrivals were when the walk began.
+        /// The last arrival when the walk began.
         since: Option<ArrivalPosition>,
     },
-    /// What has arrived beyond a place.
+    /// What has arrived after a position.
     Newer(ArrivalPosition),
 }
 
 impl Cursor {
-    /// What a request asks for: the start of a list is a cursor too.
+    /// The cursor of a request; the start of a list is a cursor too.
     pub(super) fn of(
         cx: &Context<'_>,
         parameters: &Parameters<'_>,
@@ -74,7 +74,7 @@ impl Cursor {
         cx.reader.seal.seal_in(LIST, room, &cursor.encode())
     }
 
-    /// Flags, range, place, key, author: each where there is one.
+    /// Flags, range, position, key, author, as far as present.
     fn encode(&self) -> Vec<u8> {
         let (mut flags, mut bytes) = (0, Vec::new());
         let mut put = |flag: u8, value: [u8; 8]| {

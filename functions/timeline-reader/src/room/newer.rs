@@ -1,14 +1,13 @@
-//! What has arrived in a room since, whatever its `at`.
+//! What has arrived in a room since a position, whatever its `at`.
 //!
-//! Rows of [arrivals](shared::rooms) are read from a place on. No row ever appears below one that is there, so nothing is
-//! missed, and a place is passed once. Of the last row nothing is shown until it is whole: then the next poll brings it, and
-//! nothing of it was acknowledged before.
+//! Reads rows of [arrivals](shared::rooms) after a position. No row ever appears below an existing one, so nothing is missed,
+//! and each position is passed once. The last row is not shown until it is whole; the next poll returns it then, and nothing
+//! of it was acknowledged before.
 //!
-//! What was deleted stands in its place no more, and is left out. Who may read is asked after the rows were read, as for
-//! [pages](super::page_reader).
+//! Deleted messages are left out. Who may read is checked after the rows were read, as for [pages](super::page_reader).
 //!
-//! A poll that finds nothing is one query and one read of the room and of the viewer's membership: three read units. One that
-//! finds something reads at most [`QUERIES`] times, and no more once that has taken [`UNITS`].
+//! A poll that finds nothing costs one query and one read of the room and of the viewer's membership: three read units. A poll
+//! that finds something makes at most [`QUERIES`] queries, and stops once they have taken [`UNITS`].
 
 use std::collections::HashMap;
 
@@ -22,10 +21,10 @@ use crate::http::problem::Problem;
 const QUERIES: usize = 5;
 const UNITS: usize = 60;
 const UNIT: usize = 4_096;
-/// The most rows that are read by one call.
+/// The most rows of one query.
 const ROWS: usize = 24;
 
-/// Reads what is beyond a place.
+/// Reads what arrived after a position.
 pub(super) async fn page(
     request: &RoomRequest<'_>,
     after: ArrivalPosition,
@@ -63,7 +62,7 @@ pub(super) async fn page(
     Ok(Found { is_open: !entrance.room.private, messages, next, newer })
 }
 
-/// Rows beyond a place, until they have more than is shown or enough was read, and whether there may be more of them.
+/// Rows after a position, until they contain more than is shown or the units are used up; and whether there may be more.
 async fn rows(
     request: &RoomRequest<'_>,
     after: ArrivalPosition,
@@ -86,7 +85,7 @@ async fn rows(
     Ok((found, true))
 }
 
-/// Those of a row that lie beyond a place, and that a cursor asks for.
+/// The messages of a row that are after a position and that a cursor asks for.
 fn asked<'r>(
     row: &'r ArrivalRow,
     after: ArrivalPosition,
@@ -101,7 +100,7 @@ fn asked<'r>(
     })
 }
 
-/// Up to where all that has arrived is in its place, of what was read.
+/// The position up to which everything that was read is complete.
 fn end(
     rows: &[ArrivalRow],
     last: Option<&ArrivalRow>,

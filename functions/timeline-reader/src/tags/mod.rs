@@ -93,7 +93,7 @@ impl TagsRead {
     }
 }
 
-/// At most so many tags beyond somebody, by id, as they were at one moment.
+/// Up to `limit` tags after a viewer, ordered by id, as they were at one moment.
 async fn read(
     cx: &Context<'_>,
     activity: &ActivityId,

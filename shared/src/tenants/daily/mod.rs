@@ -86,7 +86,6 @@ pub struct Daily {
 }
 
 impl Daily {
-    /// Those in this ledger.
     #[must_use]
     pub fn new(ledger: &Ledger) -> Self {
         Self { ledger: ledger.clone(), bus: Bus::off() }
@@ -123,7 +122,7 @@ impl Daily {
         Ok(())
     }
 
-    /// At most so many registered tenants, by id, behind one of them. One whose row cannot be read is an error in its place.
+    /// Up to `limit` registered tenants after one of them, ordered by id. A row that cannot be read is an error in its place.
     ///
     /// # Errors
     /// [`DynamoError`]: none was read.
@@ -148,9 +147,6 @@ impl Daily {
     }
 
     /// The daily definitions of a tenant that are in force.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn definitions(
         &self,
         tenant: &TenantId,
@@ -223,9 +219,6 @@ impl Daily {
     }
 
     /// What a view says of the days that the definitions of a day look at.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn summary(
         summaries: &Summaries,
         customer: &Customer,
@@ -295,9 +288,6 @@ impl Daily {
     }
 
     /// When the next day is decided that is not due yet, if any tenant has a daily definition.
-    ///
-    /// # Errors
-    /// [`DynamoError`]
     pub async fn next_due(
         &self,
         now: Timestamp,
