@@ -20,7 +20,7 @@
 //!
 //! A command that is never in effect, because it died or gave up, or a message that goes on with it did, is in S
 //! or not, and in S for one page and not for the next. In one case a command may be half in effect, because a
-//! publish claims its id before it is recorded: a publish that is not in S may own the id all the same, so that
+//! publish claims its id before it is recorded: a publish that is not in S may own the id anyway, so that
 //! others that are in S are refused and nothing is shown under the id. A publish cannot own an id if another was
 //! in effect before it began.
 //!

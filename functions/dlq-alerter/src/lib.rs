@@ -43,7 +43,7 @@ pub struct Alerter {
 impl Alerter {
     /// Keeps a batch of dead letters. The answer names those that have to be delivered again.
     ///
-    /// In a box, so that all of it is compiled here and not again in every program that awaits it.
+    /// Boxed, so that it is compiled here once and not in every program that awaits it.
     ///
     /// # Errors
     /// [`BatchError`]: nothing was kept.

@@ -1,5 +1,4 @@
-//! The metrics: events that were accepted, requests that the sender got wrong, and requests that could not be sent on. The last have an
-//! alarm.
+//! The metrics: accepted events, rejected requests, and requests that could not be queued. The last have an alarm.
 
 use api::Problem;
 use serde::Serialize;
@@ -8,18 +7,18 @@ use shared::values::Timestamp;
 
 use crate::log::Outcome;
 
-/// What a request came to.
+/// The metrics of a request.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "PascalCase")]
 struct IntakeRecord {
     events_accepted: Count,
     /// Requests that their sender has to correct.
     requests_rejected: Count,
-    /// Requests of tenants that sent more than they may.
+    /// Requests of tenants over their rate.
     requests_limited: Count,
-    /// Requests that are not, or not as a whole, on the queue.
+    /// Requests that are not, or not completely, on the queue.
     requests_unsent: Count,
-    /// Calls of the queue that failed and were made again.
+    /// Retried calls of the queue.
     sends_retried: Count,
 }
 

@@ -25,7 +25,7 @@ struct Commands {
     commands_refused: Count,
     commands_failed: Count,
     commands_given_up: Count,
-    /// Put into timelines or taken out.
+    /// Put into timelines or removed.
     entries_written: Count,
     /// Sent beyond those: again, or in vain.
     entries_repeated: Count,

@@ -1,13 +1,14 @@
 //! Daily decisions for tenants: which customers are silent, and which have a low score.
 //!
-//! Of each tenant in the register the days that are due are decided in their order, on one page of customers after the other. Why that
-//! happens once, whatever dies, is argued in [`shared::tenants`], in its module `daily`.
+//! For each registered tenant, the due days are decided in order, one page of customers after the other. The module `daily` of
+//! [`shared::tenants`] argues why each is decided once, whatever dies.
 //!
-//! It takes half of a tick's time: pages are begun in that, and the calls of the last one have an eighth more. How far a tenant has come is noted every few seconds, and before the
-//! time is up. Four tenants are walked at once, so that one with a slow partition does not hold up the others.
+//! Pages begin within half of a tick's time, and the calls of the last page have another eighth. Progress of a tenant is noted every
+//! few seconds, and before the time is up. Four tenants are processed in parallel, so that a slow partition of one does not block the
+//! others.
 //!
-//! A tenant with definitions that cannot be read is skipped in this tick. A customer with a view that cannot be read is skipped for this day. Both are
-//! logged and counted, and hold up nobody else.
+//! A tenant whose definitions cannot be read is skipped in this tick. A customer whose view cannot be read is skipped for this day.
+//! Both are logged and counted, and block nobody else.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -27,14 +28,14 @@ use crate::{Keeper, Ticked};
 
 /// Customers of a page: a hundred views are one call.
 const PAGE: usize = 100;
-/// Tenants that are read of the register at once.
+/// Tenants of one page of the register.
 const TENANTS_PER_PAGE: usize = 100;
-/// Tenants that are walked beside each other.
+/// Tenants that are processed in parallel.
 const TENANTS_IN_FLIGHT: usize = 4;
-/// How long a walk goes on before it notes how far it has come: one that dies loses at most this much.
+/// The time between two notes of progress: a walk that dies loses at most this much.
 const SLICE: Duration = Duration::from_secs(5);
 
-/// By when no further page is begun, and by when all calls have to be done.
+/// When to stop beginning pages, and the deadline of all calls.
 #[derive(Clone, Copy)]
 struct Time {
     checkpoint_at: Deadline,
@@ -44,7 +45,7 @@ struct Time {
 /// A customer with what is known of them.
 type DecidableCustomer = (CustomerId, CustomerView, Decisions);
 
-/// What came of it, which several tenants add to.
+/// The results, summed over tenants.
 #[derive(Debug, Default)]
 struct Counts {
     days: AtomicU64,
@@ -54,7 +55,7 @@ struct Counts {
 }
 
 impl Keeper {
-    /// Decides the days that are due of all tenants, as far as half of the time takes it. What fails is logged and counted.
+    /// Decides the due days of all tenants, for up to half of the time. Failures are logged and counted.
     pub(crate) async fn decide_days(
         &self,
         now: Timestamp,
@@ -127,7 +128,7 @@ impl Keeper {
                 warn!(%tenant, given_up, "days before are not decided any more: they are too many");
             }
             let Some(decided) = self.walk(&due, progress, time, counts).await? else {
-                // Somebody else goes on.
+                // Another keeper continues.
                 counts.more_due.store(true, Relaxed);
                 return Ok(());
             };
@@ -138,7 +139,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Decides a day on all customers behind the one that was noted. Nothing if somebody else is ahead.
+    /// Decides a day on all customers behind the one that was noted. Returns `None` if somebody else is ahead.
     async fn walk(
         &self,
         due: &DueDay,
@@ -199,7 +200,7 @@ impl Keeper {
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect().await
     }
 
-    /// What is known of customers, who are in order.
+    /// Reads the views and decisions of customers, who are in order.
     async fn known(
         &self,
         tenant: &TenantId,
@@ -237,7 +238,7 @@ impl Counts {
     /// Logs and counts that not all days of a tenant are decided.
     fn note(&self, of: &str, failure: &DecideError) {
         let reason = failure.reason();
-        // What is refused is refused by the next tick as well: nothing is due until somebody has repaired it.
+        // A refusal repeats in the next tick: nothing is due until somebody has repaired it.
         self.more_due.fetch_or(!failure.is_refusal(), Relaxed);
         if failure.is_out_of_time() {
             info!(of, "the next tick goes on to decide days");

@@ -14,7 +14,7 @@ use crate::ledger::FORGET_AT;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, ActorId, Payload, Timestamp};
 
-/// The attributes of a record: those that it lacks are taken out where it is written over another.
+/// The attributes of a record: those that it lacks are removed where it is written over another.
 const RECORD: [&str; 10] = [
     "published_at",
     "kind",

@@ -1,4 +1,4 @@
-//! The commands on battles.
+//! The commands of battles.
 
 use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{ActorId, BattleId, HitId, Payload, Timestamp, ViewerId};
@@ -8,10 +8,10 @@ pub const MAX_HP: u64 = 1_000_000_000_000_000;
 /// The most damage one hit can do.
 pub const MAX_DAMAGE: u64 = 1_000_000_000;
 
-/// An actor lets a boss loose.
+/// An actor starts a battle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BattleOpened {
-    /// The battle. Its id belongs to the first of these.
+    /// The battle. Its id belongs to the first command with it.
     pub battle_id: BattleId,
     pub actor_id: ActorId,
     /// How much damage the boss withstands: 1 to [`MAX_HP`].
@@ -26,10 +26,10 @@ pub struct BattleOpened {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BattleHit {
     pub battle_id: BattleId,
-    /// The hit. Its id belongs to the first of these within the battle.
+    /// The hit. Its id belongs to the first command with it in the battle.
     pub hit_id: HitId,
     pub viewer_id: ViewerId,
-    /// How hard: 1 to [`MAX_DAMAGE`].
+    /// The damage: 1 to [`MAX_DAMAGE`].
     pub damage: u64,
     pub at: Timestamp,
 }

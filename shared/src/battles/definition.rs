@@ -1,4 +1,4 @@
-//! What was opened and what hits, as their rows say.
+//! The rows of battles and of hits.
 
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ impl From<BattleOpened> for (BattleId, Definition) {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
     pub hit_id: HitId,
-    /// Who hits; nothing if that was erased.
+    /// Who hits; `None` if erased.
     pub viewer_id: Option<ViewerId>,
     pub damage: u64,
     pub at: Timestamp,

@@ -1,7 +1,7 @@
-//! A battle, fought again as its log says: for operators, who compare it with what is shown.
+//! Replays a battle from its log: operators compare the result with what is shown.
 //!
-//! The log decides: it is the order in which hits have landed. What it contradicts itself, or the hits on record, in is
-//! told and not made right, as there is nothing to make it right from.
+//! The log is the truth: it is the order in which hits have landed. Contradictions within the log, or with the hits on record, are
+//! reported and not repaired, because there is nothing to repair them from.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,18 +12,18 @@ use super::{BattleState, Definition, Hit, Landed, keys};
 use crate::projection::DerivedItem;
 use crate::values::{ActorId, BattleId, HitId, ViewerId};
 
-/// How a battle stands.
+/// The state of a battle, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BattleStatus {
     pub actor_id: ActorId,
     pub hp: u64,
     pub hp_left: u64,
     pub hits: u64,
-    /// The latest that did.
+    /// The latest hit that landed.
     pub last_hit: Option<Hit>,
 }
 
-/// What the log says that cannot be.
+/// A contradiction in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contradiction {
@@ -31,27 +31,27 @@ pub enum Contradiction {
     LandedTwice,
     /// No such hit is on record.
     NotOnRecord,
-    /// The hit on record does other damage, or is another viewer's.
+    /// The hit on record has other damage, or another viewer.
     NotAsRecorded,
     /// The boss was defeated before.
     AfterTheLast,
     /// Hits before this one are missing in the log.
     BehindAGap,
-    /// The hit is on record and has not landed, though hit points are left.
+    /// The hit is on record and has not landed, although hit points are left.
     NeverLanded,
 }
 
-/// What a viewer's hits come to, by the first hit of each block that has some of them.
+/// The totals of a viewer, by the first hit of each block with hits of theirs.
 type Totals = BTreeMap<u64, Total>;
 
-/// What a viewer's hits come to at a block.
+/// The totals of a viewer at a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Total {
     pub in_block: ViewerHits,
     pub so_far: ViewerHits,
 }
 
-/// A battle that was fought again.
+/// The replay of a battle.
 #[derive(Debug)]
 pub struct Replay {
     definition: Definition,
@@ -64,9 +64,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Goes through the blocks of the log, each with the number of its first hit, through the hits that are in no block
-    /// yet, and then all hits on record.
-    /// `stored` is what the view says, for what no record says any more.
+    /// Replays the blocks of the log, each with the number of its first hit, then the hits that are in no block yet, and then checks
+    /// all hits on record. `stored` is the view, for hits whose records have expired.
     #[must_use]
     pub fn of(
         definition: Definition,
@@ -141,44 +140,44 @@ impl Replay {
         BattleStatus { actor_id: actor_id.clone(), hp: *hp, hp_left, hits, last_hit }
     }
 
-    /// What the log says that cannot be, about which hit.
+    /// The contradictions, with the hits that they are about.
     #[must_use]
     pub fn contradictions(&self) -> &[(HitId, Contradiction)] {
         &self.contradictions
     }
 
-    /// What of it is a viewer's.
+    /// The totals of a viewer.
     #[must_use]
     pub fn viewer_hits(&self, viewer: &ViewerId) -> ViewerHits {
         let last = self.by_viewer.get(viewer).and_then(BTreeMap::last_key_value);
         last.map_or_else(ViewerHits::default, |(_, total)| total.so_far)
     }
 
-    /// True if the log is whole, and says nothing that cannot be.
+    /// True if there are no contradictions.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.contradictions.is_empty()
     }
 
-    /// True if hits that are on record and not in the log are all that is wrong with it.
+    /// True if the only contradictions are hits on record that are not in the log.
     #[must_use]
     pub fn only_lacks_hits(&self) -> bool {
         self.contradictions.iter().all(|(_, what)| *what == Contradiction::NeverLanded)
     }
 
-    /// The viewers whose hits have landed, each with what those come to.
+    /// The viewers whose hits have landed, with their totals.
     #[must_use]
     pub fn by_viewer(&self) -> &BTreeMap<ViewerId, Totals> {
         &self.by_viewer
     }
 
-    /// As which one each hit has landed.
+    /// The number of each hit that has landed.
     #[must_use]
     pub fn numbers(&self) -> &BTreeMap<HitId, u64> {
         &self.numbers
     }
 
-    /// The items that say what a viewer's hits come to.
+    /// The items with the totals of a viewer.
     #[must_use]
     pub fn items(&self, battle: &BattleId, viewer: &ViewerId) -> Vec<DerivedItem> {
         let totals = self.by_viewer.get(viewer).into_iter().flatten();

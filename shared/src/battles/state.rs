@@ -1,27 +1,26 @@
 //! The view of a battle: hit points, the last hit, and the order in which hits have landed.
 //!
-//! Hits land in the order in which they are folded: whoever writes the view has decided it, and two who fold at
-//! once cannot both write it. All hits of a batch land with one write. The order is kept, hit by hit: the latest
-//! in the view itself, the others in blocks of a log.
+//! Hits land in the order in which they are folded. The write of the view decides the order, and two concurrent folds cannot both
+//! write it. All hits of a batch land with one write. The order of hits is stored in blocks of a log.
 //!
 //! # What viewers are shown of their own hits
 //!
-//! Two kinds of items follow from a block of the log, and are written after it was decided:
+//! Two kinds of items are derived from a block of the log, and are written after the view:
 //!
-//! * for each viewer with hits in it a *share*: a running total, under the number of the first hit of the block. What a
-//!   viewer's hits come to among the first `n` is said by their last share below `n`: one item, whatever their number;
+//! * for each viewer with hits in the block, a running total under the number of the first hit of the block. The total of a viewer
+//!   among the first `n` hits is in their last item below `n`, so reading it takes one item;
 //! * for each hit its number.
 //!
-//! Nothing more is decided as long as some of them are pending. So a running total goes on from items that are all there,
-//! and comes to the same whoever writes it and however often. Until they are written readers are shown the battle as it
-//! stood before that decision: all parts of an answer are those of the last decision that is told whole. If whoever
-//! has decided dies, whoever comes next writes the items before anything else.
+//! No further hits land while some of these items are pending. So a running total adds to items that all exist, and every writer
+//! computes the same. Until the items are written, readers are shown the battle as it was before: all parts of an answer are of the
+//! last write whose items are complete. If the function that wrote the view dies, the next one writes the items before anything
+//! else.
 //!
-//! # What grows
+//! # Bounds
 //!
-//! The view has a fixed number of attributes. Those that are pending are blocks of one decision: [`MAX_WAITING_BLOCKS`] blocks of
-//! changes or those of one batch, so some twenty numbers. A block of the log is cut at [`BLOCK`] bytes. A share is two
-//! numbers, and the item of a hit is one.
+//! The view has a fixed number of attributes. Pending are the blocks of one write: those of [`MAX_WAITING_BLOCKS`] blocks of changes
+//! or of one batch, so about twenty numbers. A block of the log is cut at [`BLOCK`] bytes. A running total is two numbers, and the
+//! item of a hit is one.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -36,30 +35,30 @@ use crate::projection::{
 };
 use crate::values::{ActorId, Packer, Unpacker, ViewerId};
 
-/// The size at which a block of the log is cut, in bytes. One more hit has less than 300.
+/// The size at which a block of the log is cut, in bytes. One more hit takes less than 300.
 const BLOCK: usize = 48 * 1024;
-/// How many blocks of the log are looked at at once.
+/// The most blocks of the log absorbed at once.
 const MAX_LOG_BLOCKS: i32 = 4;
-/// How many blocks of changes that have waited are folded at once: each is 128 KB, and what lands of it is less.
+/// The most blocks of waiting changes folded at once: each is 128 KB, and its hits in the log are smaller.
 const MAX_WAITING_BLOCKS: i32 = 4;
 const BEFORE: &str = "before";
 const NUMBERED_FROM: &str = "numbered_from";
 
-/// How a battle stands.
+/// The view of a battle.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BattleState {
     boss: Option<Boss>,
     hits: u64,
     last_hit: Option<Hit>,
-    /// Hits that an earlier version has left in no block. The next that land put them into one.
+    /// Hits that an earlier version has left outside of blocks. The next hits that land put them into one.
     latest: Vec<Landed>,
     /// Hits that have landed since the view was read.
     fresh: Vec<Landed>,
     /// Blocks of the log whose items are not written yet, by their first hit.
     pending: Vec<u64>,
-    /// How it stood before those were decided.
+    /// What readers were shown before the pending blocks.
     before: Option<Shown>,
-    /// From which hit on each has an item with its number. An earlier version wrote none.
+    /// The first hit from which on all hits have an item with their number. An earlier version wrote none.
     numbered_from: Option<u64>,
     waiting: Waiting,
 }
@@ -72,7 +71,7 @@ struct Boss {
 }
 
 impl BattleState {
-    /// How it stands for readers, once it is open: after the last decision that is told whole.
+    /// What readers are shown, once it is open: the state after the last write whose items are complete.
     #[must_use]
     pub fn shown(&self) -> Option<Shown> {
         let boss = self.boss.as_ref()?;
@@ -84,7 +83,7 @@ impl BattleState {
         }))
     }
 
-    /// True if a hit with this number has an item that says so.
+    /// True if a hit with this number has an item with the number.
     #[must_use]
     pub fn has_numbered(&self, hit: u64) -> bool {
         self.numbered_from.is_some_and(|from| from <= hit)
@@ -96,7 +95,7 @@ impl BattleState {
         self.last_hit.as_ref()
     }
 
-    /// Takes a name out of what it says. False if it does not say it.
+    /// Removes a name from the view. Returns false if it is not there.
     pub fn forget(&mut self, viewer: &ViewerId) -> bool {
         let is_theirs = |hit: &&mut Hit| hit.viewer_id.as_ref() == Some(viewer);
         let last = self.last_hit.as_mut().filter(is_theirs).map(|hit| hit.viewer_id = None);
@@ -105,13 +104,13 @@ impl BattleState {
         erasure::forget(&mut self.latest, viewer) || last.is_some() || before.is_some()
     }
 
-    /// True if every viewer was told of their hits.
+    /// True if all derived items are written.
     #[must_use]
     pub fn is_all_written(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// How it stands, once it is open.
+    /// Its state, once it is open.
     #[must_use]
     pub fn status(&self) -> Option<BattleStatus> {
         let Boss { actor_id, hp, hp_left } = self.boss.clone()?;
@@ -125,7 +124,7 @@ impl BattleState {
         &self.latest
     }
 
-    /// The same view, saying what its log comes to, all of which viewers are told.
+    /// The view with the state of a replay, and without pending items.
     #[must_use]
     pub fn repaired(&self, replay: &Replay) -> Self {
         let BattleStatus { actor_id, hp, hp_left, hits, last_hit } = replay.status();
@@ -143,7 +142,7 @@ impl BattleState {
         self.last_hit = Some(hit);
     }
 
-    /// Takes blocks out of those that are pending.
+    /// Removes blocks from the pending ones.
     fn forget_pending(&mut self, blocks: impl Fn(u64) -> bool) {
         self.pending.retain(|first| !blocks(*first));
         if self.pending.is_empty() {
@@ -263,7 +262,7 @@ impl State for BattleState {
 
 impl Fold for BattleState {
     fn fold(&mut self, change: &Change, facts: &str) -> Result<(), DynamoError> {
-        // Hits and battles do not change. What erases a name changes nothing of what it did.
+        // Hits and battles do not change. Erasing a name does not change the damage.
         let (None, Some(after)) = (&change.before, &change.after) else { return Ok(()) };
         let row = Row { table: facts, item: after.clone() };
         match BattleRow::of(&change.key) {

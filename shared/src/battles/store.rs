@@ -1,4 +1,4 @@
-//! Battles among the facts and the views.
+//! Records and reads battles.
 
 use futures::future::try_join;
 
@@ -13,22 +13,22 @@ use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{BattleId, HitId, ViewerId};
 
-/// A battle as readers are shown it.
+/// A battle, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Battle {
     pub definition: Definition,
     pub shown: Shown,
-    /// What of it is the viewer's that was asked for.
+    /// The totals of the viewer that was asked for.
     pub viewer_hits: Option<ViewerHits>,
 }
 
 /// What became of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitState {
-    /// It is on record, and has its turn still to come.
+    /// It is on record, and has not been folded yet.
     Pending,
     Landed,
-    /// It came after the last one, and changes nothing.
+    /// It came after the last hit, and has no effect.
     Late,
 }
 
@@ -46,7 +46,7 @@ impl Battles {
         Self { facts: facts.clone(), views: views.clone() }
     }
 
-    /// Records what was opened, unless the id belongs to something else.
+    /// Records a battle, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -71,7 +71,7 @@ impl Battles {
         self.facts.claim(key, hit.write(), is_same, deadline).await
     }
 
-    /// A battle as it stands, and what of it is a viewer's: two reads at once, and one as of what they say.
+    /// A battle with the totals of a viewer: two parallel reads, and then one for the totals.
     pub async fn battle(
         &self,
         battle: &BattleId,
@@ -83,7 +83,7 @@ impl Battles {
         let (opened, view) = try_join(opened, view).await?;
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
-        // One that is not folded yet has no hits.
+        // A battle that is not folded yet has no hits.
         let unhurt = || Shown { hp_left: definition.hp, hits: 0, last_hit: None };
         let shown = view.state.shown().unwrap_or_else(unhurt);
         let viewer_hits = match viewer {
@@ -107,7 +107,7 @@ impl Battles {
         Ok(ViewerHits::of(&numbers))
     }
 
-    /// A hit, and what became of it: two reads at once, and one as of what they say.
+    /// A hit, and what became of it: two parallel reads, and then one.
     pub async fn hit_state(
         &self,
         battle: &BattleId,
@@ -122,7 +122,7 @@ impl Battles {
         let Some(viewer) = &hit.viewer_id else { return Ok(None) };
         let state = view.state;
         let Some(shown) = state.shown() else { return Ok(Some((hit, HitState::Pending))) };
-        // Read after the view: of what it shows all items are there.
+        // Read after the view, so that all items of the shown hits exist.
         let has_landed = match self.number(battle, hit_id, deadline).await? {
             Some(number) => number < shown.hits,
             None if state.has_numbered(0) => false,
@@ -136,7 +136,7 @@ impl Battles {
         Ok(Some((hit, state)))
     }
 
-    /// As which one a hit has landed, if that is written.
+    /// The number of a hit, if it is written.
     async fn number(
         &self,
         battle: &BattleId,
@@ -147,7 +147,7 @@ impl Battles {
         row.as_ref().map(read_number).transpose()
     }
 
-    /// Whether an earlier version has listed a hit among those of a viewer that have landed.
+    /// True if an earlier version has listed a hit among the landed hits of a viewer.
     async fn was_listed(
         &self,
         battle: &BattleId,

@@ -1,4 +1,4 @@
-//! What follows from a block of the log: a share for each viewer, and a number for each hit.
+//! The items that are derived from a block of the log: totals for each viewer, and a number for each hit.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use crate::dynamo::item::{Key, Row};
 use crate::projection::{DerivedItem, is_running};
 use crate::values::{BattleId, HitId, ViewerId};
 
-/// How a battle stands for readers.
+/// The state of a battle, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub hp_left: u64,
     pub hits: u64,
-    /// The latest that did. Once no hit points are left it stays the last.
+    /// The latest hit that landed. Once no hit points are left it stays the last.
     pub last_hit: Option<Hit>,
 }
 
-/// What of a battle is one viewer's.
+/// The totals of one viewer in a battle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ViewerHits {
     pub hits: u64,
     pub damage: u64,
 }
 
-/// The numbers of a share.
+/// The attributes with the totals.
 pub(super) const NUMBERS: [&str; 2] = ["hits", "damage"];
 /// The attribute with the number of a hit.
 const NUMBER: &str = "number";
 
 impl ViewerHits {
-    /// Of its numbers, in the order of [`NUMBERS`].
+    /// From numbers in the order of [`NUMBERS`].
     pub(super) fn of(numbers: &[i64]) -> Self {
         let number = |index| numbers.get(index).map_or(0, |number: &i64| number.unsigned_abs());
         Self { hits: number(0), damage: number(1) }
@@ -51,17 +51,17 @@ impl ViewerHits {
         NUMBERS.into_iter().zip(numbers).collect()
     }
 
-    /// The item that says so of the hits up to a block.
+    /// The item with these totals of the hits up to the end of a block.
     pub(super) fn total(self, battle: &BattleId, viewer: &ViewerId, first: u64) -> DerivedItem {
         DerivedItem::total(viewer_hits_key(battle, viewer, first), self.numbers())
     }
 }
 
-/// An item that says what of a battle is a viewer's.
+/// An item with the totals of a viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewerHitsItem {
     pub viewer_hits: ViewerHits,
-    /// True if that is all up to there, false if it is of the hits of one block alone, as an earlier version has it.
+    /// True for a running total, false for the hits of one block alone, as an earlier version wrote them.
     pub is_total: bool,
     pub ids: Vec<HitId>,
 }
@@ -90,7 +90,7 @@ pub fn read_number(row: &Row<'_>) -> Result<u64, DynamoError> {
     row.count(NUMBER)
 }
 
-/// The item of a hit that has landed as the nth.
+/// The item with the number of a hit.
 #[must_use]
 pub fn numbered(battle: &BattleId, hit: &HitId, number: u64) -> DerivedItem {
     DerivedItem {
@@ -105,7 +105,7 @@ fn viewer_hits_key(battle: &BattleId, viewer: &ViewerId, first: u64) -> Key {
     Key { pk: keys::of_viewer(battle, viewer), sk: keys::landed(first) }
 }
 
-/// What the hits of one block come to, by viewer. Hits that were erased are nobody's.
+/// The totals of one block, by viewer. Erased hits are left out.
 pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
     let mut by_viewer: BTreeMap<_, ViewerHits> = BTreeMap::new();
     for hit in hits {
@@ -116,7 +116,7 @@ pub(super) fn by_viewer(hits: &[Landed]) -> BTreeMap<&ViewerId, ViewerHits> {
     by_viewer
 }
 
-/// The items that follow from a block which begins with the nth hit.
+/// The items that are derived from a block that begins with the nth hit.
 pub(super) fn items(battle: &BattleId, first: u64, hits: &[Landed]) -> Vec<DerivedItem> {
     let by_viewer = by_viewer(hits).into_iter().map(|(viewer, viewer_hits)| DerivedItem {
         key: viewer_hits_key(battle, viewer, first),

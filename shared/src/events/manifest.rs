@@ -1,4 +1,4 @@
-//! The manifest of a period is written: files that list its objects.
+//! Writes the manifest of a period: files that list its objects.
 
 use super::archive::{Listed, MOST_LISTED, Manifest, manifest_key};
 use super::{ArchivedObject, Archives, Period, Tally};
@@ -6,7 +6,7 @@ use crate::dynamo::DynamoError;
 use crate::objects::{ObjectError, Objects};
 use crate::runtime::deadline::Deadline;
 
-/// A manifest was not written, or not all of it.
+/// A manifest was not completely written.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error(transparent)]

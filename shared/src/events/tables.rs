@@ -41,7 +41,7 @@ impl EventTables {
         Self { dynamo: dynamo.clone(), prefix: prefix.into() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { dynamo: dynamo.clone(), prefix: Arc::clone(&self.prefix) }

@@ -18,12 +18,12 @@
 //!   twice changes nothing.
 //! * *Unfollow against fan-out.* Readers ask for the edge of every entry they show, so an entry in
 //!   flight is hidden from the moment the edge says so. After each page it wrote, the fan-out checks the
-//!   edges again and takes out what it wrote for viewers who have left. Either it sees the unfollow, or
+//!   edges again and removes what it wrote for viewers who have left. Either it sees the unfollow, or
 //!   the unfollow came later. Then the unfollow's own purge takes the entry out: it reads the outbox row,
 //!   which the fan-out wrote before anything else.
 //! * *Unfollow against follow again.* A purge deletes in transactions that check that the edge is
 //!   still the one that asked for it ([`Timelines::purge`](crate::timelines::Timelines::purge)). A later
-//!   follow changes the edge first, so an unfollow that it overtook can take out none of the entries that
+//!   follow changes the edge first, so an unfollow that it overtook can remove none of the entries that
 //!   it brings in.
 //! * *Delete against fan-out and backfill.* The tombstone is written first, and readers ask for the
 //!   activity record of every entry they show. It is final, so anybody may delete entries of a deleted
@@ -53,7 +53,7 @@
 //!   meanwhile, whatever its instant, is for the fan-out: its outbox row was written after the edge. If
 //!   the viewer leaves meanwhile, whoever recorded that goes through all of the outbox, so this one may end; what
 //!   it had just copied it purges itself. If the viewer follows again, this one starts over: what an unfollow in
-//!   between has taken out is missing before its position. After a delivery that died, the next one
+//!   between has removed is missing before its position. After a delivery that died, the next one
 //!   goes on from the noted activity; everything before that was checked twice.
 //! * *A command that is repeated* finds out that its work is done, if that was many entries: a fan-out that has ended
 //!   stays ended, and an edge names the state that the timeline agrees with

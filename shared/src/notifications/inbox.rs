@@ -1,4 +1,4 @@
-//! A viewer's inbox: how many likes are unread, and which notifications were the last to change.
+//! A viewer's inbox: the number of unread likes, and the notifications that changed last.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,10 +11,10 @@ use crate::dynamo::item::{Item, Row, number};
 use crate::projection::State;
 use crate::values::{ActivityId, Packer, Timestamp, Unpacker, ViewerId};
 
-/// The size up to which notifications are listed in the inbox itself: with the rest of it it is less than a kilobyte.
+/// The size up to which notifications are listed in the inbox itself. The whole inbox is then less than a kilobyte.
 const LISTED: usize = 720;
 
-/// How the unread likes of an activity count in the inbox of its actor.
+/// The unread likes of an activity, as the inbox of its actor lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
     pub count: u64,
@@ -30,7 +30,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Its item, if it has one of its own.
+    /// Its item, if it is not listed in the inbox.
     #[must_use]
     pub fn write(&self, viewer: &ViewerId) -> Item {
         let mut item = self.position.key(viewer).into_item();
@@ -50,9 +50,9 @@ impl Listed {
 /// One viewer's inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inbox {
-    /// How many likes are unread, of all notifications.
+    /// Unread likes of all notifications.
     unread: u64,
-    /// Activities with unread likes: those that changed last, the last one at the end. The others have items.
+    /// The activities with unread likes that changed last, the latest at the end. The others have items.
     listed: VecDeque<Listed>,
     spills: BTreeMap<NotificationKey, Option<Listed>>,
 }
@@ -64,7 +64,7 @@ impl Inbox {
         self.unread
     }
 
-    /// What these listings come to, the latest of them last.
+    /// An inbox with these listings, the latest at the end.
     #[must_use]
     pub fn recounted(listings: &[(ActivityId, Listing)]) -> Self {
         let mut inbox = Self::default();
@@ -79,18 +79,18 @@ impl Inbox {
         self.listed.iter()
     }
 
-    /// Whether all that is unread is listed in the inbox itself.
+    /// True if all unread notifications are listed in the inbox itself.
     pub(super) fn lists_all(&self) -> bool {
         self.listed.iter().map(|one| one.count).sum::<u64>() == self.unread
     }
 
-    /// What of the list has an item of its own since the inbox was read, and what has none any more.
+    /// Notifications that were moved to items since the inbox was read, and items to delete.
     #[must_use]
     pub fn spills(&self) -> &BTreeMap<NotificationKey, Option<Listed>> {
         &self.spills
     }
 
-    /// Takes in what became of one activity.
+    /// Applies the change of one activity.
     pub fn update(
         &mut self,
         activity: &ActivityId,

@@ -16,17 +16,17 @@ use crate::projection::View;
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActivityId, Timestamp, ViewerId};
 
-/// A notification as its viewer sees it.
+/// A notification, as its viewer is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     pub id: NotificationId,
     pub group: LikeGroup,
-    /// When it was read; nothing as long as it is not.
+    /// When it was read; `None` if unread.
     pub read_at: Option<Timestamp>,
 }
 
 impl Notification {
-    /// Its place among those of its viewer.
+    /// Its position among those of its viewer.
     #[must_use]
     pub fn position(&self) -> NotificationKey {
         NotificationKey {
@@ -40,37 +40,37 @@ impl Notification {
 /// Some notifications of one viewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationPage {
-    /// How many likes are unread, of all notifications there are.
+    /// Unread likes of all notifications.
     pub unread_count: u64,
     /// The latest first.
     pub items: Vec<Notification>,
-    /// Where to go on, if there are more.
+    /// Where to continue, if there are more.
     pub next: Option<After>,
 }
 
-/// Where to go on.
+/// The position to continue after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct After {
     /// Behind this one.
     pub position: NotificationKey,
-    /// Of which activities the inbox itself lists one behind it. Where nobody says so, the inbox is read first.
+    /// The activities behind it that the inbox itself lists; if `None`, the inbox is read first.
     pub listed: Option<Vec<ActivityId>>,
 }
 
-/// Which notifications are asked for.
+/// A query for notifications.
 #[derive(Debug, Clone)]
 pub struct NotificationsQuery {
-    /// At most how many.
+    /// The most notifications.
     pub limit: usize,
-    /// Behind which of them.
+    /// The position to begin after.
     pub after: Option<After>,
-    /// Whether only those that are unread.
+    /// Only unread ones.
     pub unread_only: bool,
 }
 
 /// A notification that is listed somewhere, and what is known of it.
 enum Candidate {
-    /// How many likes it had when it was listed. The view of its activity says the rest.
+    /// An unread one, with its number of likes when it was listed. The view of its activity has the rest.
     Unread(u64),
     Read(ReadNotification),
 }
@@ -78,11 +78,11 @@ enum Candidate {
 impl Notifications {
     /// A page of a viewer's notifications.
     ///
-    /// It is two calls, unless it holds nearly as many as a batch read takes: a query, and a batch read of the activities'
-    /// views. The first page's query begins with the inbox. Others read it with the views, since their cursor says which
-    /// of those that it lists are to come; where there are too many for a cursor, they read it beside the query.
+    /// It makes two calls, unless the page is nearly as large as a batch read: a query, and a batch read of the views of the
+    /// activities. The query of the first page begins with the inbox. Later pages read the inbox with the views, because their cursor
+    /// has those of its notifications that are to come; if there are too many for a cursor, they read it in parallel to the query.
     ///
-    /// What is liked in between is in the answer: it is counted, and shown at its place.
+    /// Likes that come in between are in the answer, counted and at their position.
     pub async fn page(
         &self,
         viewer: &ViewerId,
@@ -125,8 +125,7 @@ impl Notifications {
         Ok(NotificationPage::of(items, *limit, unread, &inbox))
     }
 
-    /// A page that goes on where it is known what of the inbox's own list is to come. Nothing, if it would be short
-    /// though there is more.
+    /// A later page with a cursor that lists what is to come of the inbox. `None` if it would be short although there is more.
     async fn page_behind(
         &self,
         viewer: &ViewerId,
@@ -153,7 +152,7 @@ impl Notifications {
                 }
             }
         }
-        // What the inbox lists by now has its own count; what it does not was listed elsewhere since, or is read.
+        // The inbox has the current counts; what it does not list any more has an item since, or is read.
         let is_listed = |position: &NotificationKey| {
             inbox.listed().any(|listed| listed.position.activity_id == position.activity_id)
         };
@@ -173,7 +172,7 @@ impl Notifications {
         Ok(is_whole.then(|| NotificationPage::of(items, *limit, unread, &inbox)))
     }
 
-    /// The inbox, the first items, and the last place looked at if there may be more.
+    /// The inbox, the first items, and the last position examined if there may be more.
     async fn begin(
         &self,
         viewer: &ViewerId,
@@ -196,8 +195,7 @@ impl Notifications {
         Ok((inbox, rows, rest))
     }
 
-    /// Items of a viewer's partition from some place on, the latest first, and the last place looked at if there
-    /// may be more.
+    /// Items of a viewer's partition after a position, latest first, and the last position examined if there may be more.
     async fn rows(
         &self,
         viewer: &ViewerId,
@@ -219,7 +217,7 @@ impl Notifications {
         Ok((page.rows, next.and_then(|sk| NotificationKey::of_text(sk))))
     }
 
-    /// What their activities' views say of them now, and by how much that changes what is unread.
+    /// The current notifications by the views of their activities, and the difference of unread likes.
     async fn shown(
         &self,
         candidates: Vec<(NotificationKey, Candidate)>,
@@ -232,7 +230,7 @@ impl Notifications {
     }
 }
 
-/// What is listed in items of its own.
+/// The notifications with items of their own.
 fn listed_apart(
     rows: &[Row<'_>],
     now: Timestamp,
@@ -251,7 +249,7 @@ fn listed_apart(
     Ok(candidates)
 }
 
-/// What views say of candidates, and by how much that changes what is unread.
+/// The notifications of candidates by their views, and the difference of unread likes.
 fn shown_of(
     candidates: Vec<(NotificationKey, Candidate)>,
     views: &BTreeMap<ActivityId, ActivityLikes>,
@@ -281,7 +279,7 @@ fn shown_of(
 }
 
 impl NotificationPage {
-    /// The first of these, and where to go on if there are more.
+    /// The first of these, and where to continue if there are more.
     fn of(mut items: Vec<Notification>, limit: usize, unread: i128, inbox: &Inbox) -> Self {
         items.sort_by_key(|item| std::cmp::Reverse(item.position()));
         let more = items.len() > limit;

@@ -70,7 +70,7 @@ pub enum Happened {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LastHit {
     pub hit_id: HitId,
-    /// Who has hit; nothing if that was erased.
+    /// Who has hit; `None` if that was erased.
     pub viewer_id: Option<ViewerId>,
     pub damage: u64,
 }

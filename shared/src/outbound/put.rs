@@ -10,11 +10,11 @@ use crate::signed::{Answer, Call, SignedError, SignedHttp};
 
 /// Events that EventBridge takes in one call. The largest has less than 6 KB, so ten are far below the 256 KB of a call.
 pub(super) const BATCH: usize = 10;
-/// What is called, and how it is written.
+/// The operation, and its content type.
 const TARGET: &str = "AWSEvents.PutEvents";
 const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
 
-/// What became of each event of a call, in its order.
+/// The result of each event of a call, in order.
 pub(super) type PutResults = Vec<Result<(), BusError>>;
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct PutEventsResult {
     error_code: Option<String>,
 }
 
-/// Sends at most [`BATCH`] events to a bus, again until there is an answer or the deadline passes.
+/// Sends at most [`BATCH`] events to a bus, with retries until there is a response or the deadline passes.
 pub(super) async fn put(
     http: &SignedHttp,
     url: &str,

@@ -1,4 +1,4 @@
-//! Stretches of lists; several lists read as one, in their common order.
+//! Chunks of rows of lists. Several lists can be merged into one, in their common order.
 
 use crate::dynamo::item::{Row, text};
 use crate::dynamo::{DynamoError, Query};
@@ -10,15 +10,15 @@ use crate::values::{Order, Span};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowChunk<R> {
     pub rows: Vec<R>,
-    /// How many were read for them, those included that no writer could have written.
+    /// The number of rows read for them, including malformed ones.
     pub read: usize,
-    /// The stored key to go on from, if there may be more.
+    /// The stored key to continue after, if there may be more.
     pub next: Option<String>,
 }
 
 impl<R> RowChunk<R> {
-    /// Reads at most `limit` rows of a list that is a partition of the ledger and has sort keys of activities: those of a
-    /// span, beyond a stored key if one is given. What `row` makes nothing of is left out.
+    /// Reads at most `limit` rows of a span of a list, after a stored key if one is given. The list is a partition of the ledger with
+    /// sort keys of activities. Leaves out rows for which `row` returns nothing.
     ///
     /// # Errors
     /// [`DynamoError`], or that of `row`.
@@ -56,10 +56,9 @@ impl<R> RowChunk<R> {
     }
 }
 
-/// The stretches that were read of several lists, as one. A row with the key of another is left out: it is the same,
-/// listed twice.
+/// Merges chunks of several lists. A repeated key is left out: it is the same row, listed twice.
 ///
-/// Beyond the nearest key up to which a list was read, it may have more, so that is how far the whole goes.
+/// The result ends at the nearest key at which a chunk ends, because that list may have more rows after it.
 #[must_use]
 pub fn merged<R>(
     chunks: Vec<RowChunk<R>>,

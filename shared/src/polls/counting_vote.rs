@@ -1,20 +1,20 @@
-//! Which vote of somebody a poll's view has counted.
+//! The vote of a person that a poll's view has counted.
 
 use super::{History, Rules};
 use crate::projection::CountedValue;
 use crate::values::{Packer, Timestamp, Unpacker};
 
-/// Which vote of somebody counts.
+/// The vote of a person that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountingVote {
-    /// The place of its choice in the poll's list.
+    /// The index of its choice.
     pub(super) choice: Option<u8>,
-    /// Where the poll ends before this, another one does; milliseconds from when it opens.
+    /// The instant of the vote, in milliseconds since the poll opened. If the poll ends before it, another vote counts.
     pub(super) from: i64,
 }
 
 impl CountingVote {
-    /// That of what somebody voted; nothing where they voted nothing that anybody could count.
+    /// The counting vote of a history; empty if no vote counts.
     pub(super) fn of(voted: &History, rules: &Rules, end: Timestamp) -> Option<Self> {
         let (at, cast) = voted.between(rules.opens_at, end, &rules.choices).next_back()?;
         let index = rules.choices.iter().position(|choice| choice.as_str() == cast.as_str());

@@ -9,14 +9,13 @@ use crate::dynamo::DynamoError;
 use crate::dynamo::item::{Item, Key, Row};
 use crate::values::{ActorId, Choice, Timestamp};
 
-/// Blocks that are made again begin at a multiple of this beyond those in use, so far beyond that no projector gets
-/// there while they are written.
+/// Repaired blocks begin at a multiple of this beyond those in use, so far that no projector gets there while they are written.
 const GENERATION_BITS: u32 = 32;
-/// The number of multiples from which each repair draws one at random, so that two repairs at the same time do not
-/// write the same blocks.
+/// The number of multiples from which each repair draws one at random, so that two concurrent repairs do not write the same
+/// blocks.
 const GENERATIONS: u64 = 1 << 16;
 
-/// What a poll comes to.
+/// The sums of a poll.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sums {
     pub actor_id: ActorId,
@@ -28,8 +27,8 @@ pub struct Sums {
     pub votes: Vec<i64>,
 }
 
-/// When choices won votes and lost them, as a number that does not depend on the order: events and their opposites
-/// cancel out, and two sets of events that come to something else have the same number once in 2^64 times.
+/// An order-independent digest of events. Events and their opposites cancel out, and two sets of events with different sums have the
+/// same digest once in 2^64 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventDigest(u64);
 
@@ -54,7 +53,7 @@ impl EventDigest {
     }
 }
 
-/// Spreads numbers that are near each other (the finalizer of `SplitMix64`).
+/// Mixes the bits of a number (the finalizer of `SplitMix64`).
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -69,12 +68,12 @@ pub struct Recount {
     end: Timestamp,
     sums: Vec<i64>,
     digest: EventDigest,
-    /// Kept only if the view may have to be made again.
+    /// Only kept if the view may have to be repaired.
     events: Option<Vec<Event>>,
 }
 
 impl Recount {
-    /// Begins, knowing what was opened and who ended it when.
+    /// Begins with the definition of the poll and its ends.
     #[must_use]
     pub fn new(
         rules: Rules,
@@ -92,7 +91,7 @@ impl Recount {
         }
     }
 
-    /// Takes in how one viewer voted.
+    /// Adds the votes of one viewer.
     pub fn add(&mut self, history: &History) {
         for event in events::between(&History::default(), history, &self.rules) {
             if event.at < self.end {
@@ -108,14 +107,14 @@ impl Recount {
         self.rules.sums(self.end, self.sums.clone())
     }
 
-    /// When choices won votes and lost them.
+    /// The digest of all events.
     #[must_use]
     pub fn digest(&self) -> EventDigest {
         self.digest
     }
 
-    /// The view that says so, and the blocks that have to be written before it. They are where no projector writes that
-    /// has read the view as it was stored.
+    /// The repaired view, and the blocks that have to be written before it. No projector that has read the stored view writes blocks
+    /// with these numbers.
     #[must_use]
     pub fn repaired(self, stored: &PollTally, view: &Key) -> (PollTally, Vec<Item>) {
         let mut events = self.events.unwrap_or_default();
@@ -137,7 +136,7 @@ impl Rules {
     }
 }
 
-/// Where blocks may be written while those up to another number are in use.
+/// The first number for repaired blocks while blocks up to another number are in use.
 fn beyond(in_use: u64, draw: u64) -> u64 {
     ((in_use >> GENERATION_BITS) + 1 + draw) << GENERATION_BITS
 }

@@ -1,4 +1,4 @@
-//! Polls among the facts: what was opened, when it was ended, and how each viewer voted.
+//! Records and reads polls: their definitions, ends and votes.
 
 use futures::future::try_join3;
 
@@ -10,11 +10,11 @@ use crate::projection::{View, Views};
 use crate::runtime::deadline::Deadline;
 use crate::values::{ActorId, Choice, PollId, Timestamp, ViewerId};
 
-/// A poll as readers are shown it.
+/// A poll, as readers are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
     pub definition: Definition,
-    /// The first instant at which no vote counts any more.
+    /// The first instant at which votes no longer count.
     pub end: Timestamp,
     /// How many votes each choice has, in the order of the choices.
     pub votes: Vec<u64>,
@@ -36,7 +36,7 @@ impl Polls {
         Self { facts: facts.clone(), views: views.clone() }
     }
 
-    /// Records what was opened, unless the id belongs to something else.
+    /// Records a poll, unless its id belongs to another one.
     ///
     /// # Errors
     /// [`DynamoError`]; it may have been recorded.
@@ -65,7 +65,7 @@ impl Polls {
         self.facts.table().update(key, earlier, deadline).await.map(|_| ())
     }
 
-    /// A poll as it stands, and how a viewer has voted: three reads at once.
+    /// A poll with the vote of a viewer: three parallel reads.
     pub async fn poll(
         &self,
         poll: &PollId,
@@ -84,7 +84,7 @@ impl Polls {
         let Some(opened) = opened else { return Ok(None) };
         let definition = Definition::read(&opened)?;
         let rules = &definition.rules;
-        // One that is not folded yet has no votes.
+        // A poll that is not folded yet has no votes.
         let end = view.state.end().unwrap_or(rules.closes_at);
         let choices = rules.choices.len();
         let (votes, vote) = match viewer {
@@ -94,7 +94,7 @@ impl Polls {
         Ok(Some(Poll { definition, end, votes, vote }))
     }
 
-    /// What was opened, if anything was.
+    /// The definition of a poll, if it was opened.
     pub async fn definition(
         &self,
         poll: &PollId,
@@ -104,7 +104,7 @@ impl Polls {
         row.as_ref().map(Definition::read).transpose()
     }
 
-    /// By whom and to when the end of a poll was brought forward, if it was: what its own actor has stated of it.
+    /// The actor and the end of a poll that its own actor has closed early.
     pub async fn closed_early(
         &self,
         poll: &PollId,
@@ -127,7 +127,7 @@ impl Polls {
         row.map(|row| row.parsed("at", "an instant")).transpose()
     }
 
-    /// What a viewer has voted in a poll, whatever of it counts.
+    /// All votes of a viewer in a poll, whether they count or not.
     pub async fn history(
         &self,
         viewer: &ViewerId,

@@ -1,4 +1,4 @@
-//! The command on profiles.
+//! The command of profiles.
 
 use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
 use crate::values::{Payload, Timestamp, ViewerId};
@@ -7,8 +7,8 @@ use crate::values::{Payload, Timestamp, ViewerId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileUpdate {
     pub viewer_id: ViewerId,
-    /// When it was changed: the latest wins, and on a tie the payload that is greater byte by byte, so that
-    /// every order of arrival ends in the same place.
+    /// When it was changed. The latest wins, and on a tie the payload that is greater byte by byte, so that the order of arrival does not
+    /// matter.
     pub at: Timestamp,
     pub payload: Payload,
 }

@@ -49,7 +49,7 @@ pub struct CustomerView {
     recent: NamedDays,
     /// Up to which number there are blocks of days, this one excluded.
     blocks: u64,
-    /// From which number on they count. Those before it were taken out.
+    /// From which number on they count. Those before it were removed.
     first_block: u64,
     /// Set while it is erased and names of its tenant may lack their first or last instant.
     pub is_leaving: bool,
@@ -106,7 +106,7 @@ impl CustomerView {
         self.counts_with(blocks).map(CustomerSummary::shown)
     }
 
-    /// The same as it is stored: what is taken out before it is folded counts less than nothing, and a name of which all is taken
+    /// The same as it is stored: what is removed before it is folded counts less than nothing, and a name of which all is taken
     /// out is still there, with no event.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! name       the view of a name of a tenant
 //! witness    the view that an archive is compared with
 //! summary    what a customer did, as it is read
-//! removal    events are taken out again
+//! removal    events are removed again
 //! ```
 //!
 //! An event is put once into the table of its period, and never changed ([`crate::events`]). The stream of that table carries it to the
@@ -115,13 +115,13 @@ impl Summaries {
         Self { views: views.clone() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { views: self.views.over(dynamo) }
     }
 
-    /// What a customer did, all of it; nothing if that is nothing.
+    /// What a customer did, all of it; `None` if that is nothing.
     pub async fn customer(
         &self,
         customer: &Customer,
@@ -255,7 +255,7 @@ impl Summaries {
         stream::iter(whole).buffered(IN_FLIGHT).try_collect().await
     }
 
-    /// What a name of a tenant comes to; nothing if there is no event of it.
+    /// What a name of a tenant comes to; `None` if there is no event of it.
     pub async fn name(
         &self,
         tenant: &TenantId,

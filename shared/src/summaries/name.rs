@@ -59,7 +59,7 @@ impl NameView {
         self.tally = NameTally::sum(self.tally.into_iter().chain([known]));
     }
 
-    /// The same without what was taken out before it was folded; nothing if no event is left.
+    /// The same without what was removed before it was folded; `None` if no event is left.
     #[must_use]
     pub(super) fn shown(mut self) -> Option<Self> {
         self.tally = self.tally.filter(NameTally::is_something);

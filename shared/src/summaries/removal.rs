@@ -1,20 +1,20 @@
-//! Events are taken out of views again, as they are erased.
+//! Events are removed from views again, as they are erased.
 //!
 //! # Why that is exact while events come in
 //!
-//! What is taken out of a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
-//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was taken out,
+//! What is removed from a view is *added* to it, as less than nothing, modulo 2^64; and in the one transaction that deletes the events, or that
+//! takes what is counted of them out of another view. So at every moment a view is the sum of what was folded and what was removed,
 //! each once, and addition asks for no order:
 //!
 //! * *Somebody who dies* has done all of a transaction or nothing. Whoever comes next finds what is left: an event in its table, or a
 //!   count in the customer's view.
-//! * *An event that is in the stream yet*, put and not folded, is taken out before it is counted. The view counts less than nothing for it until it
+//! * *An event that is in the stream yet*, put and not folded, is removed before it is counted. The view counts less than nothing for it until it
 //!   is folded, which it is once, by the marks: then the sum is right. Readers are not shown what counts less than nothing.
 //! * *What others did* is folded meanwhile into the same views. Each write has the version that was read as its condition,
 //!   and marks stay.
 //! * *What is sent afterwards* is put and folded like any other event.
 //!
-//! The first and the last instant of a name cannot be taken out of a minimum and a maximum: whoever takes out looks at what is left
+//! The first and the last instant of a name cannot be removed from a minimum and a maximum: whoever removes looks at what is left
 //! ([`NameView`]). Names and witnesses are sums of parts, so one part is lowered, whichever part of the stream brought the event.
 //!
 //! # What bounds it
@@ -37,10 +37,10 @@ use crate::values::{EventName, TenantId};
 
 /// The part of names and witnesses that is lowered.
 const PART: u8 = 0;
-/// The most names of events that are taken out at once.
+/// The most names of events that are removed at once.
 pub const MOST_NAMES: usize = 24;
 
-/// What is taken out.
+/// What is removed.
 #[derive(Debug, Clone)]
 pub struct Removal {
     pub customer: Customer,
@@ -55,7 +55,7 @@ pub struct Removal {
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalOutcome {
-    /// It is taken out, with whatever was to be written with it.
+    /// It is removed, with whatever was to be written with it.
     Done,
     /// Nothing was: somebody else has written one of the views, or what goes with it is not as it was.
     Refused,
@@ -174,7 +174,7 @@ impl Summaries {
     }
 }
 
-/// What there is to take out.
+/// What there is to remove.
 impl Summaries {
     /// What there is of a customer as it is stored, to take it out: the view, what it says with its blocks
     /// ([`CustomerView::counts_with`]), and where these are.

@@ -37,7 +37,7 @@ impl NameTally {
         Self { count, first_at, last_at }
     }
 
-    /// True if it counts something: not nothing, nor less than that, as where an event was taken out before it was folded.
+    /// True if it counts something: not nothing, nor less than that, as where an event was removed before it was folded.
     #[must_use]
     pub fn is_something(&self) -> bool {
         is_something(self.count)
@@ -50,7 +50,7 @@ impl NameTally {
         self.last_at = self.last_at.max(other.last_at);
     }
 
-    /// The sum of several; nothing if there are none.
+    /// The sum of several; `None` if there are none.
     pub fn sum(tallies: impl IntoIterator<Item = Self>) -> Option<Self> {
         tallies.into_iter().reduce(|mut sum, one| {
             sum.join(one);

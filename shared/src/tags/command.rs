@@ -1,4 +1,4 @@
-//! The commands on tags.
+//! The commands of tags.
 
 use super::TagState;
 use crate::message::{Body, CommandError, CommandPayload, Members, Subject};
@@ -9,7 +9,7 @@ use crate::values::{ActivityId, ViewerId};
 pub struct TagChange {
     pub activity_id: ActivityId,
     pub tagged_id: ViewerId,
-    /// Tagged or not, and since when. The latest wins, and on a tie the one that undoes.
+    /// Tagged or not, and since when. The latest wins, and on a tie the untag.
     pub state: TagState,
 }
 

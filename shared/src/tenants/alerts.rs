@@ -215,7 +215,7 @@ impl Alerts {
         Self { ledger: ledger.clone() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo) }

@@ -58,7 +58,7 @@ impl Rules {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -106,7 +106,7 @@ impl Rules {
     ///
     /// # Errors
     /// [`DecideError`]; some may have been given.
-    pub async fn decide_anew(
+    pub async fn decide_again(
         &self,
         rule: &RuleDefinition,
         customer: &Customer,

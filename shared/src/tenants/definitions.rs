@@ -33,7 +33,7 @@ pub struct TooManyDefinitions;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<T> {
     pub at: Timestamp,
-    /// What it is from then on; nothing if it was deleted.
+    /// What it is from then on; `None` if it was deleted.
     pub to: Option<T>,
 }
 
@@ -63,7 +63,7 @@ pub struct RuleDefinition {
 }
 
 impl RuleDefinition {
-    /// What the row of a rule says; nothing if it was deleted.
+    /// What the row of a rule says; `None` if it was deleted.
     pub(super) fn read(row: &Row<'_>) -> Result<Option<Self>, DynamoError> {
         Ok(match read(row)? {
             Recorded::Rule(rule_id, Change { at, to: Some(when) }) => {

@@ -155,7 +155,7 @@ async fn what_comes_into_its_place_while_a_page_is_read_comes_once() {
     }
 }
 
-/// Takes the rows of a message out, as if they were not written yet. It has arrived all the same.
+/// Takes the rows of a message out, as if they were not written yet. It has arrived anyway.
 fn take_out(world: &World, message: &str) {
     let (_, ledger) =
         world.engine.call("Scan", json!({"TableName": "nagare-ledger"}).to_string().as_bytes());

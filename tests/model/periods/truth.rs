@@ -23,7 +23,7 @@ pub(super) type Id = [String; 4];
 pub(super) struct Truth {
     settings: EventSettings,
     pub(super) taken: BTreeMap<Id, String>,
-    /// What became a dead letter for good.
+    /// What became a dead letter permanently.
     pub(super) refused: BTreeSet<(Id, String)>,
     pub(super) made: BTreeSet<Period>,
     pub(super) dropped: BTreeSet<Period>,

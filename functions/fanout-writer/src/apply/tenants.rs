@@ -69,7 +69,7 @@ async fn decide_on_all(
         let deciding = page.into_iter().map(|(customer_id, summary)| {
             let customer = Customer { tenant_id: tenant.clone(), customer_id };
             let now = cx.clock.now();
-            async move { rules.decide_anew(rule, &customer, &summary, now, deadline).await }
+            async move { rules.decide_again(rule, &customer, &summary, now, deadline).await }
         });
         stream::iter(deciding).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
         let Some(next) = last.filter(|_| !is_last) else { break };

@@ -1,11 +1,11 @@
-//! The events of a sealed table are put into objects.
+//! Puts the events of a sealed table into objects.
 //!
-//! A table is scanned in segments, each of them in chunks. A chunk is made in two strides: the first decides where it ends and
-//! notes that, the second puts its objects. A keeper that finds the end noted scans up to it. Nothing is written to the table any more, and a scan
-//! goes through a segment in one order, so every keeper finds the same events.
+//! A table is scanned in segments, and a segment in chunks. A chunk is made in two steps: the first one decides where it ends and
+//! notes that, the second one puts its objects. A keeper that finds a noted end scans up to it. The table does not change any more, and
+//! a scan reads a segment in a fixed order, so every keeper finds the same events.
 //!
-//! Some segments are archived at once. None knows of another: each has its own progress and its own objects, so the bytes are the same however many
-//! are at work.
+//! Some segments are archived in parallel. They are independent, with their own progress and objects, so the bytes are the same
+//! whatever runs in parallel.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::dynamo::item::{Item, Key};
@@ -24,7 +24,7 @@ const MOST_SEGMENTS: u64 = 64;
 /// Objects that are put at once.
 const PUTS_IN_FLIGHT: usize = 16;
 
-/// A segment of the table of a period, and of how many.
+/// A segment of the table of a period, and the number of segments.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     period: Period,
@@ -32,14 +32,14 @@ struct Segment {
     of: u32,
 }
 
-/// What a scan of a chunk came to.
+/// The result of the scan of a chunk.
 struct Scanned {
     chunk: Chunk,
     end: ChunkEnd,
 }
 
 impl Keeper {
-    /// Puts all events of a table into objects, and then a manifest of these.
+    /// Puts all events of a table into objects, and then a manifest.
     pub(crate) async fn archive(
         &self,
         row: &PeriodRow,
@@ -55,7 +55,7 @@ impl Keeper {
         let segments = stream::iter(segments).buffer_unordered(self.limits.segments_at_once);
         let segments: Vec<SegmentProgress> = match segments.try_collect().await {
             Ok(segments) => segments,
-            // Nobody can say any more what was recorded. It stays in the table.
+            // It is unknown what was recorded. The item stays in the table.
             Err(KeeperError::Dynamo(error @ DynamoError::Corrupt { .. })) => {
                 return self.dispute(row, format!("it cannot be read: {error}"), deadline).await;
             }
@@ -72,7 +72,7 @@ impl Keeper {
         self.moved(row, deadline).await
     }
 
-    /// Fixes in how many segments the table is archived, by its size.
+    /// Fixes the number of segments of a table by its size.
     async fn divide(&self, row: &PeriodRow, deadline: Deadline) -> Result<Outcome, KeeperError> {
         let table = self.tables.table(row.period);
         if let Some(why) = self.stranger(row, &table, deadline).await? {
@@ -86,7 +86,7 @@ impl Keeper {
         self.moved(PeriodRow { segments, ..row.clone() }, deadline).await
     }
 
-    /// Archives the chunks of a segment that are left. Returns what all of them came to.
+    /// Archives the remaining chunks of a segment. Returns the result of all its chunks.
     async fn archive_segment(
         &self,
         segment: Segment,
@@ -110,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// Notes where a chunk ends, unless that is noted already. Nothing if somebody else has noted something meanwhile.
+    /// Notes the end of a chunk, unless it is noted already. Returns `None` if another keeper has written meanwhile.
     async fn decide(
         &self,
         segment: Segment,
@@ -125,7 +125,7 @@ impl Keeper {
         self.note(segment, decided, deadline).await
     }
 
-    /// Puts the objects of a chunk, then their rows, then the progress behind it.
+    /// Puts the objects of a chunk, then their rows, then the progress after it.
     async fn put(
         &self,
         segment: Segment,
@@ -164,7 +164,7 @@ impl Keeper {
         Ok(is_noted.then_some(SegmentProgress { version, ..progress }))
     }
 
-    /// Scans a chunk: up to its end where that is noted, otherwise to what fills it.
+    /// Scans a chunk, up to its noted end, or until it is full.
     async fn scan(
         &self,
         segment: Segment,
@@ -204,7 +204,7 @@ impl Keeper {
                 break;
             }
         }
-        // Where a chunk ends is the key of an event that is there, for nothing deletes events of a sealed table.
+        // The end of a chunk is the key of an existing event, because nothing deletes events of a sealed table.
         if progress.end.is_some() {
             return Err(table.row(Item::new()).corrupt("pk", "the last event of a chunk").into());
         }

@@ -1,4 +1,4 @@
-//! An archive that is old enough is deleted, with what is known of it. The row of its period stays.
+//! Deletes an archive that is old enough, with its rows. The row of its period stays.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use shared::events::PeriodRow;
@@ -13,14 +13,14 @@ use crate::{Keeper, KeeperError};
 const DELETES_IN_FLIGHT: usize = 16;
 
 impl Keeper {
-    /// Deletes each object and then its rows: what has no row any more is gone.
+    /// Deletes each object and then its rows, so that every object has a row until it is gone.
     pub(crate) async fn expire(
         &self,
         row: &PeriodRow,
         deadline: Deadline,
     ) -> Result<Outcome, KeeperError> {
         let period = row.period;
-        // While the first file is there, nobody knows how many there were: it goes last.
+        // The first file is deleted last, because it determines the number of files.
         let mut objects = 0;
         for segment in 0..row.segments {
             objects += self.archives.segment(period, segment, deadline).await?.objects;

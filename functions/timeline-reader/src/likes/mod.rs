@@ -19,8 +19,8 @@ use crate::http::response::Answer;
 use crate::page::{DEFAULT_LIMIT, limit};
 use listed::Listed;
 
-/// How many like each of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), and whether this viewer does. Of one, it is as
-/// it is now; of a page, as it was a moment ago.
+/// The likes of these activities, at most [`BATCH_GET`](shared::dynamo::BATCH_GET), with that of this viewer. For a single activity they
+/// are current; for a page they may be a moment old.
 pub(crate) async fn of_activities(
     cx: &Context<'_>,
     viewer: Option<&ViewerId>,

@@ -1,8 +1,8 @@
 //! A page of what somebody is tagged in (docs/QUERIES.md). Every authenticated caller may read that of every viewer.
 //!
-//! An ordinary page costs what one of a timeline does: one query of the listings, beside it which records have changed, and
-//! at most one call for the records that this process has not kept. Activities are of any age: retention is a matter of
-//! timelines. Of which kind an activity is, its record says: what is of other kinds is passed like what is hidden.
+//! An ordinary page costs the same as one of a timeline: one query of the listings, a parallel read of the change log, and at most one
+//! call for the records that are not cached. Activities are of any age, because retention only applies to timelines. The record of an
+//! activity has its kind: other kinds are skipped like hidden activities.
 
 use shared::activities::Published;
 use shared::dynamo::DynamoError;

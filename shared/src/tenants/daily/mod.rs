@@ -91,7 +91,7 @@ impl Daily {
         Self { ledger: ledger.clone(), bus: Bus::off() }
     }
 
-    /// The same for another piece of work, whose usage counts there.
+    /// The same, with another client that counts its usage.
     #[must_use]
     pub fn over(&self, dynamo: &Dynamo) -> Self {
         Self { ledger: self.ledger.over(dynamo), bus: self.bus.clone() }
@@ -156,7 +156,7 @@ impl Daily {
         Ok(DailyDefinition::among(in_force))
     }
 
-    /// Notes how far a tenant has come. Nothing if somebody else has noted something meanwhile, who goes on.
+    /// Notes how far a tenant has come. Returns `None` if somebody else has noted something meanwhile, who goes on.
     ///
     /// # Errors
     /// [`DynamoError`]; it may be noted.
